@@ -66,7 +66,8 @@ let package = Package(
         .target(
             name: "Locating",
             dependencies: [
-                "CLinux", "CachePolicy", "HTTPModel", "Metrics", .product(name: "Logging", package: "swift-log"),
+                "CLinux", "CXXHash", "CachePolicy", "HTTPModel", "Metrics",
+                .product(name: "Logging", package: "swift-log"),
             ]),
 
         // What joins them

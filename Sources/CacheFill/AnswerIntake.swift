@@ -196,8 +196,10 @@ struct AnswerIntake {
         _ head: UpstreamHead, _ generation: Generation, _ output: inout FetchOutput
     ) throws(FillError) -> Bool {
         let overlap = output.overlap
+        let isElsewhere = demand.resolvedRule.mayMove && head.finalURL != generation.head.finalURL
         let brought = Combining.brought(
-            by: head.answer, of: generation.known, from: output.position -| overlap, isChecked: overlap > 0)
+            by: head.answer, of: generation.known, from: output.position -| overlap, isChecked: overlap > 0,
+            isElsewhere: isElsewhere)
         switch brought {
         case .part(let range):
             output.expect(range)

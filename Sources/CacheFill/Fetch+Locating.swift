@@ -11,7 +11,10 @@ extension Fetch {
         guard demand.resolvedRule.mayMove else { return true }
         let bound = LoopBound(self, on: owner.loop)
         switch request.find(for: knownGeneration, waiter: { result in bound.post { $0.located(result, reason) } }) {
-        case nil, .located: return true
+        case .located:
+            guard let end = endOfAnotherKey else { return true }
+            finish(end)
+        case nil: return true
         case .failed(let failure): located(.failure(failure), reason)
         case .waiting: phase = .waiting(nil)
         }
@@ -21,8 +24,6 @@ extension Fetch {
     private func located(_ result: Result<LocatedMedia, ResolverFailure>, _ reason: FetchReason) {
         guard !hasEnded else { return }
         switch result {
-        // It is that of another page: what waits for this one looks there.
-        case .success where isOfAnotherKey: finish(.stopped)
         // It may be that of another fetch by now; it is found at once.
         case .success: start(reason)
         // A client without a byte learns it at once; the rest of a response is worth another try.
@@ -31,11 +32,18 @@ extension Fetch {
         }
     }
 
-    /// Whether the resource turned out to be cached under the key of another page that has the same media.
-    private var isOfAnotherKey: Bool {
-        guard case .opening(_, _, isShared: true, validating: nil) = purpose, output.generation == nil else {
-            return false
-        }
-        return !resource.key.isOf(filler.policy.value.resolve(demand.url).key)
+    /// How the fetch ends if its page turned out to have media that is cached under another key than the resource's:
+    /// what is there now must not be stored, or joined to stored bytes, under a key that other pages share. Nil if it has
+    /// not.
+    private var endOfAnotherKey: FetchEnd? {
+        guard demand.resolvedRule.resolver != nil,
+            !resource.key.isOf(filler.policy.value.resolve(demand.url).key)
+        else { return nil }
+        // The stored bytes stay: they are still those of the other pages.
+        guard knownGeneration == nil else { return .failed(.changed) }
+        // What goes to one client alone is not stored.
+        if case .opening(_, _, isShared: false, _) = purpose { return nil }
+        // Those who wait look under the key that is right now.
+        return .stopped
     }
 }

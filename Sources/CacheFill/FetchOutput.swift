@@ -87,6 +87,8 @@ struct FetchOutput {
     var held = HeldExtents()
     /// The range that the current answer announces; without an upper end if it is the whole.
     private var answered: Range<Int64> = 0..<Int64.max
+    /// The position when the current answer began.
+    private var answerStart: Int64 = 0
     /// Leading bytes of the answer to drop: they lie before the first whole chunk, or were received before.
     private var surplus: Int64 = 0
     /// Shows that another answer continues bytes without a strong validator; nil where that is not needed.
@@ -135,6 +137,7 @@ struct FetchOutput {
         position = start ?? position
         self.end = end ?? self.end
         self.surplus = surplus
+        answerStart = position
         writer = filler.store.writer(generation, at: position, stopsAtPresent: stopsAtPresent)
         let isCertain = generation.head.rangeCondition != nil || !demand.resolvedRule.mayMove
         continuity = isCertain ? nil : Continuity()
@@ -144,6 +147,7 @@ struct FetchOutput {
     /// - Parameter surplus: how many leading bytes of the answer were received before.
     mutating func resume(surplus: Int64) {
         self.surplus = surplus
+        answerStart = position
         continuity?.beginComparing()
     }
 
@@ -168,8 +172,8 @@ struct FetchOutput {
             return .complete
         }
         if position >= end { return .complete }
-        // An answer that delivered next to nothing counts as cut short.
-        let isEnough = position == answered.upperBound && position -| answered.lowerBound >= Int64(Self.onLoopBytes)
+        // An answer that delivered next to nothing counts as cut short. What it repeats is nothing.
+        let isEnough = position == answered.upperBound && position -| answerStart >= Int64(Self.onLoopBytes)
         return isEnough ? .inPart : .short(by: end -| position)
     }
 

@@ -70,8 +70,9 @@ struct FetchRequest {
     /// Requests gaps where the first bytes came from: origins that assemble each answer individually do so behind a
     /// redirect.
     private func urlOfGaps(_ generation: Generation) -> String {
-        // Media that moves is no longer where the first bytes came from.
-        asksFirstURL || moved.location != nil ? firstURL : redirected(to: generation.head.finalURL) ?? firstURL
+        // Media that has moved is no longer where the first bytes came from.
+        let hasMoved = moved.location != nil && !moved.isWhereItBegan
+        return asksFirstURL || hasMoved ? firstURL : redirected(to: generation.head.finalURL) ?? firstURL
     }
 
     /// The URL that the client named, or the one at which its media is now.
@@ -165,6 +166,7 @@ struct FetchRequest {
 
     /// The bytes of an answer are on their way.
     mutating func beginPlay(_ head: UpstreamHead, _ generation: Generation) {
+        moved.begin()
         guard head.status == 200 || head.status == 206, !generation.isStored || generation.head.rangeCondition == nil
         else { return }
         isOfPlay = true

@@ -145,8 +145,8 @@ private struct OwnBucket {
     let isScheduled: Bool
 }
 
-/// The pace of one download, and the count of the bytes that were fetched for it. Can be used from any thread. Lock order: its own bucket before the shared ones; no calls
-/// are made under either lock.
+/// The pace of one download, and the count of the bytes that were fetched for it. Can be used from any thread. Lock
+/// order: its own bucket before the shared ones; no calls are made under either lock.
 package final class FillPace: Sendable {
     private let line: DownloadLine
     private let bucket: Mutex<OwnBucket>

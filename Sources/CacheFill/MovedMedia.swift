@@ -10,6 +10,8 @@ struct MovedMedia {
     private let demand: Demand
     private let locations: MediaLocations
     private var media: LocatedMedia?
+    /// Where it was when the fetch's first bytes came; nil before, or if they came from the demand's URL.
+    private var origin: LocatedMedia?
     /// How many bytes the fetch had delivered when it left a link; nil before the first.
     private var left: Int64?
     /// How many links it has left.
@@ -43,6 +45,12 @@ struct MovedMedia {
         media = locations.substitute(for: demand.url)
         return media.map { .located($0) }
     }
+
+    /// The first bytes are on their way.
+    mutating func begin() { origin = media }
+
+    /// Whether the media is still at the location from which the fetch's first bytes came.
+    var isWhereItBegan: Bool { media != nil && media == origin }
 
     /// An origin has answered with content.
     func worked() {

@@ -66,17 +66,23 @@ extension Combining {
     ///
     /// Bytes from a server at a private address are never added to bytes from public ones, which pages of all sites
     /// may read: the name now stands for another server.
-    /// - Parameter isChecked: whether the bytes at `offset` are known and will be compared with the answer's. Then a
-    ///   part needs no strong validator, if the length is the same and nothing shows another version.
+    /// - Parameters:
+    ///   - isChecked: whether the bytes at `offset` are known and will be compared with the answer's. Then a part
+    ///     needs no strong validator, if the length is the same and nothing shows another version.
+    ///   - isElsewhere: whether the answer comes from another URL than the known bytes, as links expire. RFC 9110
+    ///     §15.3.7 lets a 206 omit the date only for the same resource, and §8.8.3 makes tags unique only within one:
+    ///     such an answer has to name the validator and the length.
     package static func brought(
-        by answer: OriginAnswer, of known: KnownVersion, from offset: Int64, isChecked: Bool = false
+        by answer: OriginAnswer, of known: KnownVersion, from offset: Int64, isChecked: Bool = false,
+        isElsewhere: Bool = false
     ) -> Brought {
         if known.isPublic, !answer.isPublic { return .anotherVersion }
         switch answer.status {
-        case 206: return part(answer, of: known, from: offset, isChecked: isChecked)
+        case 206: return part(answer, of: known, from: offset, isChecked: isChecked, isElsewhere: isElsewhere)
         case 200:
             guard ContentEncoding.isUncoded(answer.fields), answer.contentLength == known.length,
-                isSameVersion(answer.fields, isPart: false, stored: known.fields), known.condition != nil
+                isSameVersion(answer.fields, isPart: false, stored: known.fields), known.condition != nil,
+                known.length != nil || !isElsewhere
             else { return .anotherVersion }
             return .whole
         // RFC 9110 §15.5.17: the requested range was within the known length, so the length has changed.
@@ -86,7 +92,7 @@ extension Combining {
     }
 
     private static func part(
-        _ answer: OriginAnswer, of known: KnownVersion, from offset: Int64, isChecked: Bool
+        _ answer: OriginAnswer, of known: KnownVersion, from offset: Int64, isChecked: Bool, isElsewhere: Bool
     ) -> Brought {
         // RFC 9110 §8.4: a range counts bytes of the encoded form.
         guard ContentEncoding.isUncoded(answer.fields) else { return .unusable("the part is encoded") }
@@ -94,12 +100,12 @@ extension Combining {
         guard let part = answer.contentRange, let range = part.range else {
             return .unusable(OriginAnswer.lacksRange)
         }
+        let hasSameLength = known.length != nil && part.total == known.length
         let isSame =
             isChecked
-            ? known.length != nil && part.total == known.length
-                && mayBeSameVersion(answer.fields, stored: known.fields)
-            : (part.total == known.length || part.total == nil)
-                && isSameVersion(answer.fields, isPart: true, stored: known.fields)
+            ? hasSameLength && mayBeSameVersion(answer.fields, stored: known.fields)
+            : (hasSameLength || !isElsewhere && (part.total == known.length || part.total == nil))
+                && isSameVersion(answer.fields, isPart: !isElsewhere, stored: known.fields)
         guard isSame else { return .anotherVersion }
         guard range.lowerBound == offset else {
             return .unusable("it answers from byte \(range.lowerBound) instead of \(offset)")

@@ -46,10 +46,14 @@ package struct ProxyPolicy: Sendable, Equatable {
         return (resolvedRule.resolver == nil ? key : aliases.key(for: key), resolvedRule)
     }
 
-    /// Learns the name that a resolver gave to the media of a page.
+    /// Learns the name that a resolver gave to the media of a page. It is a name among those of the same resolver and
+    /// the same scheme only: sites number their media alike, and what came over http must not play for https.
     /// - Returns: whether that is news.
+    @discardableResult
     package mutating func learn(_ name: String, ofMediaAt page: OriginURL) -> Bool {
-        aliases.learn(name, of: rules.effects(on: page).key(of: page))
+        let resolver = resolvers.first { $0.matches(page) }
+        let name = "\(page.scheme) \(resolver?.fingerprint ?? "") \(name)"
+        return aliases.learn(name, of: rules.effects(on: page).key(of: page))
     }
 
     /// Finds a resource by the URL that a person gives: first under the key that the rules give it, then under the

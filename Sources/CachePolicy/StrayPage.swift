@@ -36,10 +36,10 @@ package enum StrayPage {
         return request["Sec-Fetch-Dest"].map { mediaDestinations.contains(ASCII.lowercased($0)) } ?? false
     }
 
-    /// Whether a stored response is known to be media, so that a page cannot be its next version.
+    /// Whether a stored response is known to be media, a playlist or a feed, so that a page cannot be its next version.
     package static func isMedia(_ stored: HeaderFields) -> Bool {
         guard let type = stored["Content-Type"].map(essence) else { return false }
-        return mediaTypes.contains(type) || playlistTypes.contains(type)
+        return mediaTypes.contains(type) || playlistTypes.contains(type) || FeedRecognition.isCertain(type: type)
             || ["video/", "audio/", "image/"].contains { type.hasPrefix($0) }
     }
 

@@ -121,9 +121,10 @@ struct SettingText: Sendable {
             """
             The download begins when a player has read three quarters of an item; it has low priority and is not \
             pinned. The next item is the next newer one of a podcast or the next entry of an M3U, PLS or XSPF list, if \
-            the feed or list was read through the proxy, and otherwise the next number: `show-s01e02.mp4` after \
-            `show-s01e01.mp4`, if its origin has it. Nothing is downloaded where a rule says `metered`. \
-            `reelcache play --prefetch-next` does it for one item.
+            the feed or list was read through the proxy or is a subscribed feed, and otherwise the next number: \
+            `show-s01e02.mp4` after `show-s01e01.mp4`, if its origin has it. Nothing is downloaded where a rule says \
+            `metered`, or for pages of other sites that `web_origins` does not name. `reelcache play --prefetch-next` \
+            does it for one item, or for the items of one feed or list.
             """, example: "true"),
         "ignore_reload": SettingText(
             "Answer from the cache while a response is fresh, even if the player asks to revalidate it (no-cache, max-age=0).",
@@ -150,7 +151,7 @@ struct SettingText: Sendable {
             `else`, downloads wait outside of the windows.
 
             Downloads ordered with `--at-once` do not wait, and the rates do not apply to them. What players read is \
-            not limited.
+            not limited. If the system's time zone changes, restart the proxy.
             """, example: "{\"01:00-06:30\": unlimited, \"Sat,Sun 08:00-12:00\": 2MB, else: 500kB}"),
         "download_cap": SettingText(
             "Let downloads fetch at most this much from origins in a day or a month of local time: 2GB/day, 40GB/month.",

@@ -27,11 +27,18 @@ extension ControlHandler {
     func metrics(_ exchange: Exchange) {
         let format = ExpositionFormat(accept: exchange.request.combined("Accept"))
         let summary = downloads.snapshots.summary
-        let surroundings = MetricsSnapshot.Surroundings(
+        var surroundings = MetricsSnapshot.Surroundings(
             errors: ErrorName.all,
             downloads: [
                 ("waiting", summary.waiting), ("downloading", summary.downloading), ("paused", summary.paused),
             ], isOffline: policy.value.isOffline)
+        surroundings.isHeld = summary.hold != nil
+        surroundings.fetched = [
+            ("day", summary.usage?.today ?? 0), ("month", summary.usage?.thisMonth ?? 0),
+        ]
+        surroundings.caps = DownloadCap.Period.allCases.compactMap { period in
+            summary.settings.caps.filter { $0.period == period }.map(\.bytes).min().map { (period.rawValue, $0) }
+        }
         let page = Exposition.bytes(numbers.metrics().families(surroundings), format)
         var response = Response(200, length: Int64(page.count))
         response.field("Content-Type", format.contentType)

@@ -10,7 +10,7 @@ import Units
 /// It has a dispatch queue of its own, on which it may block. Decisions of the download queue are saved before they are
 /// carried out: a download is in the database before its first byte, and a cancellation before its bytes are removed.
 package actor DownloadManager {
-    package nonisolated let snapshots = DownloadSnapshots()
+    package nonisolated let snapshots: DownloadSnapshots
 
     private nonisolated let executor = QueueExecutor(label: "reelcache.downloads")
     /// Whether a tick has been posted already: they must not pile up while this actor is busy.
@@ -53,6 +53,7 @@ package actor DownloadManager {
         settings: DownloadSettings, clock: any DownloadClock, logger: Logger,
         ordered: @escaping @Sendable ([Int64]) -> Void = { _ in }
     ) throws(DownloadError) {
+        snapshots = DownloadSnapshots(clock: clock)
         let database = try DownloadDatabase(directory: directory, logger: logger)
         let contents = try database.load()
         let queue = DownloadQueue(
@@ -174,15 +175,20 @@ package actor DownloadManager {
         return found.prefix(max(0, limit ?? .max)).map(\.report)
     }
 
-    /// The downloads of a subscription by the episode's identity; of each episode, the latest.
+    /// The downloads of a subscription by the episode's identity; of each episode, the latest, as if it had been added
+    /// and started when the first one was.
     /// - Parameters:
     ///   - feed: the URL under which it is subscribed.
     ///   - since: only downloads that were ordered at this time or later, in seconds since 1970.
     package func downloads(ofFeed feed: String, since: Double) -> [String: DownloadReport] {
         var found: [String: DownloadReport] = [:]
         for job in queue.jobs.values where job.order.episode?.feed == feed && job.added >= since {
-            guard let identity = job.order.episode?.identity, found[identity]?.id ?? 0 < job.id else { continue }
-            found[identity] = job.report
+            guard let identity = job.order.episode?.identity else { continue }
+            let (report, other) = (job.report, found[identity])
+            var latest = other.map { $0.id > report.id ? $0 : report } ?? report
+            latest.added = min(report.added, other?.added ?? .max)
+            latest.started = [report.started, other?.started].compactMap { $0 }.min()
+            found[identity] = latest
         }
         return found
     }
@@ -414,10 +420,9 @@ package actor DownloadManager {
         let changed = pending.unposted.compactMap { queue.snapshot($0) }
         var summary = queue.summary
         summary.isOffline = source?.isOffline ?? false
-        let usage = budget.report(now: now)
-        if usage.thisMonth > 0 { summary.usage = usage }
+        summary.usage = budget.report(now: now)
         let removed = pending.unpostedRemovals
-        guard !changed.isEmpty || !removed.isEmpty || summary != snapshots.summary else { return }
+        guard !changed.isEmpty || !removed.isEmpty || summary != snapshots.posted else { return }
         snapshots.post(changed, removed: removed, summary: summary)
         pending.notePosted()
     }

@@ -129,7 +129,9 @@ struct DownloadQueue {
         summary.rate = lines.running.ids.reduce(0) { $0 +| (jobs[$1]?.rate.bytesPerSecond ?? 0) }
         summary.eta = TransferRate.seconds(for: summary.total.map { $0 -| summary.bytes }, at: summary.rate)
         summary.settings = settings
-        if summary.waiting > 0 { (summary.hold, summary.heldUntil) = (allowance.hold?.reason, allowance.hold?.until) }
+        if lines.readyLanes.contains(where: { $0 != .atOnce }) {
+            (summary.hold, summary.heldUntil) = (allowance.hold?.reason, allowance.hold?.until)
+        }
         summary.scheduledRate = allowance.rate
         return summary
     }
@@ -145,7 +147,7 @@ struct DownloadQueue {
     private func report(_ job: DownloadJob) -> DownloadReport {
         var report = job.report
         if job.state == .waiting, job.due == nil, let hold = allowance.hold(for: job.order.lane) {
-            (report.message, report.heldUntil) = (hold.reason, hold.until)
+            (report.message, report.isHeld, report.heldUntil) = (hold.reason, true, hold.until)
         }
         return report
     }

@@ -54,6 +54,8 @@ package struct DownloadReport: Codable, Sendable, Equatable, Identifiable {
     package var failures: Int
     /// When the next attempt is due; nil if it only waits for its turn.
     package var retryAt: Int64?
+    /// Whether the schedule or a cap holds it back; nil for false.
+    package var isHeld: Bool?
     /// When the schedule or a cap lets it run again; nil if neither holds it back, or for good.
     package var heldUntil: Int64?
     package var added: Int64
@@ -122,13 +124,40 @@ package struct DownloadSummary: Codable, Sendable, Equatable {
     package var heldUntil: Int64?
     /// The schedule's rate at this time, in bytes per second; nil for no limit.
     package var scheduledRate: Int64?
-    /// What was fetched from origins; nil if nothing was in this month.
+    /// What was fetched from origins; nil in what a process of an earlier version has told.
     package var usage: Usage?
 
     /// Bytes that downloads have fetched from origins, in local time.
     package struct Usage: Codable, Sendable, Equatable {
         package var today: Int64
         package var thisMonth: Int64
+        /// Today, in days since 1970; nil in what another process has told.
+        var day: Int64?
+
+        private enum CodingKeys: CodingKey { case today, thisMonth }
+
+        package init(today: Int64, thisMonth: Int64, day: Int64? = nil) {
+            (self.today, self.thisMonth, self.day) = (today, thisMonth, day)
+        }
+
+        /// Whether they say the same of their days.
+        package static func == (a: Usage, b: Usage) -> Bool { a.today == b.today && a.thisMonth == b.thisMonth }
+
+        /// The same on another day.
+        func seen(on today: Int64) -> Usage {
+            guard let day, day != today else { return self }
+            let isInMonth = DownloadCap.Period.month.days(around: today).contains(day)
+            return Usage(today: 0, thisMonth: isInMonth ? thisMonth : 0, day: today)
+        }
+    }
+
+    /// What it is at another time, although nothing has happened: a day or the schedule's rate may have changed.
+    func seen(by clock: any DownloadClock) -> DownloadSummary {
+        let (now, local) = (Int64(saturating: clock.now), clock.local)
+        var summary = self
+        summary.usage = (usage ?? Usage(today: 0, thisMonth: 0)).seen(on: local.day(now))
+        if let schedule = settings.schedule { summary.scheduledRate = schedule.rate(at: now, in: local).bytesPerSecond }
+        return summary
     }
 
     package init() {}

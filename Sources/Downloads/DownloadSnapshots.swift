@@ -94,7 +94,9 @@ package final class DownloadSnapshots: Sendable {
         }
     }
 
-    package init() {}
+    private let clock: any DownloadClock
+
+    package init(clock: any DownloadClock = SystemDownloadClock()) { self.clock = clock }
 
     // MARK: For the manager
 
@@ -118,7 +120,10 @@ package final class DownloadSnapshots: Sendable {
 
     // MARK: For readers
 
-    package var summary: DownloadSummary { state.withLock { $0.summary } }
+    package var summary: DownloadSummary { posted.seen(by: clock) }
+
+    /// The summary as it was posted last.
+    var posted: DownloadSummary { state.withLock { $0.summary } }
 
     package subscript(_ id: Int64) -> DownloadReport? { state.withLock { $0.entries[id]?.report } }
 
@@ -131,13 +136,19 @@ package final class DownloadSnapshots: Sendable {
     /// - Parameter isWanted: selects downloads for the listing, which is sorted.
     package func listing(where isWanted: (DownloadReport) -> Bool = { !$0.state.hasEnded }) -> DownloadListing {
         let (entries, summary) = state.withLock { (Array($0.entries.values), $0.summary) }
-        return Self.listing(entries, summary, isWanted)
+        return listing(entries, summary, isWanted)
     }
 
     /// The first selected download in the order of a listing.
     package func first(where isMeant: (DownloadReport, OriginURL) -> Bool) -> DownloadReport? {
         let entries = state.withLock { Array($0.entries.values) }
         return entries.filter { isMeant($0.report, $0.url) }.min { $0.place < $1.place }?.report
+    }
+
+    /// The selected downloads, in no order.
+    package func all(where isMeant: (OriginURL) -> Bool) -> [DownloadReport] {
+        let entries = state.withLock { Array($0.entries.values) }
+        return entries.filter { isMeant($0.url) }.map(\.report)
     }
 
     /// Counts changes.
@@ -152,15 +163,15 @@ package final class DownloadSnapshots: Sendable {
                 state.revision
             )
         }
-        return Changes(revision: current, listing: Self.listing(entries, summary, isWanted), removed: removals)
+        return Changes(revision: current, listing: listing(entries, summary, isWanted), removed: removals)
     }
 
-    private static func listing(_ entries: [Entry], _ summary: DownloadSummary, _ isWanted: (DownloadReport) -> Bool)
+    private func listing(_ entries: [Entry], _ summary: DownloadSummary, _ isWanted: (DownloadReport) -> Bool)
         -> DownloadListing
     {
         DownloadListing(
             downloads: entries.filter { isWanted($0.report) }.sorted { $0.place < $1.place }.map(\.report),
-            summary: summary)
+            summary: summary.seen(by: clock))
     }
 
     /// - Parameter wake: called after each change until `unwatch`, on any thread; must not block.

@@ -1,3 +1,4 @@
+import CXXHash
 import CachePolicy
 import Foundation
 import Glibc
@@ -14,6 +15,25 @@ package final class AliasFile: Sendable {
     private let writing = Mutex(())
 
     private static let name = "aliases.json"
+    /// What the file contains.
+    private struct Content: Codable {
+        /// XXH3 of the entries as `encode` writes them, in hexadecimal digits: with one other character, a page would
+        /// play the media of another.
+        let checksum: String
+        let entries: [MediaAliases.Entry]
+
+        init(_ entries: [MediaAliases.Entry]) throws {
+            (checksum, self.entries) = (try Self.checksum(of: entries), entries)
+        }
+
+        var isIntact: Bool { (try? Self.checksum(of: entries)) == checksum }
+
+        private static func checksum(of entries: [MediaAliases.Entry]) throws -> String {
+            let bytes = try AliasFile.encode(entries)
+            return String(bytes.withUnsafeBytes { XXH3_64bits($0.baseAddress, $0.count) }, radix: 16)
+        }
+    }
+
     /// In bytes; a longer file was not written by this program.
     private static let longest: UInt64 = 64 << 20
 
@@ -26,7 +46,9 @@ package final class AliasFile: Sendable {
             let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? UInt64 ?? 0
             guard size <= Self.longest else { throw CocoaError(.fileReadTooLarge) }
             let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
-            return MediaAliases(try JSONDecoder().decode([MediaAliases.Entry].self, from: bytes))
+            let content = try JSONDecoder().decode(Content.self, from: bytes)
+            guard content.isIntact else { throw CocoaError(.fileReadCorruptFile) }
+            return MediaAliases(content.entries)
         } catch {
             if access(path, F_OK) == 0 {
                 logger.warning("\(path) cannot be read, so pages that share their media are fetched again: \(error)")
@@ -42,15 +64,24 @@ package final class AliasFile: Sendable {
     private func replace(with aliases: MediaAliases) {
         let new = path + ".new"
         do {
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-            try encoder.encode(aliases.stored).write(to: URL(fileURLWithPath: new))
+            let bytes = try Self.encode(try Content(aliases.stored))
             // URLs may contain secrets.
-            guard chmod(new, 0o600) == 0, rename(new, path) == 0 else {
-                throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO)
-            }
+            let descriptor = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            guard descriptor >= 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+            let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+            try file.write(contentsOf: bytes)
+            // Before the name is that of the new one: a power cut leaves one of the two.
+            try file.synchronize()
+            try file.close()
+            guard rename(new, path) == 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
         } catch {
             logger.warning("\(path) cannot be written, so pages that share their media are fetched again: \(error)")
         }
+    }
+
+    private static func encode(_ value: some Encodable) throws -> Data {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        return try encoder.encode(value)
     }
 }

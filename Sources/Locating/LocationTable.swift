@@ -48,6 +48,8 @@ struct LocationTable {
     static let mostRunning = 4
     /// The most URLs that wait for one of these commands to end.
     static let longestQueue = 64
+    /// The most requests that wait for one command, those included whose client has left meanwhile.
+    static let mostWaiters = 4096
     /// The number of locations and failures to remember. Beyond it, those that expire first are forgotten.
     static let capacity = 512
     /// How long a location counts whose expiry is unknown, and the bounds of the others, in seconds.
@@ -73,7 +75,8 @@ struct LocationTable {
             if let media = entry.media { return (.located(media), false) }
             if let failure = entry.failure { return (.failed(failure), false) }
         }
-        if waiters[name] != nil {
+        if let others = waiters[name] {
+            guard others.count < Self.mostWaiters else { return (.failed(.busy), false) }
             waiters[name]?.append(waiter)
             return (.waiting, false)
         }
@@ -139,7 +142,10 @@ struct LocationTable {
         entries[name] = entry
         guard entries.count > Self.capacity else { return }
         entries = entries.filter { now < $0.value.until }
-        guard entries.count > Self.capacity, let first = entries.min(by: { $0.value.until < $1.value.until }) else {
+        // Never the new one: who waits for it looks it up next, and would have it found again, without end.
+        guard entries.count > Self.capacity,
+            let first = entries.lazy.filter({ $0.key != name }).min(by: { $0.value.until < $1.value.until })
+        else {
             return
         }
         entries[first.key] = nil

@@ -37,7 +37,13 @@ struct SpawnedProgram: ~Copyable {
 
     /// - Parameter words: the program, by path or by its name in `PATH`, and its arguments.
     init(_ words: [String], environment: [String: String]) throws(StartError) {
-        let (output, errors) = (try PipeEnd.pair(), try PipeEnd.pair())
+        let output = try PipeEnd.pair()
+        let errors: (read: Int32, write: Int32)
+        do { errors = try PipeEnd.pair() } catch {
+            close(output.read)
+            close(output.write)
+            throw error
+        }
         defer { for pair in [output, errors] { close(pair.write) } }
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -64,7 +70,8 @@ struct SpawnedProgram: ~Copyable {
         (self.output, self.errors) = (PipeEnd(output.read), PipeEnd(errors.read))
     }
 
-    /// A group of its own, so that it ends with its children; none of the signals that this process blocks or ignores.
+    /// A session of its own, and so a group of its own: it ends with its children, and cannot ask on the terminal of the
+    /// proxy, where nobody answers. None of the signals that this process blocks or ignores.
     private static func attributes() -> posix_spawnattr_t {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
@@ -73,11 +80,13 @@ struct SpawnedProgram: ~Copyable {
         posix_spawnattr_setsigmask(&attributes, &signals)
         for number in [SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD] { sigaddset(&signals, number) }
         posix_spawnattr_setsigdefault(&attributes, &signals)
-        posix_spawnattr_setpgroup(&attributes, 0)
         posix_spawnattr_setflags(
-            &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP))
+            &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF) | newSession)
         return attributes
     }
+
+    /// `POSIX_SPAWN_SETSID`, which the header hides from Swift.
+    private static let newSession: Int16 = 0x80
 
     /// C strings, ended by a null pointer.
     private static func copies(_ texts: [String]) -> [UnsafeMutablePointer<CChar>?] { texts.map { strdup($0) } + [nil] }
@@ -128,6 +137,7 @@ struct SpawnedProgram: ~Copyable {
     /// Whether it has ended; its status is left for `end`, so that its group's number stays its own.
     private var hasEnded: Bool {
         var info = siginfo_t()
+        // no trap: a process that was started has a positive number
         guard waitid(P_PID, id_t(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 else { return errno != EINTR }
         return info.si_signo == SIGCHLD
     }
@@ -135,11 +145,11 @@ struct SpawnedProgram: ~Copyable {
     /// Ends the program with all that it has started.
     private func end(politely: Bool) -> Status {
         if politely {
-            kill(-pid, SIGTERM)
+            kill(-pid, SIGTERM) // no trap: positive
             let deadline = Self.now + Self.farewell
             while !hasEnded, Self.now < deadline { poll(nil, 0, Self.lookInterval) }
         }
-        kill(-pid, SIGKILL)
+        kill(-pid, SIGKILL) // no trap: positive
         var status: Int32 = 0
         while waitpid(pid, &status, 0) != pid {
             guard errno == EINTR else { return .unknown }
@@ -198,6 +208,6 @@ private final class PipeEnd {
     /// Waits until one of them has something to read or is closed, or for this long.
     static func wait(_ one: PipeEnd, _ other: PipeEnd, milliseconds: Int32) {
         var entries = [one, other].filter(\.isOpen).map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
-        poll(&entries, nfds_t(entries.count), milliseconds)
+        poll(&entries, nfds_t(entries.count), milliseconds) // no trap: at most two
     }
 }

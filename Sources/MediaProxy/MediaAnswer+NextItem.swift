@@ -1,4 +1,5 @@
 import CacheFill
+import CachePolicy
 import DiskCache
 import HTTPModel
 import HTTPTransport
@@ -10,6 +11,8 @@ extension MediaAnswer {
     func beginItem(_ generation: Generation, at start: Int64, length: Int64?) {
         // Segments of a stream have read-ahead of their own. What is not stored has a next that is not stored either.
         guard !isAsStored, generation.isStored, let length, membership == nil, generation.whole == nil else { return }
+        // A page of another site must not choose what is downloaded. `web_origins` names those that play for the user.
+        guard !Requester(request, handler.policy.webOrigins).isForeign else { return }
         let player = PlayerID(address: exchange.clientHost, agent: request.value(of: "User-Agent"))
         item = handler.next.begin(
             route.url, resource.key, by: player, at: start, length: length, resolvedRule)

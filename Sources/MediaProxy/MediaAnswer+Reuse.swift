@@ -29,6 +29,8 @@ extension MediaAnswer {
         let key = handler.policy.resolve(route.url).key
         guard !resource.key.isOf(key) else { return }
         (resource, resolver) = (handler.filler.filler.resource(key), ResourceResolver(key))
+        // What was validated is not this page's.
+        (doubted, outcome) = (nil, .hit())
     }
 
     // MARK: Validation

@@ -83,6 +83,7 @@ final class MediaAnswer: BodySource {
             return exchange.respond(
                 403, text: "a page of another site may not learn what is cached: list its origin in web_origins")
         }
+        guard !isIntrusion else { return refuseIntrusion() }
         // RFC 9110 §14.2: Range is for GET alone.
         if request.method == .get {
             switch RangeRequest.parse(request.combined("Range")) {
@@ -114,6 +115,17 @@ final class MediaAnswer: BodySource {
     /// what was watched.
     private var isProbe: Bool {
         (directives.control.onlyIfCached || filler.isOffline) && Requester(request, handler.policy.webOrigins).isForeign
+    }
+
+    /// Whether a page of another site asks for media behind a page: a resolver would run, with the user's cookies and
+    /// account, and as often as the page likes; and if only cached media were answered, it would learn what is cached.
+    private var isIntrusion: Bool {
+        resolvedRule.resolver != nil && Requester(request, handler.policy.webOrigins).isForeign
+    }
+
+    private func refuseIntrusion() {
+        handler.metrics.errors.add("refused")
+        exchange.respond(403, text: "a page of another site may not start a resolver: list its origin in web_origins")
     }
 
     /// Proceeds as far as possible without waiting. Called again when the resource's state changes.
@@ -162,9 +174,9 @@ final class MediaAnswer: BodySource {
             proceed()
         case .open where route.isRecording, .bypass where route.isRecording:
             exchange.respond(404, text: "this recording is no longer cached; reelcache ls lists those that are")
-        // The header of a playlist or feed describes its rewritten text.
-        case .open where request.method == .head && Listing.isNamed(route.url): open(alone: false)
-        case .bypass where request.method == .head && Listing.isNamed(route.url): open(alone: true)
+        // The header of a playlist describes its rewritten text. A feed's name says less than its type (`passHead`).
+        case .open where request.method == .head && StrayPage.isPlaylist(route.url): open(alone: false)
+        case .bypass where request.method == .head && StrayPage.isPlaylist(route.url): open(alone: true)
         case .open where isOriginsHead, .bypass where isOriginsHead: passHead()
         case .open:
             trace("not cached")
@@ -231,9 +243,10 @@ final class MediaAnswer: BodySource {
         .bounded(first: 0, last: filler.filler.store.configuration.geometry.chunkSize - 1)
     }
 
-    /// Whether the request is for a playlist or feed, judging by its URL or by the stored generation.
+    /// Whether the request is for a playlist, judging by its URL, or for a playlist or feed, judging by the stored
+    /// generation. Large files are named like feeds, too (`dump.xml`).
     private var isOfListing: Bool {
-        Listing.isNamed(route.url) || doubted?.generation.head.isCertainListing == true
+        StrayPage.isPlaylist(route.url) || doubted?.generation.head.isCertainListing == true
     }
 
     // MARK: Opening

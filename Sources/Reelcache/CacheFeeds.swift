@@ -34,7 +34,9 @@ public struct CacheFeeds: Sendable {
     }
 
     /// The known episodes of a subscribed feed, newest first.
-    /// - Parameter limit: the maximum number; nil for all.
+    /// - Parameters:
+    ///   - url: the feed's URL.
+    ///   - limit: the maximum number; nil for all.
     /// - Throws: `CacheError`: `.unknownFeed`, `.unsupportedURL`, `.disk`, `.closed`.
     public func episodes(of url: URL, limit: Int? = nil) async throws -> [FeedEpisode] {
         let origin = try MediaCache.origin(url)

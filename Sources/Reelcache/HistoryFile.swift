@@ -39,7 +39,10 @@ struct HistoryFile: Sendable {
             throw .last("open")
         }
         defer { close(descriptor) }
-        guard try Self.size(of: descriptor) == Self.length else { throw Fault("it has another length") }
+        let size = try Self.size(of: descriptor)
+        // There was no room for its beginning.
+        guard size > 0 else { return ([:], 0) }
+        guard size == Self.length else { throw Fault("it has another length") }
         let bytes = try Self.read(descriptor)
         guard bytes.starts(with: Self.magic) else { throw Fault("it does not begin as such a file") }
         var (periods, damaged) = ([Int: HistoryPeriod](), 0)
@@ -62,14 +65,23 @@ struct HistoryFile: Sendable {
         defer { close(descriptor) }
         let size = try Self.size(of: descriptor)
         guard size == 0 || size == Self.length else { throw Fault("it has another length") }
-        for (slot, period) in size == 0 ? all() : changed {
-            try Self.write(HistorySlot.bytes(period), to: descriptor, at: Self.offset(of: slot))
+        guard size == 0 else { return try Self.write(changed, to: descriptor) }
+        do throws(Fault) {
+            let header = Self.magic + Array(repeating: 0, count: Self.headerLength - Self.magic.count)
+            try Self.write(header, to: descriptor, at: 0)
+            try Self.write(all(), to: descriptor)
+            guard ftruncate(descriptor, off_t(Self.length)) == 0 else { throw .last("write") }
+        } catch {
+            // With another length it could not be begun again.
+            _ = ftruncate(descriptor, 0)
+            throw error
         }
-        guard size == 0 else { return }
-        // Last, so that a file that was not written to its end has another length, and is begun again.
-        let header = Self.magic + Array(repeating: 0, count: Self.headerLength - Self.magic.count)
-        try Self.write(header, to: descriptor, at: 0)
-        guard ftruncate(descriptor, off_t(Self.length)) == 0 else { throw .last("write") }
+    }
+
+    private static func write(_ periods: [Int: HistoryPeriod], to descriptor: Int32) throws(Fault) {
+        for (slot, period) in periods {
+            try write(HistorySlot.bytes(period), to: descriptor, at: offset(of: slot))
+        }
     }
 
     /// Renames a file that cannot be used, so that another can take its place.

@@ -100,8 +100,12 @@ public final class MediaCache: Sendable {
                 try engine.shutDown()
                 throw error
             }
-            let nextDownloads = NextDownloads(engine, manager)
-            engine.next.connect { nextDownloads.order($0) }
+            let nextDownloads = NextDownloads(engine, manager, now: tuning.now)
+            engine.next.add { [subscriptions] url, answer in subscriptions.next(after: url, then: answer) }
+            // Inside the subscriptions' actor, which may wait for downloads and for the store.
+            engine.next.connect { [subscriptions] url in
+                subscriptions.unlessOrdered(url) { nextDownloads.order($0) }
+            }
             // Includes the databases of downloads and feeds, which exist by now.
             engine.store.countIndexNow()
             bell = SnapshotBell(manager.snapshots)

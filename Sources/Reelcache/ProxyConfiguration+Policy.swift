@@ -90,6 +90,7 @@ extension Resolver {
         let range = MediaResolver.timeoutRange
         guard range.contains(resolver.timeout) else {
             throw RuleError(
+                // no trap: constants
                 "a timeout is \(Int(range.lowerBound.inSeconds)) s to \(Int(range.upperBound.inSeconds)) s, not \(resolver.timeout.inSeconds) s",
                 key: "timeout")
         }

@@ -40,6 +40,7 @@ struct Serve: ParsableCommand {
         print(
             "Reelcache \(Proxy.version) serves at \(proxy.baseURL), cache in \(settings.proxy.cacheDirectory) (at most \(ByteSize(bytes: settings.proxy.maxSize)))"
         )
+        ServiceManager.tellReady()
         let others = proxy.urlsForOthers.filter { $0 != proxy.baseURL }
         if !others.isEmpty { print("Other machines reach it at \(others.joined(separator: ", "))") }
         if settings.proxy.mounts["/"] != nil { print("Its status page is \(proxy.baseURL)/api/") }

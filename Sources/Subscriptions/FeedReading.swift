@@ -26,13 +26,28 @@ struct FeedReading {
     struct Finding {
         /// Those of further pages last.
         var items: [FeedItem]
+        /// How many of them are on the first page.
+        let firstPage: Int
         var title: String?
-        var skipped: Int
+        var skipped: [SkippedItem]
         /// What the feed wants between two checks, in seconds; nil if it does not say.
         var lifetime: Int64?
         /// Where it is fetched from now on.
         var address: OriginURL
+        /// Empty if the next check is to read the feed again, changed or not.
         var validators: FeedValidators
+        /// What could not be read.
+        var gap: Gap?
+    }
+
+    /// A part of a feed that could not be read.
+    enum Gap: Equatable {
+        /// The feed says that it has moved to an address that does not work yet.
+        case move(OriginURL, reason: String)
+        /// Its text ends early, or cannot be read to its end.
+        case text(reason: String)
+        /// An older page, and all that follow it.
+        case page(OriginURL, reason: String)
     }
 
     private enum Phase {
@@ -72,21 +87,37 @@ struct FeedReading {
             do throws(FeedFailure) { return try take(Self.read(document), document) } catch {
                 return .end(.failed(error))
             }
-        case (.moving(let feed, let finding), .document(let document)):
-            guard let moved = try? Self.read(document) else { return next(after: feed, finding) }
-            return take(moved, document)
-        case (.moving(let feed, let finding), _): return next(after: feed, finding)
-        case (.pages(let finding), .document(let document)):
-            guard let page = try? Self.read(document) else { return .end(.read(finding)) }
-            return next(after: page, finding.appending(page))
-        case (.pages(let finding), _): return .end(.read(finding))
+        case (.moving(let feed, var finding), let answer):
+            switch Self.further(answer) {
+            case .success((let moved, let document)): return take(moved, document)
+            case .failure(let failure):
+                // Otherwise the feed would never be read again where it is: its text, which names the address, does not
+                // change any more.
+                finding.validators = FeedValidators()
+                finding.gap = finding.gap ?? .move(request.url, reason: failure.message)
+                return next(after: feed, finding)
+            }
+        case (.pages(var finding), let answer):
+            switch Self.further(answer) {
+            case .success((let page, _)): return next(after: page, finding.appending(page))
+            case .failure(let failure):
+                finding.gap = finding.gap ?? .page(request.url, reason: failure.message)
+                return .end(.read(finding))
+            }
+        }
+    }
+
+    /// What follows the first answer, which is always requested without conditions.
+    private static func further(_ answer: FeedAnswer) -> Result<(Feed, FeedDocument), FeedFailure> {
+        switch answer {
+        case .document(let document): Result { () throws(FeedFailure) in (try read(document), document) }
+        case .notModified: .failure(FeedFailure("the origin answered 304 to a request that sets no conditions"))
+        case .failed(let failure): .failure(failure)
         }
     }
 
     private static func read(_ document: FeedDocument) throws(FeedFailure) -> Feed {
-        do throws(FeedError) {
-            return try Feed(reading: document.bytes, at: document.url, type: document.type)
-        } catch { throw FeedFailure(error.description) }
+        do throws(FeedError) { return try document.feed.get() } catch { throw FeedFailure(error.description) }
     }
 
     private mutating func take(_ feed: Feed, _ document: FeedDocument) -> Step {
@@ -119,9 +150,35 @@ struct FeedReading {
     }
 }
 
+extension FeedReading.Gap {
+    /// One line.
+    var message: String {
+        switch self {
+        case .move(let url, let reason): "it says that it has moved to \(url.absolute), which cannot be read: \(reason)"
+        case .text(let reason): reason
+        case .page(let url, let reason): "its older page \(url.absolute) cannot be read: \(reason)"
+        }
+    }
+
+    /// Whether more episodes may be found by reading the feed once more where it is.
+    var hidesEpisodes: Bool { if case .move = self { false } else { true } }
+
+    /// Whether the end of a text is missing.
+    var isInText: Bool { if case .text = self { true } else { false } }
+}
+
 extension FeedReading.Finding {
+    /// The most skipped items of which more is remembered than their number.
+    private static let mostSkipped = 20
+
+    /// The first skipped items, each with the reason in one line.
+    var skippedLines: [String] {
+        skipped.prefix(Self.mostSkipped).map { "\(String($0.name.prefix(100)).printable): \($0.reason)" }
+    }
+
     fileprivate init(_ feed: Feed, address: OriginURL, validators: FeedValidators) {
-        (items, title, skipped) = (feed.items, feed.title, feed.skipped.count)
+        (items, firstPage, title, skipped) = (feed.items, feed.items.count, feed.title, feed.skipped)
+        gap = Self.gap(feed)
         lifetime = feed.lifetime?.components.seconds
         (self.address, self.validators) = (address, validators)
     }
@@ -131,7 +188,17 @@ extension FeedReading.Finding {
         var (finding, known) = (self, Set(items.map(\.identity)))
         finding.items += page.items.filter { known.insert($0.identity).inserted }.prefix(
             max(0, FeedLimits.items - items.count))
-        finding.skipped += page.skipped.count
+        finding.skipped += page.skipped
+        finding.gap = finding.gap ?? Self.gap(page)
         return finding
+    }
+
+    /// Too many items are no gap: another reading would find no more.
+    private static func gap(_ feed: Feed) -> FeedReading.Gap? {
+        switch feed.cut {
+        case .endsEarly: .text(reason: "the text of the feed ends early")
+        case .malformed: .text(reason: "the text of the feed cannot be read to its end")
+        case .tooManyItems, nil: nil
+        }
     }
 }

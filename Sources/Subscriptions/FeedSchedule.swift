@@ -42,14 +42,20 @@ struct FeedSchedule {
         return due > latest ? latest : max(due, now + spread)
     }
 
-    /// Whether a failed download of an episode is retried: after ten minutes at least, each time after twice as long,
-    /// and no longer than a week.
+    /// What becomes of a failed download.
+    enum Retry: Sendable {
+        case due, later, never
+    }
+
+    /// When a failed download of an episode is retried: after ten minutes at least, each time after twice as long, and
+    /// no longer than a week.
     /// - Parameters:
-    ///   - added: when it was ordered, in seconds since 1970.
+    ///   - begun: when it was first tried, in seconds since 1970.
     ///   - failed: when it failed last.
-    static func isRetryDue(added: Int64, failed: Int64, now: Double) -> Bool {
-        let tried = max(0, Double(failed) - Double(added))
-        return tried <= longestRetry && now - Double(failed) >= max(tried, firstRetry)
+    static func retry(begun: Int64, failed: Int64, now: Double) -> Retry {
+        let tried = max(0, Double(failed) - Double(begun))
+        guard tried <= longestRetry else { return .never }
+        return now - Double(failed) >= max(tried, firstRetry) ? .due : .later
     }
 
     private static func varied(_ seconds: Double, _ random: Double) -> Double {

@@ -1,4 +1,5 @@
 import CachePolicy
+import Playlists
 
 /// Fetches feeds for subscriptions.
 package protocol FeedSource: Sendable {
@@ -28,18 +29,24 @@ package enum FeedAnswer: Sendable {
 
 /// A text that may be a feed.
 package struct FeedDocument: Sendable {
-    /// Without a content coding; at most `FeedLimits.bytes`.
-    package var bytes: [UInt8]
-    /// The `Content-Type`.
-    package var type: String?
+    /// What it says; an error if it is no feed.
+    let feed: Result<Feed, FeedError>
     /// The URL that answered, after any redirects.
-    package var url: OriginURL
+    package let url: OriginURL
     /// Whether permanent redirects alone led there.
     package var hasMoved = false
     package var validators = FeedValidators()
 
-    package init(bytes: [UInt8], type: String? = nil, url: OriginURL) {
-        (self.bytes, self.type, self.url) = (bytes, type, url)
+    /// Reads the text, which may take some 100 ms.
+    /// - Parameters:
+    ///   - bytes: without a content coding; at most `FeedLimits.bytes`.
+    ///   - type: the `Content-Type`.
+    ///   - isPage: whether a resolver finds media behind the page at a URL.
+    package init(
+        bytes: [UInt8], type: String? = nil, url: OriginURL, isPage: @escaping (OriginURL) -> Bool = { _ in false }
+    ) {
+        self.url = url
+        feed = Result { () throws(FeedError) in try Feed(reading: bytes, at: url, type: type, isPage: isPage) }
     }
 }
 

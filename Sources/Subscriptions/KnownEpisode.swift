@@ -8,7 +8,7 @@ struct KnownEpisode: Sendable, Equatable {
         case passedOver = "passed_over"
         /// It became a download, which happens once.
         case ordered
-        /// The same, and it was removed from the cache since.
+        /// The same, and the feed has let go of it: it was removed from the cache since, or belongs to others, too.
         case removed
     }
 
@@ -17,6 +17,7 @@ struct KnownEpisode: Sendable, Equatable {
     /// The identity that the feed states, and the one that it has without that (`FeedItem`).
     var guid: String?
     var file: String
+    /// Where it is; once it became a download, the URL of that, under which it is cached.
     var url: OriginURL
     var title: String?
     /// Seconds since 1970; nil if the feed states no date.
@@ -50,7 +51,9 @@ struct KnownEpisode: Sendable, Equatable {
     /// Takes over what another reading says of the same episode.
     mutating func take(_ item: FeedItem) {
         guid = item.guid ?? guid
-        (file, url, title) = (item.file, item.enclosure.url, item.title)
+        (file, title) = (item.file, item.title)
+        // What became a download is cached under the URL of that.
+        if state == .passedOver { url = item.enclosure.url }
         published = item.published.map { $0.components.seconds } ?? published
     }
 }

@@ -1,5 +1,6 @@
 import CacheFill
 import CachePolicy
+@preconcurrency import Dispatch
 import EventIO
 import HTTPModel
 import Playlists
@@ -8,10 +9,14 @@ import Synchronization
 import Upstream
 
 /// Fetches feeds on the loops of a cache, in turn. Not to be called on a loop.
+///
+/// Their texts are decoded and read on a queue of its own, one after the other: a long one delays no player, nor those
+/// who wait for the manager.
 package final class LoopFeeds: FeedSource {
     private let loops: [LoopBound<LoopFiller>]
     private let filler: CacheFiller
     private let turn = Atomic<Int>(0)
+    private let readingQueue = DispatchQueue(label: "reelcache.feed-texts", qos: .utility)
 
     package init(_ loops: [LoopBound<LoopFiller>], of filler: CacheFiller) {
         (self.loops, self.filler) = (loops, filler)
@@ -25,11 +30,11 @@ package final class LoopFeeds: FeedSource {
         let loop = loops[turn.wrappingAdd(1, ordering: .relaxed).oldValue % loops.count]
         let policy = filler.policy.value
         let demand = Demand(url: request.url, span: nil, resolvedRule: policy.resolve(request.url).resolvedRule)
-        let (words, now) = (policy.adviceWords, filler.now)
+        let (now, queue) = (filler.now, readingQueue)
         let fetch = loop.loop.sync {
             let fetch = loop.value.document(demand, conditions: request.validators.conditions, limit: FeedLimits.bytes)
-            {
-                end(FeedAnswer($0, to: request, adviceWords: words, now: now()))
+            { result in
+                queue.async { end(FeedAnswer(result, to: request, policy, now: now())) }
             }
             return fetch.map { LoopBound($0, on: loop.loop) }
         }
@@ -54,13 +59,12 @@ extension FeedValidators {
 extension FeedAnswer {
     /// - Parameter now: seconds since 1970.
     fileprivate init(
-        _ result: Result<DocumentFetch.Document, FillError>, to request: FeedRequest, adviceWords words: Advice.Words,
-        now: Int64
+        _ result: Result<DocumentFetch.Document, FillError>, to request: FeedRequest, _ policy: ProxyPolicy, now: Int64
     ) {
         switch result {
-        case .failure(let error): self = .failed(FeedFailure(error, adviceWords: words))
+        case .failure(let error): self = .failed(FeedFailure(error, adviceWords: policy.adviceWords))
         case .success(let document) where document.head.status == 304: self = .notModified
-        case .success(let document) where document.head.status == 200: self.init(document, to: request)
+        case .success(let document) where document.head.status == 200: self.init(document, to: request, policy)
         case .success(let document):
             let (status, fields) = (document.head.status, document.head.fields)
             let seconds = [429, 503].contains(status) ? RetryAfter.seconds(fields["Retry-After"], now: now) : nil
@@ -74,14 +78,15 @@ extension FeedAnswer {
         404: "there is nothing at this URL", 410: "the feed is gone", 429: "too many requests", 503: "it is busy",
     ]
 
-    private init(_ document: DocumentFetch.Document, to request: FeedRequest) {
+    private init(_ document: DocumentFetch.Document, to request: FeedRequest, _ policy: ProxyPolicy) {
         let head = document.head
         do {
             // Some origins encode without being asked to.
             let text = try ContentCoding.decoded(document.body, head.fields, limit: FeedLimits.bytes)
             var read = FeedDocument(
                 bytes: text, type: head.fields["Content-Type"],
-                url: (try? OriginURL(url: head.finalURL)) ?? request.url)
+                url: (try? OriginURL(url: head.finalURL)) ?? request.url,
+                isPage: { policy.resolve($0).resolvedRule.resolver != nil })
             read.hasMoved = head.hasMoved
             read.validators = FeedValidators(etag: head.fields["ETag"], lastModified: head.fields["Last-Modified"])
             self = .document(read)

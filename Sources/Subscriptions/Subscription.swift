@@ -35,6 +35,13 @@ package struct Subscription: Sendable, Equatable {
     package internal(set) var brokenSince: Double?
     /// What is wrong, in one line.
     package internal(set) var message: String?
+    /// Readings in a row that were not complete; 1000 at most.
+    var gaps = 0
+    /// How often in a row a feed is read again because a part of it could not be read. After that, the part counts as
+    /// gone.
+    static let mostGaps = 3
+    /// The first items of the last reading that have no media, each with the reason in one line.
+    var skipped: [String] = []
 
     init(_ url: OriginURL, options: SubscriptionOptions, added: Double, due: Double) {
         (self.url, address, self.options, self.added, self.due) = (url, url, options, added, due)
@@ -58,6 +65,9 @@ package struct Subscription: Sendable, Equatable {
         (checked, read) = (now, now)
         (failures, brokenSince, message) = (0, nil, nil)
     }
+
+    /// The next check passes over what the feed has then, as its known episodes are lost.
+    mutating func forgetEpisodes() { (read, wantsLatest, validators) = (nil, false, FeedValidators()) }
 
     mutating func failed(_ message: String, now: Double) {
         checked = now

@@ -1,5 +1,7 @@
+import CachePolicy
 import DiskCache
 import GRDB
+import HTTPModel
 import Logging
 
 /// Stores all subscriptions and their episodes in `feeds.sqlite`. A save is durable when it returns. Blocks.
@@ -43,35 +45,56 @@ final class SubscriptionDatabase {
         migrator.registerMigration("2: caps") { db in
             try db.execute(sql: "ALTER TABLE subscription ADD COLUMN cap TEXT")
         }
+        migrator.registerMigration("3: skipped items, gaps, and episodes by URL") { db in
+            // Readings in a row that were not complete.
+            try db.execute(sql: "ALTER TABLE subscription ADD COLUMN gaps INTEGER NOT NULL DEFAULT 0")
+            // Items of the last reading without media, a line each.
+            try db.execute(sql: "ALTER TABLE subscription ADD COLUMN skipped TEXT")
+            try db.execute(sql: "CREATE INDEX episode_url ON episode(url)")
+        }
         return migrator
     }
 
     // MARK: Subscriptions
 
-    /// Drops damaged rows, and removes them from the database.
+    /// Replaces damaged values, if that is possible; otherwise drops their rows, and removes them from the database.
     func load() throws(SubscriptionError) -> [Subscription] {
         try reading(ifDamaged: []) { [self] database in
-            let (subscriptions, damaged) = try database.read { db in
-                var (subscriptions, damaged): ([Subscription], [Int64]) = ([], [])
+            let (subscriptions, dropped) = try database.read { db in
+                var (subscriptions, dropped): ([Subscription], [Int64]) = ([], [])
                 let rows = try Row.fetchCursor(db, sql: "SELECT * FROM subscription ORDER BY id")
                 while let row = try rows.next().map({ StoredRow($0) }) {
-                    if let subscription = try? Subscription(row) {
+                    if let subscription = load(row) {
                         subscriptions.append(subscription)
                     } else {
-                        damaged.append(try row.integer("id"))
+                        dropped.append(try row.integer("id"))
                     }
                 }
-                return (subscriptions, damaged)
+                return (subscriptions, dropped)
             }
-            if !damaged.isEmpty {
-                logger.error(
-                    "\(damaged.count) of the subscriptions in \(path) cannot be read and were dropped: subscribe to the feeds again"
-                )
+            if !dropped.isEmpty {
                 try database.write { db in
-                    for id in damaged { try db.execute(sql: "DELETE FROM subscription WHERE id = ?", arguments: [id]) }
+                    for id in dropped { try db.execute(sql: "DELETE FROM subscription WHERE id = ?", arguments: [id]) }
                 }
             }
             return subscriptions
+        }
+    }
+
+    private func load(_ row: StoredRow) -> Subscription? {
+        var columns: [String] = []
+        do throws(RowDamage) {
+            let subscription = try Subscription(row) { columns.append($0) }
+            if !columns.isEmpty {
+                logger.error(
+                    "the subscription to \(subscription.url.absolute) in \(path) was damaged: \(columns.joined(separator: ", ")) took the default"
+                )
+            }
+            return subscription
+        } catch {
+            let url = (try? row.text("url"))?.printable ?? "an unknown feed"
+            logger.error("the subscription to \(url) in \(path) is damaged (\(error)) and was dropped: subscribe again")
+            return nil
         }
     }
 
@@ -154,6 +177,40 @@ final class SubscriptionDatabase {
                     if let episode = try? KnownEpisode(StoredRow(row)) { episodes.append(episode) }
                 }
                 return episodes
+            }
+        }
+    }
+
+    /// Which of some URLs are those of ordered episodes of other subscriptions than this one.
+    func ordered(among urls: [OriginURL], except id: Int64) throws(SubscriptionError) -> Set<OriginURL> {
+        try reading(ifDamaged: []) { database in
+            try database.read { db in
+                let query = try db.cachedStatement(
+                    sql: "SELECT 1 FROM episode WHERE url = ? AND subscription != ? AND state = ? LIMIT 1")
+                return try Set(
+                    urls.filter { url in
+                        let state = KnownEpisode.State.ordered.rawValue
+                        return try Row.fetchOne(query, arguments: [url.absolute, id, state]) != nil
+                    })
+            }
+        }
+    }
+
+    /// The episodes whose media has this URL, with the IDs of their subscriptions; a hundred at most. Damaged rows are
+    /// left out.
+    func episodes(at url: OriginURL) throws(SubscriptionError) -> [(subscription: Int64, episode: KnownEpisode)] {
+        try reading(ifDamaged: []) { database in
+            try database.read { db in
+                // The feed may have it normalized although the player does not.
+                let rows = try Row.fetchCursor(
+                    db, sql: "SELECT * FROM episode WHERE url IN (?, ?) ORDER BY id LIMIT 100",
+                    arguments: [url.absolute, url.normalized.absolute])
+                var found: [(subscription: Int64, episode: KnownEpisode)] = []
+                while let row = try rows.next().map({ StoredRow($0) }) {
+                    guard let episode = try? KnownEpisode(row) else { continue }
+                    found.append((try row.integer("subscription"), episode))
+                }
+                return found
             }
         }
     }

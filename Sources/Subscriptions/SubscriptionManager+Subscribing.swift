@@ -7,8 +7,9 @@ import Playlists
 extension SubscriptionManager {
     /// Subscribes to a feed once it has been read, and orders its newest episodes. If it is subscribed already, changes
     /// its options, and checks it.
-    /// - Parameter end: called with the outcome of the check, inside the actor; with an error if the feed cannot be
-    ///   read: then nothing is saved.
+    /// - Parameter end: called with the outcome of the check, inside the actor; with an error if nothing was saved, as
+    ///   when a new feed cannot be read. If one is subscribed already and cannot be read, its options are changed
+    ///   nevertheless, and the outcome is `failed`.
     package func subscribe(
         _ url: OriginURL, _ change: SubscriptionChange,
         then end: @escaping @Sendable (Result<FeedCheck, SubscriptionError>) -> Void
@@ -20,7 +21,7 @@ extension SubscriptionManager {
             let options = try change.applied(to: SubscriptionOptions())
             let request = FeedRequest(url: url, validators: FeedValidators())
             read(FeedReading(request, wanted: options.latest, pattern: options.title)) { manager, outcome in
-                end(Result { () throws(SubscriptionError) in try manager.add(url, options, outcome) })
+                end(Result { () throws(SubscriptionError) in try manager.add(url, options, change, outcome) })
                 manager.settle()
             }
         } catch { end(.failure(error)) }
@@ -29,15 +30,20 @@ extension SubscriptionManager {
     /// Whether a URL names a subscription.
     package func isSubscribed(_ url: OriginURL) -> Bool { find(url) != nil }
 
-    private func add(_ url: OriginURL, _ options: SubscriptionOptions, _ outcome: FeedReading.Outcome)
-        throws(SubscriptionError) -> FeedCheck
-    {
+    private func add(
+        _ url: OriginURL, _ options: SubscriptionOptions, _ change: SubscriptionChange, _ outcome: FeedReading.Outcome
+    ) throws(SubscriptionError) -> FeedCheck {
         try checkOpen()
         switch outcome {
         case .failed(let failure): throw SubscriptionError(.unreadable, "\(url.absolute): \(failure.message)")
         case .unchanged: throw SubscriptionError(.unreadable, "\(url.absolute): the origin answered 304")
         case .read(let finding):
             if let same = find(url) ?? find(finding.address) {
+                if same.url == url {
+                    // Somebody else subscribed to it meanwhile.
+                    try save(change, of: same)
+                    return conclude(same.id, outcome)
+                }
                 throw .invalid(
                     "\(url.absolute) is the same feed as \(same.url.absolute), which is subscribed: name that one")
             }
@@ -53,12 +59,20 @@ extension SubscriptionManager {
         _ known: Subscription, _ change: SubscriptionChange,
         then end: @escaping @Sendable (Result<FeedCheck, SubscriptionError>) -> Void
     ) throws(SubscriptionError) {
+        if try save(change, of: known) { repeatCheck(known.id) }
+        check(known.id) { end(.success($0)) }
+        settle()
+    }
+
+    /// - Returns: whether the subscription is another one now.
+    @discardableResult
+    private func save(_ change: SubscriptionChange, of known: Subscription) throws(SubscriptionError) -> Bool {
         var changed = known
         changed.options = try change.applied(to: known.options)
         if change.latest != nil { changed.wantsLatest = true }
-        if changed != known { _ = try save([changed]) }
-        check(known.id) { end(.success($0)) }
-        settle()
+        guard changed != known else { return false }
+        _ = try save([changed])
+        return true
     }
 
     private func checkCount(adding count: Int) throws(SubscriptionError) {
@@ -73,10 +87,13 @@ extension SubscriptionManager {
         try checkOpen()
         guard let subscription = find(url) else { throw .unknown(url) }
         let report = try reporting.report(of: subscription)
-        try drop(subscription)
+        // Later, nobody could name them: if the process ends in between, the feed is still subscribed, and the same
+        // command removes it.
         do { try episodes.cancelDownloads(of: subscription) } catch {
-            logger.error("cannot cancel the downloads of \(subscription.url.absolute): \(error)")
+            throw SubscriptionError(
+                .disk, "cannot cancel the downloads of \(subscription.url.absolute): \(error); it stays subscribed")
         }
+        try drop(subscription)
         return report
     }
 
@@ -200,12 +217,12 @@ extension FeedPreview {
             var options = SubscriptionOptions()
             (options.latest, options.title) = (latest, pattern)
             let plan = SubscriptionPlan(
-                finding.items, known: [], options: options, isFirst: true, wantsLatest: true, orderedBefore: [], now: 0)
+                finding.items, known: [], options: options, isFirst: true, wantsLatest: true, downloads: [:], now: 0)
             self.init(
                 title: finding.title,
                 episodes: plan.orders.map {
                     Episode(url: $0.url.absolute, title: $0.title, published: $0.published)
-                }, skipped: finding.skipped)
+                }, skipped: finding.skipped.count)
         }
     }
 }

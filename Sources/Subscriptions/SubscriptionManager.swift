@@ -37,6 +37,10 @@ package actor SubscriptionManager {
     }
     /// The subscriptions that are being checked.
     private var checking: Set<Int64> = []
+    /// Those of them whose options have changed meanwhile, so that their check begins again.
+    private var again: Set<Int64> = []
+    /// Whether a new database lacks subscriptions, because they could not be written yet.
+    private var isRepairing = false
     /// Subscriptions to check at once, whoever waits for that.
     private var waiters: [Int64: [@Sendable (FeedCheck) -> Void]] = [:]
     private var watch: UInt64?
@@ -70,7 +74,7 @@ package actor SubscriptionManager {
         try executor.queue.sync { try assumeIsolated(work) }
     }
 
-    private nonisolated func post(_ work: @escaping @Sendable (isolated SubscriptionManager) -> Void) {
+    nonisolated func post(_ work: @escaping @Sendable (isolated SubscriptionManager) -> Void) {
         executor.queue.async { self.assumeIsolated(work) }
     }
 
@@ -96,6 +100,7 @@ package actor SubscriptionManager {
     package func stop() {
         guard phase != .stopped else { return }
         lookAtDownloads()
+        repairLoss()
         phase = .stopped
         if let watch { episodes.downloads.snapshots.unwatch(watch) }
         clock.wake(after: nil) {}
@@ -164,6 +169,11 @@ package actor SubscriptionManager {
         waiters[id, default: []].append(end)
     }
 
+    /// Lets a check that is running begin again: it has the former options.
+    func repeatCheck(_ id: Int64) {
+        if checking.contains(id) { again.insert(id) }
+    }
+
     /// Begins the checks that are due, and sets the timer for the next.
     func settle() {
         guard phase != .stopped else { return }
@@ -195,18 +205,21 @@ package actor SubscriptionManager {
     private func begin(_ id: Int64) {
         guard let subscription = subscriptions[id] else {
             let ends = waiters.removeValue(forKey: id) ?? []
-            return tell(ends, of: failed(id, "it is no longer subscribed"))
+            return tell(ends, of: failed(id, Self.unsubscribed))
         }
         checking.insert(id)
         let wanted = subscription.wantsLatest ? subscription.options.latest : 0
         read(FeedReading(subscription.request, wanted: wanted, pattern: subscription.options.title)) {
             manager, outcome in
             manager.checking.remove(id)
+            if manager.again.remove(id) != nil { return manager.settle() }
             let ends = manager.waiters.removeValue(forKey: id) ?? []
             manager.tell(ends, of: manager.conclude(id, outcome))
             manager.settle()
         }
     }
+
+    private static let unsubscribed = "it is no longer subscribed"
 
     private func tell(_ ends: [@Sendable (FeedCheck) -> Void], of check: FeedCheck) {
         for end in ends { end(check) }
@@ -229,15 +242,15 @@ package actor SubscriptionManager {
 
     /// Orders new episodes, and saves what is known of the feed by now.
     func conclude(_ id: Int64, _ outcome: FeedReading.Outcome) -> FeedCheck {
-        guard phase != .stopped, var subscription = subscriptions[id] else {
-            return failed(id, SubscriptionError.closed.reason)
-        }
+        guard phase != .stopped else { return failed(id, SubscriptionError.closed.reason) }
+        guard var subscription = subscriptions[id] else { return failed(id, Self.unsubscribed) }
         var check = FeedCheck(
             url: subscription.url.absolute, title: subscription.title, outcome: .unchanged, new: 0, downloads: [])
         do {
             switch outcome {
             case .failed(let failure): throw failure
             case .unchanged:
+                subscription.gaps = 0
                 succeed(&subscription)
                 try save(subscription, [])
             case .read(let finding): check = try take(finding, subscription)
@@ -247,7 +260,6 @@ package actor SubscriptionManager {
             (check.outcome, check.message) = (.failed, failure.message)
             fail(id, failure)
         }
-        repairLoss()
         retain(id)
         if check.outcome != .failed { retryDownloads(of: id) }
         return check
@@ -259,21 +271,46 @@ package actor SubscriptionManager {
         var subscription = subscriptions[former.id] ?? former
         let downloads = episodes.downloads(of: subscription)
         let plan = SubscriptionPlan(
-            finding.items, known: known, options: subscription.options,
+            finding.items, firstPage: finding.firstPage, known: known, options: subscription.options,
             isFirst: subscription.read == nil, wantsLatest: subscription.wantsLatest,
-            orderedBefore: Set(downloads.keys), now: Int64(saturating: clock.now))
-        let ordered = try episodes.order(plan.orders, of: subscription)
+            downloads: EpisodeKeeper.plannedDownloads(downloads, now: clock.now), now: Int64(saturating: clock.now))
+        let renewals = plan.renewals.filter { !episodes.isBeingDownloaded($0.episode.url) }
+        let ordered = try episodes.order(plan.orders + renewals.map(\.episode), of: subscription)
+        try episodes.cancel(renewals.map(\.replaced))
+        let formerlySkipped = Set(subscription.skipped)
         (subscription.title, subscription.address) = (finding.title ?? subscription.title, finding.address)
-        (subscription.validators, subscription.lifetime) = (finding.validators, finding.lifetime)
-        subscription.wantsLatest = false
+        (subscription.lifetime, subscription.skipped) = (finding.lifetime, finding.skippedLines)
+        let readsAgain = readsAgain(after: finding.gap, of: &subscription)
+        subscription.validators = readsAgain || plan.awaitsRenewal ? FeedValidators() : finding.validators
+        if !readsAgain { subscription.wantsLatest = false }
         succeed(&subscription)
+        // The rest of a text that ended early is not new when it comes.
+        if readsAgain, former.read == nil, finding.gap?.isInText == true { subscription.read = nil }
         try save(subscription, plan.changed, forgetting: plan.forgotten)
         if former.address != subscription.address {
             logger.notice("the feed \(former.address.absolute) has moved to \(subscription.address.absolute)")
         }
+        let skipped = subscription.skipped.filter { !formerlySkipped.contains($0) }
+        for line in skipped { logger.info("an item of \(subscription.url.absolute) is skipped: \(line)") }
         return FeedCheck(
             url: subscription.url.absolute, title: subscription.title, outcome: .read, episodes: finding.items.count,
-            skipped: finding.skipped, new: plan.newCount, downloads: ordered)
+            skipped: finding.skipped.count, skippedItems: skipped.isEmpty ? nil : skipped, new: plan.newCount,
+            downloads: ordered,
+            message: finding.gap.map { $0.message + (readsAgain ? "; the next check tries again" : "") })
+    }
+
+    /// Whether the next check is to read the whole feed again, because episodes may be missing. If that is of no avail,
+    /// not for ever.
+    private func readsAgain(after gap: FeedReading.Gap?, of subscription: inout Subscription) -> Bool {
+        guard let gap else {
+            subscription.gaps = 0
+            return false
+        }
+        subscription.gaps = min(subscription.gaps + 1, 1000)
+        if subscription.gaps == 1 {
+            logger.notice("the feed \(subscription.url.absolute) was not read completely: \(gap.message)")
+        }
+        return gap.hidesEpisodes && subscription.gaps <= Subscription.mostGaps
     }
 
     private func succeed(_ subscription: inout Subscription) {
@@ -302,15 +339,20 @@ package actor SubscriptionManager {
         do throws(SubscriptionError) { try save(subscription, []) } catch { logger.error("\(error)") }
     }
 
-    /// If the episodes were lost with a damaged database, those that feeds have now are passed over, not ordered again.
+    /// Writes all subscriptions to a new database that replaced a damaged one. The episodes are lost: those that feeds
+    /// have now are passed over, not ordered again.
+    ///
+    /// To be called wherever the database may have been read: until then, the new one is empty.
     func repairLoss() {
-        guard database.takeLoss() else { return }
-        let lost = all.map { subscription in
-            var subscription = subscription
-            (subscription.read, subscription.wantsLatest, subscription.validators) = (nil, false, FeedValidators())
-            return subscription
+        if database.takeLoss() {
+            for id in subscriptions.keys { subscriptions[id]?.forgetEpisodes() }
+            isRepairing = true
         }
-        do throws(SubscriptionError) { _ = try save(lost) } catch { logger.error("\(error)") }
+        guard isRepairing else { return }
+        do throws(SubscriptionError) {
+            _ = try save(all)
+            isRepairing = false
+        } catch { logger.error("\(error)") }
     }
 
     // MARK: Episodes
@@ -323,9 +365,11 @@ package actor SubscriptionManager {
 
     /// Removes episodes beyond what the subscriber keeps.
     func retain(_ id: Int64) {
+        defer { repairLoss() }
         guard let subscription = subscriptions[id], subscription.options.keep != nil else { return }
         do throws(SubscriptionError) {
-            let removed = episodes.retain(try database.episodes(of: id, in: [.ordered]), of: subscription)
+            let ordered = try database.episodes(of: id, in: [.ordered])
+            let removed = episodes.retain(ordered, of: subscription) { try database.ordered(among: $0, except: id) }
             if !removed.isEmpty { try save(subscription, removed) }
         } catch { logger.error("\(error)") }
     }

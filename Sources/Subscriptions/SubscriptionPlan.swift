@@ -1,19 +1,50 @@
+import CachePolicy
 import Playlists
 
 /// What follows from a reading of a feed: the episodes that become downloads, and what is remembered of all others.
 ///
 /// An episode is ordered once, however often it is read, moved or removed. Right after subscribing, the newest
 /// `latest` are ordered, and all others passed over; later, each that is new. If very many are new at once, as when a
-/// feed moves to another host that gives all its items other identities, only the newest of them are.
+/// feed moves to another host that gives all its items other identities, only the newest of them are. An unknown
+/// episode is not new if it is on an older page, or older than all that are known: the feed lists more of its past.
+///
+/// If its download failed and the feed has another URL for it by now, it is ordered once more, with that URL.
 struct SubscriptionPlan {
     /// New episodes that are ordered at once, unless `latest` is greater.
     static let mostAtOnce = 10
     /// Episodes that are remembered although the feed no longer has them.
     static let mostRemembered = 20_000
 
+    /// What became of the download of an episode.
+    struct Download {
+        enum State {
+            /// It may fail yet, or be retried later.
+            case open
+            /// It failed, and is to be retried.
+            case due
+            /// It completed, was cancelled, or failed for good.
+            case over
+        }
+
+        let id: Int64
+        let url: OriginURL
+        let state: State
+    }
+
+    /// An episode whose failed download another one replaces, at the URL that it has now.
+    struct Renewal {
+        let episode: KnownEpisode
+        /// The failed download.
+        let replaced: Int64
+    }
+
     /// The episodes to order, newest first. Their state is `ordered`.
     private(set) var orders: [KnownEpisode] = []
-    /// The rows to save: all that are new or changed, oldest first, those of `orders` included.
+    /// Those whose failed downloads are replaced by ones with their new URLs, newest first.
+    private(set) var renewals: [Renewal] = []
+    /// Whether an episode has another URL by now than its download, which may fail: the feed is to be read again then.
+    private(set) var awaitsRenewal = false
+    /// The rows to save: all that are new or changed, oldest first, those of `orders` and `renewals` included.
     private(set) var changed: [KnownEpisode] = []
     /// Saved episodes to forget.
     private(set) var forgotten: [Int64] = []
@@ -22,48 +53,70 @@ struct SubscriptionPlan {
 
     /// - Parameters:
     ///   - items: the items of the reading, in document order.
+    ///   - firstPage: how many of them are on the feed's first page.
     ///   - known: all saved episodes of the feed.
     ///   - isFirst: whether the feed has not been read before.
     ///   - wantsLatest: whether the newest `latest` are wanted although they are not new.
-    ///   - orderedBefore: identities of episodes for which there is a download already: the process ended before they
-    ///     were saved.
+    ///   - downloads: those of the feed, by the identities of their episodes. An episode that was passed over, or is not
+    ///     known, may have one: the process ended before it was saved.
     ///   - now: seconds since 1970.
     init(
-        _ items: [FeedItem], known: [KnownEpisode], options: SubscriptionOptions, isFirst: Bool, wantsLatest: Bool,
-        orderedBefore: Set<String>, now: Int64
+        _ items: [FeedItem], firstPage: Int = .max, known: [KnownEpisode], options: SubscriptionOptions, isFirst: Bool,
+        wantsLatest: Bool, downloads: [String: Download], now: Int64
     ) {
         var lookup = EpisodeLookup(known, items)
+        let oldest = known.lazy.compactMap(\.published).min() ?? .min
         // A stable order: of equal dates, the earlier in the document is the newer.
         let newestFirst = Self.dated(items).enumerated().sorted {
             ($0.element.date, -$0.offset) > ($1.element.date, -$1.offset)
-        }.map(\.element.item)
+        }.map { (item: $0.element.item, isOnFirstPage: $0.offset < firstPage) }
         let most = options.keep?.count ?? .max
         var (latestLeft, newLeft) = (
             wantsLatest ? min(options.latest, most) : 0,
             isFirst ? 0 : min(max(options.latest, Self.mostAtOnce), most)
         )
-        for item in newestFirst {
+        for (item, isOnFirstPage) in newestFirst {
             let former = lookup.take(item)
             var episode = former ?? KnownEpisode(item, found: now, state: .passedOver)
             episode.take(item)
             if former == nil { newCount += 1 }
+            let isNews = former == nil && isOnFirstPage && episode.published ?? .max >= oldest
             let isWanted = options.title?.matches(item.title) ?? true
-            if episode.state == .passedOver {
-                if orderedBefore.contains(item.identity) || orderedBefore.contains(item.file) {
-                    episode.state = .ordered
-                } else if isWanted, latestLeft > 0 || former == nil && newLeft > 0 {
+            switch episode.state {
+            case .passedOver:
+                if let download = downloads[item.identity] ?? downloads[item.file] {
+                    (episode.state, episode.url) = (.ordered, download.url)
+                } else if isWanted, latestLeft > 0 || isNews && newLeft > 0 {
                     episode.state = .ordered
                     orders.append(episode)
                 }
+            case .ordered:
+                if let download = downloads[former?.identity ?? ""] {
+                    // The process may have ended between a renewal and its save.
+                    episode.url = download.url
+                    renew(&episode, download, item)
+                }
+            case .removed: break
             }
             if isWanted {
                 latestLeft = max(0, latestLeft - 1)
-                if former == nil { newLeft = max(0, newLeft - 1) }
+                if isNews { newLeft = max(0, newLeft - 1) }
             }
             if episode != former { changed.append(episode) }
         }
         changed.reverse()
         forgotten = Self.surplus(lookup.missing)
+    }
+
+    private mutating func renew(_ episode: inout KnownEpisode, _ download: Download, _ item: FeedItem) {
+        guard item.enclosure.url != download.url else { return }
+        switch download.state {
+        case .open: awaitsRenewal = true
+        case .due:
+            episode.url = item.enclosure.url
+            renewals.append(Renewal(episode: episode, replaced: download.id))
+        case .over: break
+        }
     }
 
     /// Gives items without a date that of the one before them in the document. Without any date, the document's order
@@ -76,8 +129,10 @@ struct SubscriptionPlan {
         }
     }
 
-    /// The oldest of those passed over that the feed no longer has.
+    /// The oldest of those passed over that the feed no longer has. Those that became downloads are few, and still
+    /// matter: they may be cached, and must not be ordered again.
     private static func surplus(_ missing: [KnownEpisode]) -> [Int64] {
+        let missing = missing.filter { $0.state == .passedOver }
         guard missing.count > mostRemembered else { return [] }
         return missing.sorted { $0.id < $1.id }.prefix(missing.count - mostRemembered).map(\.id)
     }

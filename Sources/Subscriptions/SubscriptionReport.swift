@@ -61,6 +61,9 @@ package struct EpisodeReport: Codable, Sendable, Equatable {
 package struct SubscriptionDetail: Codable, Sendable, Equatable {
     package var feed: SubscriptionReport
     package var episodes: [EpisodeReport]
+    /// The first items of the last reading without media that can be played: their names, with the reason. nil for
+    /// none.
+    package var skippedItems: [String]?
 }
 
 /// The outcome of a check.
@@ -76,11 +79,13 @@ package struct FeedCheck: Codable, Sendable, Equatable {
     package var episodes: Int?
     /// Items without media that can be played; nil if it was not read.
     package var skipped: Int?
+    /// Those of them that the last reading did not have: their names, with the reason. At most 20; nil for none.
+    package var skippedItems: [String]?
     /// Episodes that were not known before.
     package var new: Int
     /// The downloads that were ordered, newest episode first.
     package var downloads: [Int64]
-    /// Why it failed, in one line.
+    /// Why it failed, or what could not be read, in one line.
     package var message: String?
 }
 

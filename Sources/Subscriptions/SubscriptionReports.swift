@@ -37,7 +37,8 @@ struct SubscriptionReports {
         let newest = known.sorted { $0.isNewer(than: $1) }.prefix(limit ?? .max)
         do {
             return SubscriptionDetail(
-                feed: try report(of: subscription), episodes: try newest.map { try episodes.report($0, downloads) })
+                feed: try report(of: subscription), episodes: try newest.map { try episodes.report($0, downloads) },
+                skippedItems: subscription.skipped.isEmpty ? nil : subscription.skipped)
         } catch {
             throw error as? SubscriptionError ?? SubscriptionError(.disk, "\(error)")
         }
@@ -54,7 +55,8 @@ extension SubscriptionReport {
             address: subscription.address == subscription.url ? nil : subscription.address.absolute,
             title: subscription.title, category: options.category, latest: options.latest, every: options.every,
             keep: options.keep?.text, titlePattern: options.title?.text,
-            cap: options.caps.isEmpty ? nil : DownloadCap.text(options.caps), added: Int64(saturating: subscription.added),
+            cap: options.caps.isEmpty ? nil : DownloadCap.text(options.caps),
+            added: Int64(saturating: subscription.added),
             checked: subscription.checked.map(Int64.init(saturating:)), nextCheck: Int64(saturating: subscription.due),
             failures: subscription.failures, brokenSince: subscription.brokenSince.map(Int64.init(saturating:)),
             message: subscription.message, episodes: counts.values.reduce(0, +),

@@ -59,7 +59,7 @@ extension DownloadReport {
     /// Why the download has to wait although it is its turn, such as a cap of its feed; nil if it need not.
     /// - Parameter known: a reason to leave out.
     func hold(besides known: String?) -> String? {
-        guard state == .waiting, heldUntil != nil, let message, message != known else { return nil }
+        guard isHeld == true, let message, message != known else { return nil }
         return message.printable
     }
 

@@ -36,7 +36,7 @@ package struct FeedTable {
         }
         return table.lines(
             [
-                .init("TITLE", 12), .init("GOT", -3, rank: 1), .init("OF", -4, rank: 2),
+                .init("TITLE", 12), .init("ORDERED", -7, rank: 1), .init("OF", -4, rank: 2),
                 .init("QUEUED", -6, rank: 3), .init("CHECKED", 11, rank: 4), .init("CATEGORY", 8, rank: 5),
             ], "URL", rows)
     }
@@ -78,9 +78,18 @@ extension FeedCheck {
         case .failed: return "\(url.printable): \(message?.printable ?? "it cannot be read")"
         case .unchanged: return "\(name): no new episodes"
         case .read:
-            guard new > 0 || !downloads.isEmpty else { return "\(name): no new episodes" }
-            let which = new == 0 || new == episodes ? "\(episodes ?? 0)" : "\(new) new"
-            return "\(name): \(downloads.count) of \(which) episodes queued"
+            let skipped = (skippedItems ?? []).count
+            let notes = [
+                skipped > 0 ? "\(skipped) item\(skipped == 1 ? "" : "s") without media, which feeds show names" : nil,
+                message?.printable,
+            ].compactMap { $0 }
+            return (["\(name): \(queued)"] + notes).joined(separator: "; ")
         }
+    }
+
+    private var queued: String {
+        guard new > 0 || !downloads.isEmpty else { return "no new episodes" }
+        let which = new == 0 || new == episodes ? "\(episodes ?? 0)" : "\(new) new"
+        return "\(downloads.count) of \(which) episodes queued"
     }
 }

@@ -86,12 +86,18 @@ package struct StatsText {
         let upstream = stats.upstream
         let reasons = upstream.requests.filter { $0.value > 0 }.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
         let resumed = upstream.resumedTransfers > 0 ? ", \(upstream.resumedTransfers) resumed" : ""
+        let (runs, links) = (upstream.resolverRuns, upstream.refreshedLinks)
+        let located = [
+            runs > 0 ? "\(Self.plural(runs, "run")) of resolvers" : nil,
+            links > 0 ? "\(Self.plural(links, "expired link")) replaced" : nil,
+        ].compactMap { $0 }
         return Self.part(
             "origins",
             [
                 "\(Self.size(upstream.bytes)) received, \(upstream.openFetches) running\(resumed)",
                 reasons.isEmpty
                     ? nil : "requests: " + reasons.map { "\($0.value) \($0.key)" }.joined(separator: ", "),
+                located.isEmpty ? nil : located.joined(separator: ", "),
             ])
     }
 
@@ -118,9 +124,22 @@ package struct StatsText {
     private var downloadLines: [String] {
         guard downloads.downloading > 0 || downloads.waiting > 0 || downloads.paused > 0 else { return [] }
         let rate = downloads.downloading > 0 ? " at \(Self.size(downloads.rate))/s" : ""
+        let atMost = downloads.scheduledRate.map { "; the schedule allows \(Self.size($0))/s" } ?? ""
         return Self.part(
             "downloads",
-            ["\(downloads.downloading) running\(rate), \(downloads.waiting) waiting, \(downloads.paused) paused"])
+            [
+                "\(downloads.downloading) running\(rate), \(downloads.waiting) waiting, \(downloads.paused) paused\(atMost)",
+                downloads.hold?.printable, capLine,
+            ])
+    }
+
+    /// How much of the caps is used up; nil without caps.
+    private var capLine: String? {
+        let caps = downloads.settings.caps
+        guard !caps.isEmpty else { return nil }
+        let usage = downloads.usage ?? DownloadSummary.Usage(today: 0, thisMonth: 0)
+        let limits = caps.map(\.text).joined(separator: ", ")
+        return "\(Self.size(usage.today)) fetched today, \(Self.size(usage.thisMonth)) this month, of \(limits)"
     }
 
     private var errors: [String] {

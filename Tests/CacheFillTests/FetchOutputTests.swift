@@ -177,6 +177,17 @@ import Testing
         output.close()
     }
 
+    @Test func answerThatOnlyRepeatsIsShort() throws {
+        var output = try output(0..<200_000, of: try generation(length: 1 << 20))
+        take(100_000, &output)
+        _ = try write(&output)
+        output.beginAnswer()
+        output.expect(30_000..<100_000)
+        output.resume(surplus: 70_000)
+        #expect(output.answerEnded() == .short(by: 100_000))
+        output.close()
+    }
+
     @Test func answerWithoutAHeadBringsNothing() throws {
         #expect(try output(0..<10).answerEnded() == .noHead)
     }

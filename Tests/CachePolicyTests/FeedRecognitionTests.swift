@@ -57,12 +57,4 @@ import Testing
         }
         #expect(Listing.isCertain(type: "audio/x-mpegurl") && !FeedRecognition.isCertain(type: "audio/x-mpegurl"))
     }
-
-    @Test(arguments: [
-        ("/feed.xml", true), ("/a.RSS?x=1", true), ("/a.atom", true), ("/list.pls", true), ("/feed", false),
-        ("/a.xml/b", false), ("/film.mp4", false),
-    ])
-    func namesSayWhatTheyCan(path: String, isNamed: Bool) throws {
-        #expect(Listing.isNamed(try OriginURL(url: "http://h" + path)) == isNamed)
-    }
 }

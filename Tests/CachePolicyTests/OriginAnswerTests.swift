@@ -8,6 +8,7 @@ import Testing
     private static let tagged: HeaderFields = ["ETag: \"v1\""]
     private static let other: HeaderFields = ["ETag: \"v2\""]
     private static let encoded: HeaderFields = ["ETag: \"v1\"", "Content-Encoding: gzip"]
+    private static let dated: HeaderFields = ["Last-Modified: Sat, 01 Jan 2000 00:00:00 GMT"]
     private static let untold: HeaderFields = []
 
     private static func answer(
@@ -61,6 +62,23 @@ import Testing
         ] as [(OriginAnswer, Combining.Brought)])
     func answerBringsBytesOfTheKnownVersionOnly(answer: OriginAnswer, brought: Combining.Brought) {
         #expect(Combining.brought(by: answer, of: Self.known(Self.tagged), from: 40) == brought)
+    }
+
+    /// What the same resource may leave out, another URL has to say.
+    @Test(
+        arguments: [
+            (tagged, 206, tagged, "40-99/100", true), (dated, 206, dated, "40-99/100", true),
+            (tagged, 206, tagged, "40-99/*", false), (dated, 206, untold, "40-99/100", false),
+            (dated, 206, untold, "40-99/*", false), (dated, 206, dated, "40-99/*", false),
+        ] as [(HeaderFields, Int, HeaderFields, String, Bool)])
+    func answerFromAnotherURLNamesItsVersionAndLength(
+        stored: HeaderFields, status: Int, fields: HeaderFields, range: String, isSame: Bool
+    ) {
+        let answer = Self.answer(status, fields, range: range), known = Self.known(stored)
+        #expect(Combining.brought(by: answer, of: known, from: 40) == .part(40..<100))
+        #expect(
+            Combining.brought(by: answer, of: known, from: 40, isElsewhere: true)
+                == (isSame ? .part(40..<100) : .anotherVersion))
     }
 
     @Test(

@@ -39,7 +39,8 @@ import Testing
     @Test(
         arguments: [
             ("video/mp4", true), ("Audio/MPEG; x=1", true), ("image/png", true), ("application/octet-stream", true),
-            ("application/vnd.apple.mpegurl", true),
+            ("application/vnd.apple.mpegurl", true), ("application/rss+xml; charset=utf-8", true),
+            ("application/atom+xml", true), ("text/xml", false),
             ("text/html", false), ("application/json", false), ("text/plain", false), (nil, false),
         ] as [(String?, Bool)])
     func storedMediaIsToldByItsType(type: String?, isMedia: Bool) {

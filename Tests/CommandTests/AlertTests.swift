@@ -65,6 +65,7 @@ struct AlertTests {
         ("reelcache_errors_total{instance=\"a\",kind=\"no-room\"}", "0x20 1x60", "ReelcacheNoRoom"),
         ("reelcache_errors_total{instance=\"a\",kind=\"access-log\"}", "0x20 1x60", "ReelcacheAccessLogDropped"),
         ("reelcache_errors_total{instance=\"a\",kind=\"origin-timeout\"}", "0+10x60", "ReelcacheOriginFailures"),
+        ("reelcache_errors_total{instance=\"a\",kind=\"resolver-timeout\"}", "0+1x60", "ReelcacheResolverFailures"),
         ("reelcache_cache_dropped_chunks_total{instance=\"a\"}", "7x20 9x60", "ReelcacheDamagedChunks"),
         ("reelcache_disk_free_bytes{instance=\"a\"}", "1000x10 100x60", "ReelcacheDiskFull"),
         ("reelcache_cache_pinned_bytes{instance=\"a\"}", "500x10 950x60", "ReelcachePinnedFull"),

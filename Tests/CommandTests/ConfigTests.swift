@@ -180,6 +180,8 @@ import Testing
                 "ignore_reload  (only segments that a playlist names)  default",
                 "max_downloads  3  default",
                 "download_rate  none  default",
+                "schedule  (downloads run at any time)  default",
+                "download_cap  (any number of bytes)  default",
                 "linger  5s  default",
                 "connect_timeout  10s  default",
                 "stall_timeout  30s  default",
@@ -193,6 +195,7 @@ import Testing
                 "access_log  (no log)  default",
                 "access_log_format  json  default",
                 "player  (mpv, vlc or ffplay, the first that is installed)  default",
+                "resolvers  (none)  default",
                 "rules  2 rules  \(file):4",
             ])
     }

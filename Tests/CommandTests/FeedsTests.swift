@@ -104,6 +104,52 @@ import Testing
                 == "reelcache: \(feed) is not subscribed: list the feeds to see which are")
     }
 
+    @Test func aCheckDoesNotWaitForTheScheduleOrACap() throws {
+        #expect(try run("feeds", "add", feed, "--latest", "2", "--cap", "1/month").exit == .exited(0))
+        let capped = try run("feeds", "check")
+        #expect(capped.exit == .exited(0) && capped.stdout.contains("1/month of the feed used up until"), "\(capped)")
+        // The other may have been stopped in its middle, too.
+        #expect(try states().prefix(2).contains("waiting"))
+
+        #expect(try run("feeds", "add", feed, "--cap", "none").exit == .exited(0))
+        let directory = directory.file("config.yaml")
+        try Data("schedule: {else: off}\n".utf8).write(to: URL(fileURLWithPath: directory))
+        let held = try run("feeds", "check", "--config", directory)
+        #expect(
+            held.exit == .exited(0)
+                && held.stdout.contains(/stays? in the queue: the schedule lets no download run/), "\(held)")
+        #expect(!held.stderr.contains("at-once"))
+        #expect(try run("feeds", "check").exit == .exited(0))
+        #expect(try states().prefix(2) == ["cached", "cached"])
+    }
+
+    @Test func pagesOfAFeedAreEpisodesWhereAResolverKnowsThem() throws {
+        let film = Media(seed: 16, size: 100_000)
+        origin.serve("/film-1.mp4", film)
+        let item = "<item><title>A</title><link>\(origin.url("/watch?v=1"))</link></item>"
+        let text = "<rss version='2.0'><channel><title>C</title>\(item)</channel></rss>"
+        origin.serve("/channel.xml", bytes: Array(text.utf8), contentType: "text/xml")
+        let resolver = try ScriptedResolver("echo '\(origin.url("/film-1.mp4"))'")
+        let file = directory.file("config.yaml")
+        try Data("resolvers: [{host: 127.0.0.1, path: /watch, command: [\(resolver.path)]}]\n".utf8).write(
+            to: URL(fileURLWithPath: file))
+        let channel = origin.url("/channel.xml")
+        let added = try run("feeds", "add", channel, "--config", file)
+        #expect(added.exit == .exited(0) && added.stdout.contains("1 of 1 episodes queued"), "\(added)")
+        #expect(try run("feeds", "check", "--config", file).stdout.contains("completed"))
+        #expect(origin.requestCount("/film-1.mp4") == 1 && origin.requestCount("/watch?v=1") == 0)
+        #expect(try run("ls").stdout.contains("/watch?v=1"))
+    }
+
+    @Test func offlineACheckFailsAtOnce() throws {
+        #expect(try run("feeds", "add", feed, "--latest", "1").exit == .exited(0))
+        let file = directory.file("config.yaml")
+        try Data("offline: true\n".utf8).write(to: URL(fileURLWithPath: file))
+        let check = try run("feeds", "check", "--config", file)
+        #expect(check.exit == .exited(1) && check.stderr.contains("offline"), "\(check)")
+        #expect(requests() == [:])
+    }
+
     @Test func runningProxyDownloadsWhatIsSubscribed() throws {
         let proxy = try ProxyProcess(cacheDirectory: cache)
         let added = try run("feeds", "add", feed, "--latest", "2", "--json")
@@ -203,6 +249,29 @@ import Testing
         origin.serveFeed([6, 5])
         #expect(try run("feeds", "check").exit == .exited(0))
         #expect(try !run("feeds").stdout.contains("broken"))
+    }
+
+    @Test func optionsOfABrokenFeedAreSavedAllTheSame() throws {
+        #expect(try run("feeds", "add", feed, "--latest", "1").exit == .exited(0))
+        origin.script("/feed.xml") { ($0.status, $0.body, $0.media) = (503, [], nil) }
+        let outcome = try run("feeds", "add", feed, "--keep", "5")
+        #expect(outcome.exit == .exited(3), "\(outcome)")
+        #expect(
+            outcome.stderr.hasPrefix("reelcache: the options are saved; the feed could not be read: \(feed): "),
+            "\(outcome)")
+        #expect(try members(run("feeds", "--json")).first?["keep"] as? String == "5")
+    }
+
+    @Test func skippedItemsAreNamed() throws {
+        let text = String(decoding: FeedText.rss([1], at: origin), as: UTF8.self).replacing(
+            "</channel>", with: "<item><title>Lost</title></item></channel>")
+        origin.serve("/feed.xml", bytes: Array(text.utf8), contentType: "application/rss+xml")
+        let added = try run("feeds", "add", feed, "--latest", "0")
+        #expect(
+            added.exit == .exited(0) && added.stderr == "reelcache: skipped: Lost: it has no media file\n", "\(added)")
+        #expect(added.stdout.contains("1 item without media"))
+        #expect(try run("feeds", "show", feed).stdout.contains("skipped     Lost: it has no media file\n"))
+        #expect(try run("feeds", "check").stdout == "Talk: no new episodes\n", "that is said once")
     }
 
     // MARK: Lists

@@ -58,7 +58,7 @@ import Testing
 
     /// A damage of the file that makes it unusable.
     enum Damage: CaseIterable {
-        case noise, short, empty, directory, link
+        case noise, short, directory, link
     }
 
     @Test(arguments: Damage.allCases) func fileThatCannotBeReadIsSetAsideAndTheProxyGoesOn(damage: Damage) throws {
@@ -67,7 +67,6 @@ import Testing
         switch damage {
         case .noise: try Data((0..<512 * 1021).map { UInt8(truncatingIfNeeded: $0 &* 7) }).write(to: url)
         case .short: try Data(contentsOf: url).prefix(1000).write(to: url)
-        case .empty: try Data().write(to: url)
         case .directory:
             try FileManager.default.removeItem(at: url)
             try FileManager.default.createDirectory(at: url, withIntermediateDirectories: false)

@@ -116,10 +116,14 @@ import Testing
             for number in 1...2 { origin.serve("/e-\(number).mp4", Media(seed: UInt64(number), size: size)) }
             try install("mpv", "curl -s -o /dev/null \"$1\"; \(Self.waits)")
             let proxy = try isRunning ? ProxyProcess(cacheDirectory: cache) : nil
+            // Whatever the configuration says of it.
+            let file = directory.file("r.yaml")
+            try "rules:\n- path: /e-*\n  prefetch_next: false\n".write(
+                toFile: file, atomically: true, encoding: .utf8)
             let command = try ReelcacheCommand.start(
                 [
                     "play", "--prefetch-next", origin.url("/e-1.mp4"), "--cache-dir", cache, "--listen", "127.0.0.1:0",
-                    "--allow", "127.0.0.1",
+                    "--allow", "127.0.0.1", "--config", file,
                 ], environment: environment.merging(["GATE": directory.file("gate")]) { $1 })
             _ = try command.waitForLine(containing: "mpv ")
             try origin.waitUntil("the next episode") { $0.bytesSent("/e-2.mp4") == size }
@@ -128,6 +132,19 @@ import Testing
             let shown = try ReelcacheCommand.run(["ls", "--cache-dir", cache])
             #expect(shown.stdout.contains("/e-2.mp4"), "\(shown)")
             withExtendedLifetime(proxy) {}
+        }
+    }
+
+    /// Such as one of an earlier version, or of another user.
+    @Test func theFilmPlaysAlthoughTheProxyDownloadsNoNextEpisode() async throws {
+        try await blocking {
+            try install("mpv")
+            let proxy = try ProxyProcess(cacheDirectory: cache)
+            try FileManager.default.removeItem(atPath: "\(cache)/control-token")
+            let outcome = try ReelcacheCommand.run(
+                ["play", url, "--prefetch-next", "--cache-dir", cache], environment: environment)
+            #expect(outcome.exit == .exited(0) && outcome.stdout == "mpv \(proxy.url(url))\n", "\(outcome)")
+            #expect(outcome.stderr.hasPrefix("reelcache: the next item will not be downloaded: "), "\(outcome)")
         }
     }
 

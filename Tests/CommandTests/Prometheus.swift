@@ -21,13 +21,15 @@ final class Prometheus {
     private let port: Int
 
     /// Starts it and waits until it serves.
-    init(scraping proxy: ProxyProcess) throws {
+    /// - Parameter token: the file with the token to send.
+    init(scraping proxy: ProxyProcess, token: String? = nil) throws {
         directory = try TemporaryDirectory()
+        let authorization = token.map { "\n    authorization: {credentials_file: \"\($0)\"}" } ?? ""
         try """
         global: {scrape_interval: 250ms, scrape_timeout: 250ms, evaluation_interval: 250ms}
         rule_files: ["\(Self.rules)"]
         scrape_configs:
-          - job_name: reelcache
+          - job_name: reelcache\(authorization)
             static_configs: [{targets: ["127.0.0.1:\(proxy.port)"]}]
         """.write(toFile: directory.file("prometheus.yml"), atomically: true, encoding: .utf8)
         process = try ChildProcess(

@@ -14,7 +14,7 @@ struct PrometheusTests {
         directory = try TemporaryDirectory()
         origin = try ScriptedOrigin()
         origin.serve("/film.mp4", Media(seed: 3, size: 1_000_000))
-        proxy = try ProxyProcess(cacheDirectory: directory.file("cache"))
+        proxy = try ProxyProcess(cacheDirectory: directory.file("cache"), arguments: ["--download-cap", "40GB/month"])
         for _ in 1...2 { #expect(try proxy.get(origin.url("/film.mp4")).status == 200) }
     }
 
@@ -75,6 +75,18 @@ struct PrometheusTests {
             for expression in try Dashboard().expressions { _ = try prometheus.values(expression) }
             #expect(try proxy.process.terminate() == .exited(0))
             try prometheus.wait(for: "up", [0])
+        }
+    }
+
+    @Test func prometheusScrapesBeyondThisMachineWithTheTokenForReading() async throws {
+        try await blocking { [directory] in
+            let cache = directory.file("shared")
+            let proxy = try ProxyProcess(cacheDirectory: cache, arguments: ["--listen", "0.0.0.0:0"])
+            let without = try Prometheus(scraping: proxy)
+            try without.wait(for: "up", [0])
+            let prometheus = try Prometheus(scraping: proxy, token: cache + "/control-token-read")
+            try prometheus.wait(for: "up", [1])
+            try prometheus.wait(for: "reelcache_build_info", [1])
         }
     }
 

@@ -31,6 +31,35 @@ import Testing
         #expect(try proxy.process.terminate() == .exited(0))
     }
 
+    /// sd_notify(3). What is started after the service finds it.
+    @Test func aServiceManagerHearsThatItServes() throws {
+        let path = cache.file("notify")
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8)) }
+        let socket = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
+        defer { close(socket) }
+        let bound = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        try #require(bound == 0)
+        let proxy = try ProxyProcess(
+            cacheDirectory: cache.file("cache"), environment: ["NOTIFY_SOCKET": path])
+        var message = [UInt8](repeating: 0, count: 100)
+        let count = recv(socket, &message, message.count, 0)
+        #expect(String(decoding: message.prefix(max(0, count)), as: UTF8.self) == "READY=1")
+        #expect(try proxy.get("/healthz").status == 200)
+    }
+
+    /// One that is gone, and what is no address.
+    @Test(arguments: ["/nowhere/notify", "@reelcache-test-nobody", "", "relative", String(repeating: "/a", count: 200)])
+    func withoutAServiceManagerItServesAllTheSame(socket: String) throws {
+        let proxy = try ProxyProcess(cacheDirectory: cache.path, environment: ["NOTIFY_SOCKET": socket])
+        #expect(try proxy.get("/healthz").status == 200 && proxy.process.stderr == "")
+    }
+
     @Test(arguments: [SIGTERM, SIGINT]) func aSignalEndsItWithStatus0(signal: Int32) throws {
         let proxy = try serve()
         let idle = try RawClient(port: proxy.port)

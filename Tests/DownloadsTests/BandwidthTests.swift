@@ -1,5 +1,6 @@
 import CachePolicy
 import Downloads
+import Foundation
 import GRDB
 import Testing
 
@@ -129,6 +130,10 @@ import Testing
         #expect(desk.running == ["b"], "one after the other all the same")
         #expect(try desk.transfer("b").order.isAtOnce)
         #expect(desk["b"].isAtOnce == true && desk["a"].isAtOnce == nil)
+        #expect(desk["a"].isHeld == true && desk["c"].isHeld == nil && desk.summary.hold != nil)
+        try desk.act(.pause, "a")
+        #expect(desk.summary.hold == nil, "what waits is not held")
+        try desk.act(.resume, "a")
         try desk.transfer("b").fetches(100)
         desk.pass(1)
         #expect(desk.running == ["b"])
@@ -270,20 +275,49 @@ import Testing
 
     @Test(
         arguments: [
-            "('2023-11-14', '', -1)", "('2023-11-14', '', 'x')", "('2023-11-14', x'00ff', 1)", "('tomorrow', '', 5)",
-            "('2023-02-30', '', 5)", "('', '', 9223372036854775807)", "('2023-11-14', '', 9223372036854775807)",
-            "('2099-01-01', '', 5)",
+            "('2023-11-14', '', -1)", "('2023-11-14', '', 'x')", "('2023-11-14', x'00ff', 50)", "('tomorrow', '', 50)",
+            "('2023-02-30', '', 50)", "('', '', 9223372036854775807)", "('2023-11-14', '', 9223372036854775807)",
+            "('2099-01-01', '', 50)",
         ])
     func damagedRowsAndThoseOfTheFutureDoNotCount(values: String) throws {
         let desk = try Desk()
         _ = try desk.inDatabase { try $0.execute(sql: "INSERT INTO usage VALUES \(values)") }
         let next = try Desk(after: desk, caps: ["10/day"])
         try next.add("a")
-        #expect(next.running == ["a"])
+        #expect(next.running == ["a"] && next.summary.usage == .init(today: 0, thisMonth: 0))
         #expect(next.log.lines(.error).isEmpty)
     }
 
-    @Test func aDatabaseThatTurnsOutDamagedKeepsTheCounts() throws {
+    /// Neither does anything happen nor tick.
+    @Test func whatWasFetchedIsOfItsDayAndMonth() throws {
+        let desk = try Desk(schedule: ["22:00-24:00=1MB", "00:00-01:00=2MB"])
+        try desk.add("a")
+        try desk.transfer("a").fetches(100)
+        try desk.transfer("a").complete()
+        #expect(desk.summary.usage?.today == 100 && desk.summary.scheduledRate == 1_000_000 && !desk.clock.isTicking)
+        desk.pass(Self.evening)
+        #expect(desk.summary.usage?.today == 0 && desk.summary.usage?.thisMonth == 100)
+        #expect(desk.summary.scheduledRate == 2_000_000)
+        desk.pass(16 * 24 * Self.hour)
+        #expect(desk.summary.usage == .init(today: 0, thisMonth: 0))
+        #expect(desk.manager.snapshots.listing().summary == desk.summary)
+    }
+
+    @Test func damageThatIsFoundAtWorkCostsNoCounts() throws {
+        let desk = try Desk()
+        try desk.add("a")
+        try desk.transfer("a").fetches(10)
+        desk.pass(1)
+        let file = try FileHandle(forUpdating: URL(fileURLWithPath: desk.path))
+        try file.write(contentsOf: Data(repeating: 0xA5, count: 65536))
+        try file.close()
+        try desk.transfer("a").fetches(5)
+        desk.pass(1)
+        let next = try Desk(after: desk)
+        #expect(next.summary.usage?.today == 15)
+    }
+
+    @Test func onlyUnsavedRowsAreWritten() throws {
         var usage = DownloadUsage([.init(day: 10, feed: "f"): 5])
         usage.count(3, feed: nil, day: 11)
         #expect(usage.unsavedRows == [.init(day: 11, feed: ""): 3])
@@ -339,6 +373,7 @@ import Testing
         desk.pass(1)
         #expect(desk.running == ["e"])
         #expect(desk["a"].message == "1kB/day used up until 00:00")
+        #expect(desk["c"].message == "500/month of the feed used up until 2023-12-01 00:00", "the later one")
         desk.pass(Self.evening)
         #expect(Set(desk.running) == ["a", "b", "d", "e"])
         desk.manager.perform { $0.setFeedCaps([:]) }

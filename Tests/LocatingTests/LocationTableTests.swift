@@ -125,6 +125,23 @@ extension KnownLocation {
         #expect((88..<600).allSatisfy { table.media(name($0), at: 0) != nil })
     }
 
+    @Test func newLocationStaysThoughAllOthersLastLonger() {
+        let table = Desk()
+        for number in 0..<512 {
+            table.settle(name(number), .success(location(number, expires: 80_000)), at: 0)
+        }
+        table.settle(page, .success(location(1)), at: 0)
+        #expect(table.find(page, at: 0).known.url != nil)
+        table.settle(name(600), .failure(.killed("find", signal: 9)), at: 0)
+        #expect(table.find(name(600), at: 4).known.failure != nil)
+    }
+
+    @Test func thoseWhoWaitAreBounded() {
+        let table = Desk()
+        for _ in 0..<LocationTable.mostWaiters { #expect(table.find(page, at: 0).known.isWaiting) }
+        #expect(table.find(page, at: 0).known.failure == .busy)
+    }
+
     // MARK: Refusals
 
     @Test func refusedLocationThatHasWorkedIsFoundAgainAtOnce() throws {

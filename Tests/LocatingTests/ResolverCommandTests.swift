@@ -37,6 +37,14 @@ private let url = try! OriginURL(url: "https://site.example/watch?v=a'b$(id)")
         #expect(program.runs == runs)
     }
 
+    /// It cannot ask on the terminal of the proxy.
+    @Test func programHasASessionOfItsOwn() throws {
+        let (result, _) = try run(
+            "set -- $(cat /proc/$$/stat); [ \"$6\" = $$ ] && [ \"$7\" = 0 ] && echo https://cdn.example/a || echo \"$6 $7\""
+        )
+        #expect(try result.get() == "https://cdn.example/a")
+    }
+
     @Test func environmentIsSmall() throws {
         let environment = [
             "PATH": "/usr/bin:/bin", "HOME": "/home/a", "LANG": "C.UTF-8", "SECRET": "s",

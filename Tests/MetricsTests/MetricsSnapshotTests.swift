@@ -5,8 +5,13 @@ import Testing
 /// What `/metrics` contains.
 @Suite struct MetricsSnapshotTests {
     private let metrics = ProxyMetrics()
-    private let surroundings = MetricsSnapshot.Surroundings(
-        errors: ["disk-read", "offline"], downloads: [("waiting", 2), ("paused", 0)], isOffline: true)
+    private let surroundings = {
+        var surroundings = MetricsSnapshot.Surroundings(
+            errors: ["disk-read", "offline"], downloads: [("waiting", 2), ("paused", 0)], isOffline: true)
+        surroundings.isHeld = true
+        (surroundings.fetched, surroundings.caps) = ([("day", 31), ("month", 32)], [("month", 33)])
+        return surroundings
+    }()
 
     private var families: [MetricFamily] {
         let stats = StatsSnapshot(
@@ -62,6 +67,8 @@ import Testing
         metrics.freeBytes.set(26)
         metrics.origins.origin("a.example").received.add(27)
         metrics.origins.origin("a.example").sentFromCache.add(28)
+        metrics.resolverRuns.add(29)
+        metrics.refreshedLinks.add(30)
         metrics.errors.add("disk-read")
         metrics.errors.add("new")
         metrics.firstByteOfMisses.record(nanoseconds: 2_000_000)
@@ -89,7 +96,11 @@ import Testing
             "reelcache_first_byte_seconds_count{cache=\"hit\"} 0",
             "reelcache_cache_size_bytes 10", "reelcache_cache_limit_bytes 20", "reelcache_cache_min_free_bytes 30",
             "reelcache_cache_open_resources 2", "reelcache_downloads{state=\"waiting\"} 2",
-            "reelcache_downloads{state=\"paused\"} 0",
+            "reelcache_downloads{state=\"paused\"} 0", "reelcache_resolver_runs_total 29",
+            "reelcache_links_refreshed_total 30", "reelcache_downloads_held 1",
+            "reelcache_downloads_fetched_bytes{period=\"day\"} 31",
+            "reelcache_downloads_fetched_bytes{period=\"month\"} 32",
+            "reelcache_downloads_cap_bytes{period=\"month\"} 33",
         ] { #expect(lines.contains(Substring(line)), "\(line)") }
     }
 

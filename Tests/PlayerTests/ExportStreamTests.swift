@@ -24,7 +24,7 @@ struct ExportStreamTests {
         let expected = try pictures(cinema.originURL)
         #expect(expected.count > 480, "\(expected.count) pictures")
         try run(["prefetch", cinema.originURL, "--allow", "127.0.0.1", "--quiet"], cache: cache)
-        cinema.origin.stop()
+        try cinema.stopOrigin()
         // Where no proxy runs, and where one does.
         for way in ["alone", "running"] {
             let proxy = way == "running" ? try ProxyProcess(cacheDirectory: cache) : nil

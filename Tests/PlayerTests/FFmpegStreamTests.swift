@@ -17,7 +17,7 @@ struct FFmpegStreamTests {
             try cinema.throughTheProxy { try Frames(of: $0).expect(toBe: expected, "cached") }
             #expect(cinema.bytesFromOrigin == sent, "what is cached came once more")
         }
-        cinema.origin.stop()
+        try cinema.stopOrigin()
         try Frames(of: cinema.proxyURL).expect(toBe: expected, "without the origin")
         try cinema.close()
     }
@@ -34,7 +34,7 @@ struct FFmpegStreamTests {
                 try Frames(of: $0, from: seconds).expect(toBe: frames, "from \(seconds) s, new")
             }
         }
-        cinema.origin.stop()
+        try cinema.stopOrigin()
         for (seconds, frames) in expected {
             try Frames(of: cinema.proxyURL, from: seconds)
                 .expect(toBe: frames, "from \(seconds) s, without the origin")

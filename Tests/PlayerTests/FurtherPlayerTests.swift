@@ -58,14 +58,14 @@ enum FurtherPlayer: String, CaseIterable, CustomTestStringConvertible {
         }
     }
 
-    /// GStreamer 1.22 sometimes stops in the middle for ever, also without a proxy: it gets three attempts.
+    /// GStreamer 1.22 sometimes stops in the middle for ever, also without a proxy: it gets six attempts.
     private func gstreamer(_ url: String) throws -> ChildProcess.Outcome {
         let arguments = [
             "-q", "playbin", "uri=\(url)",
             "video-sink=videoconvert ! video/x-raw,format=I420 ! checksumsink sync=false",
             "audio-sink=fakesink sync=false",
         ]
-        for _ in 0..<2 {
+        for _ in 0..<5 {
             if let outcome = try? Player.gstreamer.run(arguments, within: .seconds(20)) { return outcome }
         }
         return try Player.gstreamer.run(arguments, within: .seconds(20))
@@ -97,18 +97,32 @@ struct FurtherPlayerTests {
         ]
     }
 
+    /// What a player shows. On a busy machine VLC now and then misses ten pictures, also without a proxy: it gets three
+    /// attempts.
+    private static func pictures(
+        _ player: FurtherPlayer, _ url: String, _ when: String, until isRight: ([Substring]) -> Bool
+    ) throws -> [Substring] {
+        for _ in 0..<(player == .vlc ? 2 : 0) {
+            let seen = try player.checksums(url, when)
+            if isRight(seen) { return seen }
+        }
+        return try player.checksums(url, when)
+    }
+
     /// VLC asks with `Cache-Control: no-cache`, and does not get anything anew for that.
     @Test(arguments: plays)
     func picturesAreEqualNewCachedAndWithoutTheOrigin(
         player: FurtherPlayer, form: StreamForm, addresses: StreamAddresses
     ) throws {
         let cinema = try StreamCinema(form, addresses)
-        let direct = try player.checksums(cinema.originURL, "direct")
+        let direct = try Self.pictures(player, cinema.originURL, "direct") { $0.count > 480 }
         #expect(direct.count > 480, "\(direct.count) pictures, direct")
+        let isRight = { (seen: [Substring]) in
+            player.adapts && form.hasRenditions ? seen.count > 480 : seen == direct
+        }
         let play = { (url: String, when: String) in
-            let seen = try player.checksums(url, when)
-            let isRight = player.adapts && form.hasRenditions ? seen.count > 480 : seen == direct
-            #expect(isRight, "\(when): \(seen.count) pictures instead of \(direct.count)")
+            let seen = try Self.pictures(player, url, when, until: isRight)
+            #expect(isRight(seen), "\(when): \(seen.count) pictures instead of \(direct.count)")
         }
 
         try cinema.throughTheProxy { try play($0, "new") }
@@ -120,7 +134,7 @@ struct FurtherPlayerTests {
             #expect(cinema.bytesFromOrigin == sent, "what is cached came once more")
             #expect(cinema.segmentRequests == segments, "what is cached was asked for once more")
         }
-        cinema.origin.stop()
+        try cinema.stopOrigin()
         try play(cinema.proxyURL, "without the origin")
         try cinema.close()
     }

@@ -22,7 +22,7 @@ struct HLSJSTests {
         try #require(seen == expected, "new")
         // hls.js chooses by time which segments of a rendition it loads: this brings the rest.
         _ = try Frames(of: cinema.proxyURL)
-        cinema.origin.stop()
+        try cinema.stopOrigin()
         #expect(try page.play(cinema.proxyURL, "film") == expected, "without the origin")
         try cinema.close()
     }

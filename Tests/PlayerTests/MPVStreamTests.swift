@@ -29,7 +29,7 @@ struct MPVStreamTests {
         }
         // Of several renditions those are listed then that are there as a whole.
         if form.hasRenditions { _ = try Frames(of: cinema.proxyURL) }
-        cinema.origin.stop()
+        try cinema.stopOrigin()
         let seen = try play(cinema.proxyURL)
         #expect(seen.lines == expected.lines && seen.exit == expected.exit, "without the origin: \(seen.errors)")
         try cinema.close()

@@ -53,6 +53,23 @@ final class StreamCinema {
         return result
     }
 
+    /// Stops the origin once the proxy fetches nothing more: a player may leave before its last bytes have arrived.
+    func stopOrigin() throws {
+        let deadline = ContinuousClock.now + .patience
+        while try openFetches() > 0 {
+            guard .now < deadline else {
+                throw DeadlinePassed(what: "the end of all fetches", instead: proxy.process.stderr)
+            }
+        }
+        origin.stop()
+    }
+
+    private func openFetches() throws -> Int {
+        let stats = try JSONSerialization.jsonObject(with: Data(proxy.get("/stats").body)) as? [String: Any]
+        let upstream = stats?["upstream"] as? [String: Any]
+        return try #require(upstream?["open_fetches"] as? Int, "the statistics do not have it")
+    }
+
     /// Ends the proxy as a user does.
     func close() throws {
         #expect(try proxy.process.terminate() == .exited(0))

@@ -325,17 +325,57 @@ extension Scenarios {
             }
         }
 
-        @Test func aFeedThatBecomesAPageIsThePage() async throws {
+        /// It is fresh for as long as its origin says, although its type is that of a feed.
+        @Test func aFeedLongerThanAnyHasTheLifetimeThatItStates() async throws {
             try await scenario { stage in
-                Self.serve(stage, Self.origin(stage, ServedFeed.all[0]), [("Cache-Control", "no-cache")])
-                try #expect(stage.get(Self.path).text == Self.rewritten(stage, ServedFeed.all[0]))
+                let feed = Media(seed: 25, size: 40_000_000)
+                stage.origin.serve(Self.path, feed, contentType: "application/rss+xml")
+                stage.origin.script(Self.path) { $0.headers = [("Cache-Control", "max-age=60")] }
+                expectWhole(try stage.get(Self.path), feed)
+                try stage.settle()
+                let sent = stage.origin.bytesSent(Self.path)
+                stage.wait(seconds: 30)
+                let again = try stage.get(Self.path)
+                expectWhole(again, feed)
+                #expect(again.isHit && stage.origin.bytesSent(Self.path) == sent)
+            }
+        }
+
+        /// Names of feeds are those of other XML, too.
+        @Test func ofALongXMLFileOnlyWhatIsRequestedIsFetched() async throws {
+            try await scenario { stage in
+                let dump = Media(seed: 26, size: 40_000_000)
+                stage.origin.serve("/dump.xml", dump, contentType: "application/xml")
+                let head = try stage.get("/dump.xml", method: "HEAD")
+                #expect(head.status == 200 && head.headers["Content-Length"] == "40000000")
+                #expect(stage.origin.requests("/dump.xml").map(\.method) == ["HEAD"])
+                try #expect(stage.get("/dump.xml", range: "bytes=39000000-39000009").status == 206)
+                try stage.settle()
+                let requests = stage.origin.requests("/dump.xml")
+                #expect(requests.count == 2 && requests.last?.headers["Range"]?.hasPrefix("bytes=38") == true)
+            }
+        }
+
+        /// A hotel's page does not take the place of a feed, unless the origin forbids serving that stale.
+        @Test(arguments: ["max-age=0", "no-cache"])
+        func aPageInPlaceOfAFeedIsNotItsNextVersion(control: String) async throws {
+            try await scenario { stage in
+                let feed = ServedFeed.all[0], fields = [("Cache-Control", control)]
+                Self.serve(stage, Self.origin(stage, feed), fields)
+                try #expect(stage.get(Self.path).text == Self.rewritten(stage, feed))
                 let page = "<html><img src=\"http://m.example/1.png\"></html>"
-                Self.serve(stage, page, type: "text/html", [("Cache-Control", "no-cache")])
+                Self.serve(stage, page, type: "text/html", fields)
                 stage.origin.script(Self.path) { $0.etag = "\"v2\"" }
-                try #expect(stage.get(Self.path).text == page)
-                Self.serve(stage, Self.origin(stage, ServedFeed.all[0]), [])
-                stage.origin.script(Self.path) { $0.etag = "\"v3\"" }
-                try #expect(stage.get(Self.path).text == Self.rewritten(stage, ServedFeed.all[0]))
+                let answer = try stage.get(Self.path)
+                if control == "max-age=0" {
+                    #expect(answer.text == Self.rewritten(stage, feed) && answer.cacheStatus.contains("fwd=stale"))
+                } else {
+                    #expect(answer.text != Self.rewritten(stage, feed))
+                }
+                Self.serve(stage, Self.origin(stage, feed), fields)
+                let again = try stage.get(Self.path)
+                #expect(again.text == Self.rewritten(stage, feed))
+                #expect(again.cacheStatus.contains("fwd-status=304"), "\(again.cacheStatus)")
             }
         }
     }

@@ -115,7 +115,8 @@ extension Scenarios {
                 // Signed addresses are often for GET alone.
                 #expect(stage.origin.requests("/film.mp4").allSatisfy { $0.method == "GET" && $0.range == 0..<65_536 })
                 expectWhole(try stage.get("/watch?v=1"), film)
-                #expect(stage.origin.bytesSent("/film.mp4") == film.size)
+                // The beginning may still be on its way when its reader leaves.
+                #expect(stage.origin.bytesSent("/film.mp4") <= film.size + 65_536)
                 #expect(resolver.runs.count == 1)
             }
         }
@@ -184,6 +185,28 @@ extension Scenarios {
                 try stage.proxy.cache.setPolicy(as: configuration(of: resolver))
                 #expect(try stage.get("/watch?v=1&t=30").isHit)
                 #expect(resolver.runs.count == 3)
+            }
+        }
+
+        /// The page's own media is another now; what is cached under the key of the first page stays that of the film.
+        @Test func pageThatGetsOtherMediaLeavesTheCacheOfItsNamesakeAlone() async throws {
+            let script = """
+                name=film; [ "$n" -lt 3 ] || name=news
+                echo "{\\"url\\": \\"${media%film.mp4}$name.mp4\\", \\"key\\": \\"$name\\", \\"expires_in\\": 60}"
+                """
+            try await Stage.resolving(script) { stage, resolver in
+                stage.origin.serve("/film.mp4", film)
+                stage.origin.serve("/news.mp4", other, etag: "\"v2\"")
+                expectWhole(try stage.get("/watch?v=1"), film)
+                expectWhole(try stage.get("/watch?v=2"), film)
+                #expect(stage.origin.requestCount("/film.mp4") == 1)
+                stage.wait(seconds: 61)
+                expectWhole(try stage.get("/watch?v=2", headers: [("Cache-Control", "no-cache")]), other)
+                let first = try stage.get("/watch?v=1")
+                expectWhole(first, film)
+                #expect(first.isHit, "\(first.cacheStatus)")
+                #expect(try stage.get("/watch?v=2").isHit)
+                #expect(stage.origin.bytesSent("/film.mp4") == film.size)
             }
         }
 
@@ -288,6 +311,18 @@ extension Scenarios {
         }
 
         // MARK: Only the configuration names programs
+
+        @Test func pageOfAnotherSiteStartsNoProgram() async throws {
+            try await Stage.resolving(Self.signed) { stage, resolver in
+                stage.origin.serve("/film.mp4", film)
+                let foreign = [("Sec-Fetch-Site", "cross-site"), ("Origin", "https://evil.example")]
+                expectOneLine(try stage.get("/watch?v=1", headers: foreign), status: 403)
+                #expect(resolver.runs.isEmpty)
+                expectWhole(try stage.get("/watch?v=1"), film)
+                expectOneLine(try stage.get("/watch?v=1", headers: foreign), status: 403)
+                #expect(resolver.runs.count == 1)
+            }
+        }
 
         @Test func noRequestCanNameAProgram() async throws {
             try await Stage.resolving(Self.signed) { stage, resolver in

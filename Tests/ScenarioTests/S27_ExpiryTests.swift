@@ -73,10 +73,25 @@ extension Scenarios {
                     try player.send(player.request(stage.target("/watch?v=1")))
                     return try player.readResponse()
                 }
+                #expect(player.partialBody.count >= 200_000)
                 #expect(film.firstMismatch(player.partialBody, at: 0) == nil, "bytes of two versions met")
                 #expect(resolver.runs.count == 2)
                 // The next player gets the new version, whole.
                 expectWhole(try stage.get("/watch?v=1"), media)
+            }
+        }
+
+        /// An origin that assembles each answer does so behind a redirect: the next one would be another.
+        @Test func brokenTransferGoesOnWhereItsLinkRedirectedTo() async throws {
+            try await Stage.resolving(signed) { stage, resolver in
+                stage.origin.serve("/session/1", film, etag: nil)
+                stage.origin.script("/session/1") { $0.cutAfter = 500_000 }
+                stage.origin.serve("/session/2", other, etag: nil)
+                stage.origin.script("/film.mp4") { [port = stage.origin.port] in
+                    $0.redirects = (1...2).map { "http://127.0.0.1:\(port)/session/\($0)" }
+                }
+                expectWhole(try stage.get("/watch?v=1"), film)
+                #expect(stage.origin.requestCount("/film.mp4") == 1 && resolver.runs.count == 1)
             }
         }
 
@@ -172,6 +187,7 @@ extension Scenarios {
                     try player.send(player.request(stage.target("/film.mp4?sig=1")))
                     return try player.readResponse()
                 }
+                #expect(player.partialBody.count >= 200_000)
                 #expect(film.firstMismatch(player.partialBody, at: 0) == nil)
             }
         }

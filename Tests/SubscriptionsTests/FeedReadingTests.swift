@@ -66,10 +66,13 @@ import Testing
     }
 
     @Test(arguments: [nil, "<html><body>Welcome</body></html>"])
-    func newAddressWithoutAFeedIsNotTaken(text: String?) {
+    func newAddressWithoutAFeedIsNotTaken(text: String?) throws {
         let moved = FeedWriter.episodes([1], more: Self.newAddress("https://new.test/rss"))
         let (_, outcome) = Self.run([Self.home: moved].merging(text.map { ["https://new.test/rss": $0] } ?? [:]) { $1 })
         #expect(Self.finding(outcome)?.address.absolute == Self.home)
+        let gap = try #require(Self.finding(outcome)?.gap)
+        #expect(gap.message.contains("https://new.test/rss") && !gap.hidesEpisodes)
+        #expect(Self.finding(outcome)?.validators == FeedValidators(), "the address is to be read again")
         #expect(Self.finding(outcome)?.items.count == 1)
     }
 
@@ -131,10 +134,21 @@ import Testing
         #expect(Self.finding(outcome)?.items.count == 1 + FeedReading.mostPages)
     }
 
-    @Test func pageThatCannotBeReadCostsOnlyItself() {
+    @Test func pageThatCannotBeReadCostsOnlyItselfAndIsSaid() throws {
         let (_, outcome) = Self.run(
             [Self.home: FeedWriter.episodes([2, 1], more: Self.next("https://feed.test/2"))], wanted: 5)
-        #expect(Self.finding(outcome)?.items.count == 2)
+        let finding = try #require(Self.finding(outcome))
+        #expect(finding.items.count == 2 && finding.firstPage == 2)
+        #expect(
+            finding.gap == .page(FeedWorld.url("https://feed.test/2"), reason: "the origin answered 404")
+                && finding.gap?.hidesEpisodes == true)
+    }
+
+    @Test func textThatEndsEarlyIsReadAndSaid() throws {
+        let whole = FeedWriter.episodes([3, 2, 1])
+        let (_, outcome) = Self.run([Self.home: String(whole.prefix(whole.count * 2 / 3))])
+        let finding = try #require(Self.finding(outcome))
+        #expect((1...2).contains(finding.items.count) && finding.gap?.isInText == true)
     }
 
     @Test func pageInPlaceOfAFeedIsAFailure() {

@@ -52,14 +52,16 @@ import Testing
     @Test(
         arguments: [
             // Not at once, then each time after twice as long, a week in all.
-            (0, 0, 599, false), (0, 0, 600, true), (0, 600, 1199, false), (0, 600, 1200, true),
-            (0, 7200, 14_399, false),
-            (0, 7200, 14_400, true), (0, 604_800, 1_209_600, true), (0, 604_801, 9_999_999, false),
+            (0, 0, 599, .later), (0, 0, 600, .due), (0, 600, 1199, .later), (0, 600, 1200, .due),
+            (0, 7200, 14_399, .later),
+            (0, 7200, 14_400, .due), (0, 604_800, 1_209_600, .due), (0, 604_801, 9_999_999, .never),
             // The clock was set back.
-            (1000, 0, 600, true), (0, 1000, 0, false),
-        ] as [(Int64, Int64, Double, Bool)])
-    func failedDownloadsAreRetriedLessAndLessOften(added: Int64, failed: Int64, now: Double, isDue: Bool) {
-        #expect(FeedSchedule.isRetryDue(added: added, failed: failed, now: now) == isDue)
+            (1000, 0, 600, .due), (0, 1000, 0, .later),
+        ] as [(Int64, Int64, Double, FeedSchedule.Retry)])
+    func failedDownloadsAreRetriedLessAndLessOften(
+        begun: Int64, failed: Int64, now: Double, retry: FeedSchedule.Retry
+    ) {
+        #expect(FeedSchedule.retry(begun: begun, failed: failed, now: now) == retry)
     }
 
     struct Start: Sendable {

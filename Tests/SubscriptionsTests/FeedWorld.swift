@@ -169,18 +169,24 @@ final class ManualTime: DownloadClock, FeedClock {
 
     func forgetWakes() { state.withLock { ($0.tick, $0.wake) = (nil, nil) } }
 
+    /// An hour: how long a tick lasts, at most.
+    private static let longestTick = 3600.0
+
     /// Moves to the next time that somebody waits for, and wakes them.
-    /// - Returns: false when the end is reached.
+    /// - Returns: false if the end had been reached before, and nothing was due.
     func advance(upTo end: Double) -> Bool {
         let (wakes, isEnd) = state.withLock { state -> ([@Sendable () -> Void], Bool) in
-            let next = min(state.wake?.at ?? end, end)
+            let now = Self.start + state.seconds
+            if now >= end, (state.wake?.at ?? .infinity) > now { return ([], true) }
+            let tickEnd = state.tick == nil ? end : now + Self.longestTick
+            let next = min(state.wake?.at ?? end, tickEnd, end)
             state.seconds = max(state.seconds, next - Self.start)
             var wakes = [state.tick].compactMap { $0 }
             if let wake = state.wake, wake.at <= Self.start + state.seconds {
                 wakes.append(wake.call)
                 state.wake = nil
             }
-            return (wakes, next >= end && wakes.isEmpty)
+            return (wakes, false)
         }
         for wake in wakes { wake() }
         return !isEnd

@@ -1,3 +1,4 @@
+import Downloads
 import Foundation
 import GRDB
 import Logging
@@ -25,6 +26,7 @@ import Testing
         (subscription.lifetime, subscription.wantsLatest) = (60, false)
         (subscription.checked, subscription.read, subscription.failures) = (3.5, 2.5, 4)
         (subscription.brokenSince, subscription.message) = (2.75, "it broke")
+        subscription.skipped = ["One: it has no media file", "Two: an earlier item is the same"]
         return subscription
     }
 
@@ -56,11 +58,31 @@ import Testing
         #expect(try database.episodes(of: subscription.id).map(\.id) == [3])
     }
 
-    /// Each column with what does not belong there.
-    @Test(arguments: [
-        "url = 'nonsense'", "address = 'nonsense'", "latest = -1", "latest = 'x'", "every = 0", "keep = 'x'",
-        "lifetime = -1", "due = 1e300", "failures = -1", "added = 'x'", "wants_latest = 'x'",
-    ])
+    @Test func damagedValueCostsNeitherItsSubscriptionNorItsEpisodes() throws {
+        let directory = try TemporaryDirectory()
+        let database = try Self.open(directory)
+        let saved = try #require(try database.save([Self.full], all: { [] }).first)
+        let episode = KnownEpisode(
+            id: 0, guid: "g", file: "f", url: saved.url, title: nil, published: nil, found: 6, state: .ordered)
+        try database.save(saved, [episode], all: { [] })
+        try database.close()
+        try DatabaseQueue(path: directory.file("feeds.sqlite")).write {
+            try $0.execute(
+                sql:
+                    "UPDATE subscription SET address = 'nonsense', latest = 'x', every = 0, keep = 'x', cap = 'x', lifetime = -1, due = 1e300, failures = -1, wants_latest = 'x', etag = 5, checked = 'x'"
+            )
+        }
+        let read = try Self.open(directory)
+        let subscription = try #require(try read.load().first)
+        #expect(subscription.address == saved.url && subscription.due == saved.added && !subscription.wantsLatest)
+        #expect(subscription.options.latest == 3 && subscription.options.every == 3600)
+        #expect(subscription.options.category == "talks" && subscription.options.title == saved.options.title)
+        #expect(subscription.title == "Title" && subscription.brokenSince == 2.75 && subscription.failures == 0)
+        #expect(try read.episodes(of: subscription.id).count == 1)
+    }
+
+    /// Each column without which a row is worth nothing.
+    @Test(arguments: ["url = 'nonsense'", "added = 'x'", "added = 1e300"])
     func damagedRowIsDroppedAndTheOthersStay(change: String) throws {
         let directory = try TemporaryDirectory()
         var other = Self.full
@@ -98,6 +120,21 @@ import Testing
         world.origin.serve(Self.feed, FeedWriter.episodes([5, 4, 3, 2, 1]))
         world.pass(3600)
         #expect(world.shelf.begun == ["e3.mp3", "e5.mp3"])
+    }
+
+    /// Damage that is met by a look at what to keep: the new database must not stay empty until the next check.
+    @Test func processThatEndsRightAfterDamageLosesNoSubscription() throws {
+        let world = try FeedWorld()
+        world.origin.serve(Self.feed, FeedWriter.episodes([1]))
+        try world.subscribe(Self.feed) { $0.keep = .limit(.count(1)) }
+        try world.inDatabase { try $0.execute(sql: "DROP TABLE episode") }
+        var order = DownloadOrder(url: FeedWorld.url("https://media.test/e0.mp3"))
+        order.episode = EpisodeName(feed: Self.feed, identity: "g0")
+        _ = try world.downloads.perform { [order] in try $0.add([order]) }
+        world.settle()
+        #expect(FileManager.default.fileExists(atPath: world.directory.file("feeds.sqlite.damaged")))
+        let next = try FeedWorld(after: world)
+        #expect(try next.manager.perform { try $0.reports() }.map(\.url) == [Self.feed])
     }
 
     @Test func laterFormatIsRefusedWithBothNumbers() throws {

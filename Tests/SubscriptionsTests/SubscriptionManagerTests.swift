@@ -53,17 +53,16 @@ import Testing
     @Test func aCapHoldsTheFeedsDownloadsAlsoInTheNextProcess() throws {
         world.origin.serve(Self.feed, FeedWriter.episodes([5, 4, 3, 2, 1]))
         try world.subscribe(Self.feed) { ($0.latest, $0.caps) = (5, DownloadCap.list("1/day")) }
-        #expect(world.shelf.begun.count == 3, "three run at once")
-        let waiting = world.downloads.snapshots.listing().downloads
-        #expect(
-            waiting.map(\.message) == [
-                "1/day of the feed used up until 00:00", "1/day of the feed used up until 00:00",
-            ])
+        let held = "1/day of the feed used up until 00:00"
+        #expect(world.downloads.snapshots.listing().downloads.map(\.message) == Array(repeating: held, count: 4))
 
         let next = try FeedWorld(after: world)
-        #expect(next.shelf.begun.count == 3)
+        let completed = { next.downloads.snapshots.listing { $0.state == .completed }.downloads.count }
+        #expect(completed() == 1)
         next.pass(86400)
-        #expect(next.shelf.begun.count == 5)
+        #expect(completed() == 2)
+        next.pass(3 * 86400)
+        #expect(completed() == 5)
         _ = try next.manager.perform { try $0.remove(FeedWorld.url(Self.feed)) }
         #expect(next.downloads.perform { $0.feedCaps.isEmpty })
     }
@@ -210,6 +209,20 @@ import Testing
         #expect(try world.check("https://new.test/rss").count == 1, "it is found under both")
     }
 
+    /// The old feed does not change any more, so that its 304 says nothing about the new one.
+    @Test func newAddressThatFailsAtFirstIsTriedAgain() throws {
+        let more = "<itunes:new-feed-url>https://new.test/rss</itunes:new-feed-url>"
+        world.origin.serve(Self.feed, FeedWriter.episodes([1], more: more), etag: "\"1\"")
+        let check = try world.subscribe(Self.feed)
+        #expect(check.outcome == .read && check.message?.contains("https://new.test/rss") == true)
+        world.pass(5 * 3600)
+        #expect(try world.report(Self.feed).address == nil)
+        world.origin.serve("https://new.test/rss", FeedWriter.episodes([2, 1]))
+        world.pass(3600)
+        #expect(try world.report(Self.feed).address == "https://new.test/rss")
+        #expect(world.ordered == ["e1.mp3", "e2.mp3"])
+    }
+
     @Test func temporaryRedirectMovesNothing() throws {
         world.origin.serve(Self.feed) { _ in .redirect("https://today.test/rss", isMoved: false) }
         world.origin.serve("https://today.test/rss", FeedWriter.episodes([1]))
@@ -226,6 +239,121 @@ import Testing
         world.pass(3 * 3600)
         #expect(world.ordered == ["e1.mp3", "e2.mp3"])
         #expect(try world.report(Self.feed).address == nil)
+    }
+
+    private static func pages(_ first: [Int]) -> String {
+        FeedWriter.episodes(first, more: "<atom:link rel=\"next\" href=\"https://feed.test/2\"/>")
+    }
+
+    @Test func olderPageThatFailsIsReadByTheNextCheck() throws {
+        world.origin.serve(Self.feed, Self.pages([4, 3]), etag: "\"1\"")
+        let check = try world.subscribe(Self.feed) { $0.latest = 4 }
+        #expect(check.message?.hasSuffix("the origin answered 404; the next check tries again") == true)
+        #expect(world.ordered == ["e4.mp3", "e3.mp3"])
+        world.origin.serve("https://feed.test/2", FeedWriter.episodes([2, 1]))
+        world.pass(3600)
+        #expect(world.ordered == ["e4.mp3", "e3.mp3", "e2.mp3", "e1.mp3"])
+        world.pass(3600)
+        #expect(world.origin.count("https://feed.test/2") == 2, "it is read once")
+    }
+
+    @Test func olderPageThatIsGoneIsGivenUp() throws {
+        world.origin.serve(Self.feed, Self.pages([4, 3]), etag: "\"1\"")
+        try world.subscribe(Self.feed) { $0.latest = 4 }
+        world.pass(86_400)
+        #expect(world.origin.count("https://feed.test/2") == 1 + Subscription.mostGaps)
+        #expect(try world.check(Self.feed).map(\.outcome) == [.unchanged])
+    }
+
+    @Test func restOfATextThatEndedEarlyIsNotNewWhenItComes() throws {
+        let whole = FeedWriter.episodes(Array(1...20))
+        world.origin.serve(Self.feed, String(whole.prefix(whole.count / 2)), etag: "\"1\"")
+        let check = try world.subscribe(Self.feed) { $0.latest = 2 }
+        #expect(check.message == "the text of the feed ends early; the next check tries again")
+        #expect(check.downloads.count == 2)
+        world.origin.serve(Self.feed, whole, etag: "\"1\"")
+        world.pass(3600)
+        #expect(world.ordered.dropFirst(2) == ["e20.mp3", "e19.mp3"], "the newest two, as was asked for")
+        world.pass(3600)
+        #expect(world.ordered.count == 4)
+    }
+
+    /// A timer runs a process for each check.
+    @Test func feedThatIsAlwaysCutHasNewEpisodesAllTheSame() throws {
+        func cut(_ numbers: [Int]) -> String { String(FeedWriter.episodes(numbers).dropLast(10)) }
+        world.origin.serve(Self.feed, cut([2, 1]))
+        try world.subscribe(Self.feed) { $0.latest = 0 }
+        var last = world
+        for _ in 0..<Subscription.mostGaps {
+            last = try FeedWorld(after: last, isStarted: false)
+            try last.check()
+        }
+        #expect(last.ordered.isEmpty)
+        last = try FeedWorld(after: last, isStarted: false)
+        last.origin.serve(Self.feed, cut([3, 2, 1]))
+        try last.check()
+        #expect(last.ordered == ["e3.mp3"])
+    }
+
+    @Test func checkThatRunsWhileOptionsChangeBeginsAgain() throws {
+        world.origin.serve(Self.feed, FeedWriter.episodes([5, 4, 3, 2, 1]), etag: "\"1\"")
+        try world.subscribe(Self.feed) { $0.latest = 1 }
+        world.origin.hold()
+        let (former, changed) = (Box<FeedCheck?>(nil), Box<FeedCheck?>(nil))
+        world.manager.perform { $0.check(nil) { former.value = try? $0.get().first } }
+        var change = SubscriptionChange()
+        change.latest = 3
+        world.manager.perform { [change] in
+            $0.subscribe(FeedWorld.url(Self.feed), change) { changed.value = try? $0.get() }
+        }
+        world.origin.release()
+        world.settle()
+        #expect(changed.value?.outcome == .read && changed.value?.downloads.count == 2)
+        #expect(former.value == changed.value)
+        #expect(world.ordered == ["e5.mp3", "e4.mp3", "e3.mp3"])
+    }
+
+    @Test func twoWhoSubscribeAtOnceSubscribeOnce() throws {
+        world.origin.serve(Self.feed, FeedWriter.episodes([3, 2, 1]))
+        world.origin.hold()
+        let outcomes = [Box<FeedCheck?>(nil), Box<FeedCheck?>(nil)]
+        for box in outcomes {
+            world.manager.perform {
+                $0.subscribe(FeedWorld.url(Self.feed), SubscriptionChange()) { box.value = try? $0.get() }
+            }
+        }
+        world.origin.release()
+        world.settle()
+        #expect(outcomes.map { $0.value?.outcome } == [.read, .read])
+        #expect(try world.manager.perform { try $0.reports() }.count == 1)
+        #expect(world.shelf.begun.sorted() == ["e1.mp3", "e2.mp3", "e3.mp3"])
+    }
+
+    @Test func optionsOfABrokenFeedAreChangedAllTheSame() throws {
+        world.origin.serve(Self.feed, FeedWriter.episodes([1]))
+        try world.subscribe(Self.feed)
+        world.origin.serve(Self.feed) { _ in .missing }
+        #expect(try world.subscribe(Self.feed) { $0.keep = .limit(.count(5)) }.outcome == .failed)
+        #expect(try world.report(Self.feed).keep == "5")
+    }
+
+    @Test func skippedItemsAreSaidOnceAndShownAlways() throws {
+        var writer = FeedWriter()
+        writer.items = [.init(guid: "g1", file: "e1.mp3", title: "One", date: 1_690_000_000)]
+        let text = { (more: String) in
+            writer.text.replacing("</channel>", with: "\(more)</channel>")
+        }
+        let two = "<item><title>Two</title><enclosure url=\"file:///two.mp3\" type=\"audio/mpeg\"/></item>"
+        world.origin.serve(Self.feed, text(two))
+        let line = try #require(try world.subscribe(Self.feed).skippedItems?.first)
+        #expect(line.hasPrefix("Two: "))
+        world.origin.serve(Self.feed, text(two + "<item><title>Three</title></item>"))
+        let check = try #require(try world.check(Self.feed).first)
+        #expect(check.skipped == 2 && check.skippedItems == ["Three: it has no media file"])
+        let next = try FeedWorld(after: world)
+        let detail = try next.manager.perform { try $0.detail(of: FeedWorld.url(Self.feed), limit: nil) }
+        #expect(detail.skippedItems == [line, "Three: it has no media file"])
+        #expect(try next.check(Self.feed).first?.skippedItems == nil)
     }
 
     @Test func fewFeedsAreFetchedAtOnce() throws {
@@ -317,6 +445,30 @@ import Testing
         #expect(world.ordered == ["e2.mp3", "e1.mp3"], "it is the same download")
     }
 
+    /// A link that has expired, or an address that its author corrects.
+    @Test(arguments: [0, 3000]) func failedDownloadIsTriedWhereTheFeedHasItByNow(seconds: Double) throws {
+        func serve(_ host: String) {
+            var writer = FeedWriter(host: host)
+            writer.items = [.init(guid: "g1", file: "e1.mp3", title: "", date: 1_690_000_000)]
+            world.origin.serve(Self.feed, writer.text, etag: "\"\(host)\"")
+        }
+        serve("https://media.test/old/")
+        world.shelf.fails("https://media.test/old/e1.mp3")
+        try world.subscribe(Self.feed)
+        #expect(try world.episodes(Self.feed).map(\.state) == [.failed])
+        world.pass(seconds)
+        serve("https://media.test/new/")
+        try world.check()
+        // Not within ten minutes; then by the next check, although the feed has not changed since.
+        #expect(try world.episodes(Self.feed).map(\.state) == [seconds < 600 ? .failed : .cached])
+        world.pass(3600)
+        let episode = try #require(try world.episodes(Self.feed).first)
+        #expect(episode.state == .cached && episode.url == "https://media.test/new/e1.mp3")
+        #expect(try world.report(Self.feed).failed == 0, "the former download is cancelled")
+        world.pass(86_400)
+        #expect(world.shelf.begun.count == 2)
+    }
+
     @Test func episodeThatIsBeingDownloadedKeepsThatDownload() throws {
         world.origin.serve(Self.feed, FeedWriter.episodes([2, 1]))
         world.downloads.perform { manager in
@@ -341,6 +493,72 @@ import Testing
         world.pass(3600)
         #expect(world.shelf.cached == ["e3.mp3", "e4.mp3"] && world.shelf.removed == ["e1.mp3", "e2.mp3"])
         #expect(try world.episodes(Self.feed).map(\.state) == [.cached, .cached, .removed, .removed])
+    }
+
+    @Test func oldestEpisodesGoAlthoughTheirURLsChange() throws {
+        func serve(_ numbers: [Int], _ host: String) {
+            var writer = FeedWriter(host: host)
+            writer.items = numbers.map {
+                .init(guid: "g\($0)", file: "e\($0).mp3", title: "", date: 1_690_000_000 + 86_400 * Double($0))
+            }
+            world.origin.serve(Self.feed, writer.text)
+        }
+        serve([1], "https://media.test/a/")
+        try world.subscribe(Self.feed) { $0.keep = .limit(.count(1)) }
+        serve([2, 1], "https://media.test/b/")
+        world.pass(3600)
+        #expect(world.shelf.cached == ["e2.mp3"] && world.shelf.removed == ["e1.mp3"])
+    }
+
+    @Test func whatAPersonOrderedTooStays() throws {
+        let url = FeedWorld.url("https://media.test/e1.mp3")
+        _ = try world.downloads.perform { try $0.add([DownloadOrder(url: url)]) }
+        world.origin.serve(Self.feed, FeedWriter.episodes([1]))
+        try world.subscribe(Self.feed) { $0.keep = .limit(.count(1)) }
+        world.origin.serve(Self.feed, FeedWriter.episodes([2, 1]))
+        world.pass(3600)
+        world.origin.serve(Self.feed, FeedWriter.episodes([3, 2, 1]))
+        _ = try world.downloads.perform { try $0.clearHistory() }
+        world.pass(3600)
+        #expect(world.shelf.cached == ["e1.mp3", "e3.mp3"])
+        #expect(try world.episodes(Self.feed).map(\.state) == [.cached, .removed, .cached])
+    }
+
+    @Test func whatAnotherFeedKeepsStaysUntilThatLetsGo() throws {
+        let other = "https://all.test/rss"
+        for numbers in [[1], [2, 1]] {
+            for feed in [Self.feed, other] { world.origin.serve(feed, FeedWriter.episodes(numbers)) }
+            if numbers == [1] {
+                try world.subscribe(Self.feed) { $0.keep = .limit(.count(1)) }
+                try world.subscribe(other)
+            } else {
+                world.pass(3600)
+            }
+        }
+        #expect(world.shelf.cached == ["e1.mp3", "e2.mp3"])
+        try world.subscribe(other) { $0.keep = .limit(.count(1)) }
+        #expect(world.shelf.cached == ["e2.mp3"])
+    }
+
+    @Test func waitingDownloadOfAnEpisodeWithAnotherGUIDByNowCountsAsKept() throws {
+        world.downloads.perform { manager in
+            var settings = manager.snapshots.summary.settings
+            settings.maxActive = 1
+            manager.set(settings)
+        }
+        world.shelf.holds("https://media.test/long.mp3")
+        let long = DownloadOrder(url: FeedWorld.url("https://media.test/long.mp3"))
+        let id = try #require(try world.downloads.perform { try $0.add([long]) }.first?.id)
+        world.origin.serve(Self.feed, FeedWriter.episodes([1]))
+        try world.subscribe(Self.feed) { $0.keep = .limit(.count(1)) }
+        let items = { (numbers: [Int]) in FeedWriter.episodes(numbers).replacing("<guid>g", with: "<guid>other") }
+        world.origin.serve(Self.feed, items([1]))
+        world.pass(3600)
+        #expect(try world.episodes(Self.feed).map(\.state) == [.waiting])
+        _ = try world.downloads.perform { try $0.change(.ids([id]), DownloadChange(action: .cancel)) }
+        world.origin.serve(Self.feed, items([2, 1]))
+        world.pass(3600)
+        #expect(world.shelf.cached == ["e2.mp3"] && world.shelf.removed == ["e1.mp3"])
     }
 
     @Test func sizeLimitsWhatIsKept() throws {
@@ -376,6 +594,18 @@ import Testing
         }
     }
 
+    /// Nobody could name its downloads any more.
+    @Test func feedWhoseDownloadsCannotBeCancelledStaysSubscribed() throws {
+        world.shelf.holds("https://media.test/e1.mp3")
+        world.origin.serve(Self.feed, FeedWriter.episodes([1]))
+        try world.subscribe(Self.feed)
+        world.downloads.perform { $0.stop() }
+        #expect(throws: SubscriptionError.self) {
+            try world.manager.perform { try $0.remove(FeedWorld.url(Self.feed)) }
+        }
+        #expect(try world.manager.perform { try $0.reports() }.count == 1)
+    }
+
     @Test func subscribingAfterUnsubscribingBeginsAnew() throws {
         world.origin.serve(Self.feed, FeedWriter.episodes([2, 1]))
         try world.subscribe(Self.feed) { $0.latest = 1 }
@@ -391,10 +621,13 @@ import Testing
         try world.subscribe(Self.feed)
         world.origin.serve(Self.feed, FeedWriter.episodes([2, 1]))
         world.origin.hold()
-        world.pass(3600)
+        let outcome = Box<[FeedCheck]>([])
+        world.manager.perform { $0.check(nil) { outcome.value = (try? $0.get()) ?? [] } }
         _ = try world.manager.perform { try $0.remove(FeedWorld.url(Self.feed)) }
         world.origin.release()
         world.settle()
+        #expect(outcome.value.map(\.message) == ["it is no longer subscribed"])
+        #expect(outcome.value.map(\.url) == [Self.feed])
         #expect(world.ordered == ["e1.mp3"])
         #expect(try world.manager.perform { try $0.reports() }.isEmpty)
     }

@@ -31,13 +31,14 @@ import Testing
 
     private static func plan(
         _ items: [FeedItem], known: [KnownEpisode] = [], latest: Int = 3, title: String? = nil,
-        keep: EpisodeLimit? = nil, isFirst: Bool = false, wantsLatest: Bool = false, orderedBefore: Set<String> = []
+        keep: EpisodeLimit? = nil, isFirst: Bool = false, wantsLatest: Bool = false, firstPage: Int = .max,
+        downloads: [String: SubscriptionPlan.Download] = [:]
     ) -> SubscriptionPlan {
         var options = SubscriptionOptions()
         (options.latest, options.title, options.keep) = (latest, title.flatMap(TitlePattern.init), keep)
         return SubscriptionPlan(
-            items, known: known, options: options, isFirst: isFirst, wantsLatest: wantsLatest,
-            orderedBefore: orderedBefore, now: 1_700_000_000)
+            items, firstPage: firstPage, known: known, options: options, isFirst: isFirst, wantsLatest: wantsLatest,
+            downloads: downloads, now: 1_700_000_000)
     }
 
     private static func first(_ items: [FeedItem], latest: Int = 3, title: String? = nil, keep: EpisodeLimit? = nil)
@@ -104,11 +105,13 @@ import Testing
         #expect(again.orders.isEmpty && again.changed.isEmpty)
     }
 
-    @Test func episodeThatMovesIsTheSame() throws {
-        let first = Self.saved(Self.first(try Self.items([.init(guid: "g", file: "a.mp3", title: "A", date: 1)])))
+    /// What became a download is cached under the URL of that.
+    @Test(arguments: [(0, "moved.mp3"), (1, "a.mp3")]) func episodeThatMovesIsTheSame(latest: Int, url: String) throws {
+        let items = try Self.items([.init(guid: "g", file: "a.mp3", title: "A", date: 1)])
+        let first = Self.saved(Self.first(items, latest: latest))
         let plan = Self.plan(try Self.items([.init(guid: "g", file: "moved.mp3", title: "A", date: 1)]), known: first)
         #expect(plan.orders.isEmpty && plan.newCount == 0)
-        #expect(Self.files(plan.changed) == ["moved.mp3"], "its new URL is remembered")
+        #expect(Self.files(Self.saved(plan, over: first)) == [url])
     }
 
     @Test func episodeThatGetsAGUIDIsTheSame() throws {
@@ -165,9 +168,63 @@ import Testing
 
     @Test func orderedEpisodeWhoseRowIsMissingIsNotOrderedAgain() throws {
         let plan = Self.plan(
-            try Self.items([2, 1]), latest: 2, isFirst: true, wantsLatest: true, orderedBefore: ["g2"])
+            try Self.items([2, 1]), latest: 2, isFirst: true, wantsLatest: true,
+            downloads: ["g2": Self.download("signed-e2.mp3", .open)])
         #expect(Self.files(plan.orders) == ["e1.mp3"])
         #expect(plan.changed.map(\.state) == [.ordered, .ordered])
+        #expect(Self.files(plan.changed) == ["e1.mp3", "signed-e2.mp3"], "it is cached under the URL of its download")
+    }
+
+    private static func download(_ file: String, _ state: SubscriptionPlan.Download.State) -> SubscriptionPlan.Download
+    {
+        SubscriptionPlan.Download(id: 7, url: FeedWorld.url("https://media.test/\(file)"), state: state)
+    }
+
+    @Test(
+        arguments: [
+            (.due, ["b.mp3"], false, "b.mp3"), (.open, [], true, "a.mp3"), (.over, [], false, "a.mp3"),
+        ] as [(SubscriptionPlan.Download.State, [String], Bool, String)])
+    func failedDownloadWithAnotherURLByNowIsReplaced(
+        state: SubscriptionPlan.Download.State, renewed: [String], awaitsRenewal: Bool, url: String
+    ) throws {
+        let first = Self.saved(Self.first(try Self.items([.init(guid: "g", file: "a.mp3", title: "A", date: 1)])))
+        let plan = Self.plan(
+            try Self.items([.init(guid: "g", file: "b.mp3", title: "A", date: 1)]), known: first,
+            downloads: ["g": Self.download("a.mp3", state)])
+        #expect(
+            Self.files(plan.renewals.map(\.episode)) == renewed && plan.renewals.allSatisfy { $0.replaced == 7 }
+                && plan.orders.isEmpty && plan.awaitsRenewal == awaitsRenewal)
+        #expect(Self.files(Self.saved(plan, over: first)) == [url])
+    }
+
+    @Test func failedDownloadWithTheSameURLStays() throws {
+        let first = Self.saved(Self.first(try Self.items([1])))
+        let plan = Self.plan(try Self.items([1]), known: first, downloads: ["g1": Self.download("e1.mp3", .due)])
+        #expect(plan.renewals.isEmpty && !plan.awaitsRenewal && plan.changed.isEmpty)
+    }
+
+    @Test func olderPageHasNothingNew() throws {
+        let first = Self.saved(Self.first(try Self.items(Array(26...50).reversed()), latest: 3))
+        let plan = Self.plan(
+            try Self.items(Array(1...50).reversed()), known: first, latest: 30, wantsLatest: true, firstPage: 25)
+        #expect(plan.orders.count == 27 && Self.files(plan.orders).last == "e21.mp3")
+        #expect(plan.newCount == 25)
+    }
+
+    @Test func olderPageOfAFeedWithoutDatesHasNothingNew() throws {
+        func items(_ numbers: [Int]) throws -> [FeedItem] {
+            try Self.items(numbers.map { .init(guid: "g\($0)", file: "e\($0).mp3", title: "", date: nil) })
+        }
+        let first = Self.saved(Self.first(try items([6, 5, 4]), latest: 1))
+        let plan = Self.plan(
+            try items([7, 6, 5, 4, 3, 2, 1]), known: first, latest: 5, wantsLatest: true, firstPage: 4)
+        #expect(Self.files(plan.orders) == ["e7.mp3", "e5.mp3", "e4.mp3", "e3.mp3"])
+    }
+
+    @Test func feedThatListsMoreOfItsPastHasNothingNew() throws {
+        let first = Self.saved(Self.first(try Self.items([9, 8, 7])))
+        let plan = Self.plan(try Self.items(Array(1...10).reversed()), known: first)
+        #expect(Self.files(plan.orders) == ["e10.mp3"])
     }
 
     @Test func tenThousandItemsArePlannedAtOnce() throws {
@@ -185,6 +242,13 @@ import Testing
                 found: 0, state: .passedOver)
         }
         #expect(Self.plan(try Self.items([1]), known: known).forgotten == [1, 2, 3, 4, 5])
+        // What became a download may be cached, and must not be ordered again.
+        let mixed = known.map { episode in
+            var episode = episode
+            episode.state = episode.id == 1 ? .ordered : episode.id == 2 ? .removed : .passedOver
+            return episode
+        }
+        #expect(Self.plan(try Self.items([1]), known: mixed).forgotten == [3, 4, 5])
     }
 
     // MARK: What is kept

@@ -16,7 +16,7 @@ import Testing
     }
 
     /// A daily podcast that sends validators; news each six hours, of which four are kept; a podcast that moves on the
-    /// third day, after its host was down for twelve hours, and whose new host signs its URLs.
+    /// third day, after its host was down for twelve hours, and whose new host signs its URLs; two of it are kept.
     private static func script(_ origin: FeedOrigin) {
         origin.serve(daily) { now in
             let numbers = numbers(now, every: day)
@@ -45,7 +45,7 @@ import Testing
     private static func subscribe(_ world: FeedWorld, every: Int64 = 3600) throws {
         try world.subscribe(daily) { ($0.latest, $0.every) = (2, every) }
         try world.subscribe(hourly) { ($0.latest, $0.every, $0.keep) = (2, every, .limit(.count(4))) }
-        try world.subscribe(moving) { ($0.latest, $0.every) = (1, every) }
+        try world.subscribe(moving) { ($0.latest, $0.every, $0.keep) = (1, every, .limit(.count(2))) }
     }
 
     /// - Parameter prefix: the files of one feed.
@@ -61,10 +61,12 @@ import Testing
         #expect(episodes(world.shelf.begun, "n") == [2, 3] + Array(4...31))
         #expect(episodes(world.shelf.begun, "m") == [3, 4, 5, 6])
         #expect(world.shelf.begun.count == 9 + 30 + 4)
-        // Evictions: the news, but for the last four.
+        // Evictions: the news, but for the last four, and the signed ones, under the URLs of their downloads.
         #expect(episodes(world.shelf.cached, "n") == [28, 29, 30, 31])
         #expect(episodes(world.shelf.removed, "n") == Array(2...27))
-        #expect(world.shelf.removed.count == 26)
+        #expect(episodes(world.shelf.cached, "m") == [5, 6])
+        #expect(episodes(world.shelf.removed, "m") == [3, 4])
+        #expect(world.shelf.removed.count == 26 + 2)
         #expect(try world.report(moving).address == "https://new.test/rss")
         #expect(try world.manager.perform { try $0.reports() }.allSatisfy { $0.message == nil })
     }

@@ -1,3 +1,4 @@
+import CachePolicy
 import Downloads
 import Metrics
 import Testing
@@ -63,6 +64,23 @@ import Testing
                 "tunnels     3, 0 open, 1.00 kB through them",
                 "downloads   1 running at 2.00 MB/s, 2 waiting, 3 paused", "errors      2 origin-timeout, 1 refused",
             ])
+    }
+
+    @Test func whyDownloadsWaitIsSaid() throws {
+        var downloads = DownloadSummary()
+        (downloads.waiting, downloads.hold, downloads.scheduledRate) = (2, "2GB/day used up until 00:00", 500_000)
+        downloads.settings.caps = try DownloadCap.parse(["2GB/day", "40GB/month"])
+        downloads.usage = .init(today: 2_000_000_000, thisMonth: 9_000_000_000)
+        metrics.resolverRuns.add(1)
+        metrics.refreshedLinks.add(2)
+        let lines = lines(downloads)
+        #expect(
+            lines.suffix(3) == [
+                "downloads   0 running, 2 waiting, 0 paused; the schedule allows 500 kB/s",
+                "            2GB/day used up until 00:00",
+                "            2.00 GB fetched today, 9.00 GB this month, of 2GB/day, 40GB/month",
+            ])
+        #expect(lines.contains("            1 run of resolvers, 2 expired links replaced"))
     }
 
     /// A proxy of another version may answer anything.

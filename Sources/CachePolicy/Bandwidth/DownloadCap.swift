@@ -48,7 +48,7 @@ extension DownloadCap.Period {
             let first = date.daysSince1970
             date.month = date.month == 12 ? 1 : date.month +| 1
             if date.month == 1 { date.year +|= 1 }
-            return Range(from: first, upTo: date.daysSince1970) ?? first..<first
+            return Range(from: first, upTo: date.daysSince1970) ?? first..<first // no trap: empty
         }
     }
 }

@@ -16,6 +16,12 @@ package struct DownloadSchedule: Sendable, Equatable {
         /// Bytes per second of all downloads together.
         case limited(Int64)
         case unlimited
+
+        /// nil for no limit, and while nothing is downloaded.
+        package var bytesPerSecond: Int64? {
+            guard case .limited(let rate) = self else { return nil }
+            return rate
+        }
     }
 
     /// A stretch of the day, on some days of the week.
@@ -79,7 +85,7 @@ package struct DownloadSchedule: Sendable, Equatable {
     }
 
     /// A week, a day more for an hour that is skipped, and another for good measure.
-    private static let horizon = 9 * LocalTime.daySeconds
+    private static let horizon = 9 * LocalTime.daySeconds // no trap: constants
 
     // MARK: The week
 

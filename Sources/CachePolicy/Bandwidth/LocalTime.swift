@@ -14,7 +14,7 @@ package struct LocalTime: Sendable {
 
     package static let utc = LocalTime { _ in 0 }
 
-    /// The time zone of this process: `TZ`, otherwise the system's.
+    /// The time zone of this process: `TZ`, otherwise the system's as it was when the process started.
     package static let system = LocalTime { time in
         var (time, parts) = (time_t(time), tm())
         return localtime_r(&time, &parts) == nil ? 0 : Int64(parts.tm_gmtoff)
@@ -26,7 +26,7 @@ package struct LocalTime: Sendable {
 
     private func offset(at time: Int64) -> Int64 {
         // Clocks around the world are less than a day apart.
-        max(-Self.daySeconds, min(Self.daySeconds, offset(Self.bounded(time))))
+        max(-Self.daySeconds, min(Self.daySeconds, offset(Self.bounded(time)))) // no trap: a constant
     }
 
     private static func bounded(_ time: Int64) -> Int64 { max(times.lowerBound, min(times.upperBound, time)) }

@@ -18,11 +18,6 @@ package enum Listing {
         PlaylistKind(mediaType: type) != nil || FeedRecognition.isCertain(type: type)
     }
 
-    /// Whether a URL names a listing, or an XML document that may be one, by its extension.
-    package static func isNamed(_ url: OriginURL) -> Bool {
-        StrayPage.isPlaylist(url) || url.fileExtension.map(feedExtensions.contains) ?? false
-    }
-
     /// Whether the beginning of a text is that of a playlist, feed or list.
     /// - Parameters:
     ///   - beginning: decoded (no content coding); only the first `PlaylistKind.sniffedBytes` are examined.
@@ -41,8 +36,6 @@ package enum Listing {
     static func essence(of type: String) -> String {
         ASCII.lowercased(ASCII.trimmed(type.prefix { $0 != ";" }))
     }
-
-    private static let feedExtensions: Set<String> = ["rss", "atom", "rdf", "xml"]
 
     /// Feeds are also served as plain XML or JSON.
     private static let types: Set<String> = [

@@ -27,6 +27,8 @@ package struct MediaLocation: Sendable, Equatable {
         for line in headers.lines where isSame || Self.openFields.contains(line.name) {
             fields.replace(line.name, line.value)
         }
+        // As with a redirect: the page's whole URL is for its own site.
+        if !isSame, let page = fields["Referer"] { Referrer(redirected: page, to: requested).replace(in: &fields) }
     }
 
     /// Names of fields that must not follow a redirect to another origin.

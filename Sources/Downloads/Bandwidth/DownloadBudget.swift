@@ -33,15 +33,16 @@ struct DownloadBudget {
     /// The bytes fetched so far in this day and month.
     mutating func report(now: Int64) -> DownloadSummary.Usage {
         let today = look(at: now, moment?.schedule).today
-        return .init(today: usage.bytes(in: .day, of: today), thisMonth: usage.bytes(in: .month, of: today))
+        return .init(
+            today: usage.bytes(in: .day, of: today), thisMonth: usage.bytes(in: .month, of: today), day: today)
     }
 
     /// - Parameter now: seconds since 1970.
     mutating func allowance(_ settings: DownloadSettings, now: Int64) -> DownloadAllowance {
         let moment = look(at: now, settings.schedule)
         var allowance = DownloadAllowance()
-        if case .limited(let rate) = moment.rate { allowance.rate = rate }
-        allowance.hold = Self.longest([
+        allowance.rate = moment.rate.bytesPerSecond
+        allowance.hold = DownloadHold.longest([
             scheduleHold(moment, now: now), capHold(settings.caps, feed: nil, moment.today, now: now),
         ])
         for (feed, caps) in settings.feedCaps {
@@ -55,7 +56,7 @@ struct DownloadBudget {
         let change = schedule?.nextChange(after: now, in: local), today = local.day(now)
         let end = min(change ?? .max, local.start(ofDay: today +| 1), now +| Self.longestMoment)
         let moment = Moment(
-            times: Range(from: now, upTo: max(end, now)) ?? now..<now, schedule: schedule,
+            times: Range(from: now, upTo: max(end, now)) ?? now..<now, schedule: schedule, // no trap: empty
             rate: schedule?.rate(at: now, in: local) ?? .unlimited, change: change, today: today)
         self.moment = moment
         return moment
@@ -71,7 +72,7 @@ struct DownloadBudget {
     }
 
     private mutating func capHold(_ caps: [DownloadCap], feed: String?, _ today: Int64, now: Int64) -> DownloadHold? {
-        Self.longest(
+        DownloadHold.longest(
             caps.map { cap in
                 guard usage.bytes(in: cap.period, of: today, feed: feed) >= cap.bytes else { return nil }
                 let end = local.start(ofDay: cap.period.days(around: today).upperBound)
@@ -79,10 +80,5 @@ struct DownloadBudget {
                 return DownloadHold(
                     until: end, reason: "\(cap.text)\(whose) used up until \(local.text(end, seenFrom: now))")
             })
-    }
-
-    /// The one that ends last.
-    private static func longest(_ holds: [DownloadHold?]) -> DownloadHold? {
-        holds.compactMap { $0 }.max { $0.until ?? .max < $1.until ?? .max }
     }
 }

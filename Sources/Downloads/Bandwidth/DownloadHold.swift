@@ -4,6 +4,11 @@ package struct DownloadHold: Sendable, Equatable {
     package let until: Int64?
     /// One line, such as `outside of the schedule until 01:00`.
     package let reason: String
+
+    /// The one that ends last.
+    static func longest(_ holds: [DownloadHold?]) -> DownloadHold? {
+        holds.compactMap { $0 }.max { $0.until ?? .max < $1.until ?? .max }
+    }
 }
 
 /// What the schedule and the caps allow downloads at one moment. Downloads that were ordered at once are not bound by it.
@@ -19,7 +24,7 @@ struct DownloadAllowance: Sendable, Equatable {
         switch lane {
         case .atOnce: nil
         case .common: hold
-        case .feed(let feed): hold ?? feedHolds[feed]
+        case .feed(let feed): .longest([hold, feedHolds[feed]])
         }
     }
 }

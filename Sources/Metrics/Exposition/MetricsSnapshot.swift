@@ -25,6 +25,12 @@ package struct MetricsSnapshot: Sendable {
         package var errors: [String]
         /// The number of downloads in each state that is not their end.
         package var downloads: [(state: String, count: Int)]
+        /// Whether the schedule or a cap keeps all downloads waiting.
+        package var isHeld = false
+        /// What downloads have fetched in the current day and month, in bytes.
+        package var fetched: [(period: String, bytes: Int64)] = []
+        /// The most that they may fetch in a day or month, in bytes.
+        package var caps: [(period: String, bytes: Int64)] = []
         package var isOffline: Bool
 
         package init(errors: [String], downloads: [(state: String, count: Int)], isOffline: Bool) {
@@ -98,6 +104,12 @@ package struct MetricsSnapshot: Sendable {
             .one(
                 .counter, "reelcache_origin_transfers_resumed", .count(upstream.resumedTransfers),
                 "Transfers that broke off and were resumed."),
+            .one(
+                .counter, "reelcache_resolver_runs", .count(upstream.resolverRuns),
+                "Programs that were run to find media behind pages."),
+            .one(
+                .counter, "reelcache_links_refreshed", .count(upstream.refreshedLinks),
+                "Expired links that were replaced."),
             .each(
                 .counter, "reelcache_host_received_bytes", in: .bytes, by: "host",
                 origins.map { ($0.host, .count($0.bytes.received)) },
@@ -186,7 +198,18 @@ package struct MetricsSnapshot: Sendable {
             .each(
                 .gauge, "reelcache_downloads", by: "state",
                 surroundings.downloads.map { ($0.state, .level(Int64($0.count))) },
-                "Downloads that have not ended, by state.")
+                "Downloads that have not ended, by state."),
+            .one(
+                .gauge, "reelcache_downloads_held", .level(surroundings.isHeld ? 1 : 0),
+                "1 while the schedule or a cap keeps all downloads waiting, otherwise 0."),
+            .each(
+                .gauge, "reelcache_downloads_fetched_bytes", in: .bytes, by: "period",
+                surroundings.fetched.map { ($0.period, .level($0.bytes)) },
+                "Bytes that downloads have fetched from origins in the current day and month of local time."),
+            .each(
+                .gauge, "reelcache_downloads_cap_bytes", in: .bytes, by: "period",
+                surroundings.caps.map { ($0.period, .level($0.bytes)) },
+                "The most that downloads may fetch in a day or month."),
         ]
     }
 

@@ -10,12 +10,17 @@ extension Feed {
     ///   - bytes: the text, without a content coding.
     ///   - url: the URL that answered, after any redirects.
     ///   - type: the response's `Content-Type`. The beginning of the text takes precedence.
+    ///   - isPage: whether media can be found behind the page at a URL. Then an item without media that links to it has
+    ///     that page in its place.
     /// - Throws: if the text is not a feed, defines entities that expand, or exceeds `FeedLimits`.
-    package init(reading bytes: [UInt8], at url: OriginURL, type: String? = nil) throws(FeedError) {
+    package init(
+        reading bytes: [UInt8], at url: OriginURL, type: String? = nil,
+        isPage: @escaping (OriginURL) -> Bool = { _ in false }
+    ) throws(FeedError) {
         try FeedError.check(bytes)
         let text = FeedText(bytes, charset: MediaTypeName.charset(type))
         switch try FeedFormat(of: text.bytes, type: type, path: url.pathAndQuery.prefix { $0 != "?" }) {
-        case .xml: self = try FeedReader.read(text, at: url)
+        case .xml: self = try FeedReader.read(text, at: url, isPage)
         case .m3u: self = try FileList.m3u(bytes, at: url)
         case .pls: self = FileList.pls(bytes, at: url)
         }
@@ -26,33 +31,39 @@ extension Feed {
 final class FeedReader {
     private let text: FeedText
     private let url: OriginURL
+    private let isPage: (OriginURL) -> Bool
     private var drafts: [FeedDraft] = []
     private var addresses = FeedAddresses()
     private var hasMore = false
     /// Bytes of all addresses that were resolved.
     private var resolved = 0
 
-    private init(_ text: FeedText, at url: OriginURL) {
+    private init(_ text: FeedText, at url: OriginURL, _ isPage: @escaping (OriginURL) -> Bool) {
         self.text = text
         self.url = url
+        self.isPage = isPage
     }
 
     /// Reads the text unchanged, then with repairs if it is not well-formed or too deep: unclosed items nest in each
     /// other.
-    static func read(_ text: FeedText, at url: OriginURL) throws(FeedError) -> Feed {
+    static func read(_ text: FeedText, at url: OriginURL, _ isPage: @escaping (OriginURL) -> Bool) throws(FeedError)
+        -> Feed
+    {
         do {
-            return try FeedReader(text, at: url).read(upTo: [])
+            return try FeedReader(text, at: url, isPage).read(upTo: [])
         } catch  where error.kind == .malformed || error.kind == .tooDeep {
-            return try repaired(text, at: url)
+            return try repaired(text, at: url, isPage)
         }
     }
 
     /// Reads the text with repairs. If it has too many mistakes for them, the items before the first mistake count.
-    private static func repaired(_ text: FeedText, at url: OriginURL) throws(FeedError) -> Feed {
+    private static func repaired(_ text: FeedText, at url: OriginURL, _ isPage: @escaping (OriginURL) -> Bool)
+        throws(FeedError) -> Feed
+    {
         do {
-            return try FeedReader(try text.repaired(), at: url).read(upTo: [.malformed])
+            return try FeedReader(try text.repaired(), at: url, isPage).read(upTo: [.malformed])
         } catch {
-            let feed = try? FeedReader(text, at: url).read(upTo: [.malformed, .tooDeep])
+            let feed = try? FeedReader(text, at: url, isPage).read(upTo: [.malformed, .tooDeep])
             guard let feed, !feed.items.isEmpty else { throw error }
             return feed
         }
@@ -75,7 +86,7 @@ final class FeedReader {
             hasMore = true
             return
         }
-        let draft = FeedDraft(element, isCut: isCut)
+        let draft = FeedDraft(element, isCut: isCut, isPage: isPage)
         resolved += draft.resolved
         drafts.append(draft)
     }

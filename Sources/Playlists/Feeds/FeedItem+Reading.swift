@@ -3,7 +3,7 @@ import HTTPModel
 
 extension FeedDraft {
     /// Reads an `item` of RSS, an `entry` of Atom or a `track` of XSPF.
-    init(_ element: FeedElement, isCut: Bool) {
+    init(_ element: FeedElement, isCut: Bool, isPage: (OriginURL) -> Bool) {
         self.isCut = isCut
         guid = element.texts(.guid, .id, .identifier).lazy.compactMap(Self.identity).first
         title = element.texts(.title, .itunesTitle, .mediaTitle).lazy.compactMap(FeedTitle.plain).first
@@ -13,7 +13,7 @@ extension FeedDraft {
         episode = element.texts(.itunesEpisode, .podcastEpisode).lazy.compactMap { Self.number($0) }.first
         image = element.picture
         resolved = image?.absolute.utf8.count ?? 0
-        takeMedia(of: element)
+        takeMedia(of: element, isPage)
         if media.first?.url.hasQuery == true { page = element.homePage }
         resolved += page?.absolute.utf8.count ?? 0
     }
@@ -45,10 +45,11 @@ extension FeedDraft {
     // MARK: - Media
 
     /// Takes media in order of preference: the item's own, then Media RSS, then Podcasting 2.0.
-    private mutating func takeMedia(of element: FeedElement) {
+    private mutating func takeMedia(of element: FeedElement, _ isPage: (OriginURL) -> Bool) {
         for offer in element.offers.prefix(FeedLimits.alternatives + 1) { take(offer) }
         // Old feeds link to the file itself.
         if let link = element.linkedMedia { take(link.linkOffer) }
+        if media.isEmpty, let link = element.linkedPage(isPage) { take(link.linkOffer) }
     }
 
     private mutating func take(_ offer: MediaOffer) {
@@ -86,11 +87,13 @@ private struct MediaOffer {
         return .success(Enclosure(url: url, length: isKnown ? bytes : nil, type: type, isDefault: isDefault))
     }
 
+    /// A player in Flash, which sites of films still name beside their pages, is no media.
+    private static let otherTypes: Set<String> = ["text/html", "application/x-shockwave-flash"]
     private static let otherNames: Set<String> = ["jpg", "jpeg", "png", "gif", "webp", "html", "htm"]
 
     /// The kind of an offer that is not media, by its type, or by its name if the type is missing.
     private static func other(_ type: String?, _ url: OriginURL) -> String? {
-        if let type { return type.hasPrefix("image/") || type == "text/html" ? type : nil }
+        if let type { return type.hasPrefix("image/") || otherTypes.contains(type) ? type : nil }
         return url.fileExtension.flatMap { otherNames.contains($0) ? $0 : nil }
     }
 }
@@ -156,6 +159,16 @@ extension FeedElement {
             if case .success(let enclosure) = $0.linkOffer.enclosure { enclosure.url.hasMediaName } else { false }
         }
         return link != nil && offers.isEmpty ? link : nil
+    }
+
+    /// The link to the item's page, if that page counts as media.
+    func linkedPage(_ isPage: (OriginURL) -> Bool) -> FeedElement? {
+        children(.link).first {
+            guard $0.relations.isSubset(of: ["alternate"]), case .success(let page) = $0.linkOffer.enclosure else {
+                return false
+            }
+            return isPage(page.url)
+        }
     }
 
     /// The picture of an item or a feed.

@@ -1,4 +1,5 @@
 import CachePolicy
+import HTTPModel
 
 /// The order in which people play the items of a feed or list.
 ///
@@ -23,6 +24,8 @@ package struct PlaybackOrder: Sendable {
     /// Each item with the form that players play by default first.
     private let items: [[Form]]
     private let positions: [OriginURL: Int]
+    /// Roughly the memory that its URLs take, in bytes.
+    package let bytes: Int
 
     /// The further forms of an item that are known.
     private static let mostAlternatives = 4
@@ -45,6 +48,9 @@ package struct PlaybackOrder: Sendable {
             for form in forms where positions[form.url.normalized] == nil { positions[form.url.normalized] = position }
         }
         self.positions = positions
+        // A URL is kept twice, and each has some fields beside its text.
+        // no trap: twice a string's length
+        bytes = items.joined().reduce(0) { $0 +| 2 * ($1.url.absolute.utf8.count +| 64) }
     }
 
     package var isEmpty: Bool { items.isEmpty }

@@ -12,14 +12,18 @@ package enum ContentCoding {
         case tooLong
     }
 
+    /// The most codings of one text. Each costs a pass over it, so that a long list of them would cost any time.
+    private static let mostLayers = 2
+
     /// - Parameter limit: the maximum length of the decoded text in bytes.
-    /// - Throws: if the coding is neither `gzip` nor `deflate`, the bytes are not valid in it, or the text is too
-    ///   long.
+    /// - Throws: if a coding is neither `gzip` nor `deflate`, there are more than two, the bytes are not valid in it, or
+    ///   the text is too long.
     package static func decoded(
         _ bytes: [UInt8], _ fields: HeaderFields, limit: Int = PlaylistLimits.bytes
     ) throws(Problem) -> [UInt8] {
         let codings = fields.all("Content-Encoding").flatMap { $0.split(separator: ",") }
             .map { ASCII.lowercased(ASCII.trimmed($0)) }.filter { !["", "identity"].contains($0) }
+        guard codings.count <= mostLayers else { throw .unknown(codings.joined(separator: ", ")) }
         var bytes = bytes
         for coding in codings.reversed() {
             guard ContentEncoding.isDecodable(coding) else { throw .unknown(coding) }

@@ -1,4 +1,5 @@
 import CachePolicy
+import HTTPModel
 import Playlists
 import Synchronization
 
@@ -8,8 +9,9 @@ package final class FeedShelf: Sendable {
     /// While no feeds are served, this spares requests the lock.
     private let isEmpty = Atomic<Bool>(true)
 
-    /// The most documents, and bytes of their texts: what is kept of a parsed feed takes about as many again.
-    fileprivate static let (mostDocuments, mostBytes) = (128, 32 << 20)
+    /// The most documents, and bytes that they take with their URLs and their texts for clients. The last one stays
+    /// whatever it takes.
+    static let (mostDocuments, mostBytes) = (128, 64 << 20)
 
     private struct Entry {
         let document: PlaylistDocument
@@ -23,7 +25,7 @@ package final class FeedShelf: Sendable {
 
         mutating func remove(_ key: CacheKey) -> PlaylistDocument? {
             guard let entry = entries.removeValue(forKey: key) else { return nil }
-            bytes -= entry.document.text.count
+            bytes = bytes -| entry.document.weight
             return entry.document
         }
 
@@ -52,13 +54,16 @@ package final class FeedShelf: Sendable {
         let removed = state.withLock { state in
             let former = state.remove(document.key)
             state.entries[document.key] = Entry(document: document, lastUse: 0)
-            state.bytes += document.text.count
+            state.bytes = state.bytes +| document.weight
             state.touch(document.key)
             return [former].compactMap(\.self) + state.shrink(keeping: document.key)
         }
         isEmpty.store(false, ordering: .releasing)
         withExtendedLifetime(removed) {}
     }
+
+    /// Roughly the memory that its documents take.
+    var bytes: Int { state.withLock { $0.bytes } }
 
     /// The last document of a resource, if it is still on the shelf.
     package func document(_ key: CacheKey) -> PlaylistDocument? {

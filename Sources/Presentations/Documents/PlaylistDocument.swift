@@ -1,5 +1,6 @@
 import CachePolicy
 import DiskCache
+import HTTPModel
 import Playlists
 import Synchronization
 
@@ -28,6 +29,8 @@ package final class PlaylistDocument: Sendable {
     package let generation: GenerationID?
     /// Its text for clients, by form.
     private let texts = Mutex<[PlaylistForm: PlaylistText]>([:])
+    /// Whether one of its texts was too long to be kept.
+    private let hasLongText = Atomic<Bool>(false)
 
     /// Parses a text. Large ones take a while: not for loops.
     /// - Parameter variables: the variables that the multivariant playlist which led here defines
@@ -111,25 +114,40 @@ package final class PlaylistDocument: Sendable {
         }
     }
 
+    /// Roughly the memory that it takes as long as it is kept, in bytes: with the longest text for clients that is kept.
+    package var weight: Int { text.count +| order.bytes +| (isListOfFiles ? longestKept : 0) }
+
     /// Its text for a client, so that players find everything in it through the proxy. Generated once for each
-    /// form; a long text takes a while.
+    /// form, unless it is much longer than the origin's; a long text takes a while.
     /// - Throws: if it would exceed the size limit of playlists.
     package func text(for form: PlaylistForm) throws(PlaylistError) -> PlaylistText {
         if let known = texts.withLock({ $0[form] }) { return known }
         let made = try makeText(for: form)
+        guard made.bytes.count <= longestKept else {
+            hasLongText.store(true, ordering: .relaxed)
+            return made
+        }
         texts.withLock { texts in
             // A proxy has only a few names; for clients that invent more, texts are generated again.
-            if texts.count >= Self.mostTexts { texts = [:] }
+            if texts.count >= mostTexts { texts = [:] }
             texts[form] = made
         }
         return made
     }
 
-    private static let mostTexts = 4
+    /// A feed, or a playlist that is a list of files: `FeedShelf` keeps many of them.
+    private var isListOfFiles: Bool { isFeed || !order.isEmpty }
+
+    /// The most texts for clients that are kept. A household has one name for its proxy, seldom two.
+    private var mostTexts: Int { isListOfFiles ? 1 : 4 }
+
+    /// The longest text for clients that is kept, in bytes. A feed of short addresses and a long base can become a
+    /// hundred times as long: such a text is generated again for each request.
+    private var longestKept: Int { isListOfFiles ? 2 * text.count +| 64 << 10 : .max } // no trap: an array's length
 
     /// Whether `text(for:)` returns quickly.
     package func hasText(for form: PlaylistForm) -> Bool {
-        text.count <= 64 << 10 || texts.withLock { $0[form] != nil }
+        text.count <= 64 << 10 && !hasLongText.load(ordering: .relaxed) || texts.withLock { $0[form] != nil }
     }
 
     private func makeText(for form: PlaylistForm) throws(PlaylistError) -> PlaylistText {

@@ -53,7 +53,11 @@ package final class PlaylistLibrary {
     package func isPlaylist(
         _ generation: Generation, _ view: Generation.Snapshot, at url: OriginURL, beginsAtStart: Bool
     ) -> Bool {
-        if let length = view.length, length > PlaylistLimits.bytes { return false }
+        if let length = view.length, length > PlaylistLimits.bytes {
+            // It is not going to be parsed, so its lifetime is what its origin states.
+            if view.head.live != nil { generation.setHead { $0.ofPlaylist(nil) } }
+            return false
+        }
         guard !view.head.isCertainListing else { return !refused.contains(generation.id) }
         if view.head.isListing, ContentEncoding.isCodedListing(view.head.fields, at: url) {
             return !refused.contains(generation.id)

@@ -12,8 +12,10 @@ import Synchronization
 ///     its number says what it should be called ── first bytes ── there ─▶ ordered
 ///                                                     └── not there: remembered for an hour
 package final class NextItems: Sendable {
-    /// Tells what follows an item; `.unknown` if the URL is not one of its items. Called on a thread that may block.
-    package typealias Source = @Sendable (OriginURL) -> PlaybackOrder.Next
+    /// Tells what follows an item; `.unknown` if the URL is not one of its items. Answers once, from any thread. Called on
+    /// a thread that other commands wait for, so that what takes long has to answer later.
+    package typealias Source =
+        @Sendable (OriginURL, _ answer: @escaping @Sendable (PlaybackOrder.Next) -> Void) -> Void
 
     /// An answer that delivers an item to a player.
     package struct Reading: Sendable {
@@ -124,28 +126,32 @@ package final class NextItems: Sendable {
     private func follow(_ reading: Reading, on filler: LoopFiller) {
         let bound = LoopBound(filler, on: filler.loop), cache = filler.filler
         cache.store.perform { [self] in
-            switch next(after: reading.url) {
-            case .item(let next): order(next, cache)
-            case .nothing: break
-            case .unknown:
-                guard reading.length >= Self.shortestGuessed, let guess = SeriesName.next(after: reading.url) else {
-                    return
+            let sources = state.withLock { $0.sources }
+            ask(sources[...], after: reading.url, known: shelf.next(after: reading.url)) { [self] next in
+                switch next {
+                case .item(let next): cache.store.perform { self.order(next, cache) }
+                case .nothing: break
+                case .unknown:
+                    guard reading.length >= Self.shortestGuessed, let guess = SeriesName.next(after: reading.url)
+                    else { return }
+                    bound.post { self.look(for: guess, on: $0) }
                 }
-                bound.post { self.look(for: guess, on: $0) }
             }
         }
     }
 
-    /// May block. A feed that has something after the item decides, also if the item is the last one of another.
-    private func next(after url: OriginURL) -> PlaybackOrder.Next {
-        let sources = state.withLock { $0.sources }
-        var found = shelf.next(after: url)
-        for source in sources {
-            if case .item = found { return found }
-            let answer = source(url)
-            if answer != .unknown { found = answer }
+    /// Asks one source after the other. A feed that has something after the item decides, also if the item is the last
+    /// one of another.
+    /// - Parameter known: what is known by now.
+    private func ask(
+        _ sources: ArraySlice<Source>, after url: OriginURL, known: PlaybackOrder.Next,
+        then end: @escaping @Sendable (PlaybackOrder.Next) -> Void
+    ) {
+        if case .item = known { return end(known) }
+        guard let source = sources.first else { return end(known) }
+        source(url) { [self] answer in
+            ask(sources.dropFirst(), after: url, known: answer == .unknown ? known : answer, then: end)
         }
-        return found
     }
 
     /// Requests the beginning of a file whose URL is a guess, and orders the rest if there is one.

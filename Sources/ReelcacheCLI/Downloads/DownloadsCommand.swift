@@ -124,7 +124,7 @@ struct DownloadsList: ParsableCommand {
         if parts.isEmpty { parts = ["no downloads"] }
         if totals.rate > 0 { parts.append(ProgressText.rate(totals.rate)) }
         if isFetching, let hold = listing.summary.hold { parts.append(hold) }
-        if !listing.summary.settings.caps.isEmpty, let usage = listing.summary.usage {
+        if !listing.summary.settings.caps.isEmpty, let usage = listing.summary.usage, usage.thisMonth > 0 {
             parts.append("fetched \(usage.today.size) today, \(usage.thisMonth.size) this month")
         }
         let waits = !isFetching && totals[.waiting] + totals[.downloading] > 0

@@ -20,21 +20,31 @@ final class PrefetchSession {
     /// The file of each finished download.
     private var files: [Int64: File] = [:]
     private var isOffline = false
-    /// Why the ordered downloads do not begin; nil if they may.
-    private var hold: String?
+    /// Whether the schedule or a cap keeps all downloads waiting, and until when.
+    private var hold: Hold?
     /// Whether the schedule and the caps are for others.
     private var isAtOnce = false
+    /// Whether it ends although the schedule or a cap holds downloads back.
+    private let leavesHeld: Bool
 
     private enum File { case wanted, placed, failed }
 
-    /// - Parameter pausesAtEnd: whether an interrupt pauses the downloads, so that only the same command continues
-    ///   them; otherwise they stay in the queue.
+    private struct Hold: Equatable {
+        /// In seconds since 1970; nil if it does not end by itself.
+        let until: Int64?
+    }
+
+    /// - Parameters:
+    ///   - pausesAtEnd: whether an interrupt pauses the downloads, so that only the same command continues them;
+    ///     otherwise they stay in the queue.
+    ///   - leavesHeld: whether to end once the schedule or a cap holds back all downloads that have not ended; they
+    ///     stay in the queue.
     init(
         _ proxy: RunningProxy, _ display: DownloadDisplay, _ placement: FilePlacement?, _ interruption: Interruption,
-        pausesAtEnd: Bool = true
+        pausesAtEnd: Bool = true, leavesHeld: Bool = false
     ) {
         (self.proxy, self.display, self.interruption) = (proxy, display, interruption)
-        self.pausesAtEnd = pausesAtEnd
+        (self.pausesAtEnd, self.leavesHeld) = (pausesAtEnd, leavesHeld)
         placing = placement.map { Placing(proxy, $0, interruption) }
     }
 
@@ -72,8 +82,14 @@ final class PrefetchSession {
 
     // MARK: News
 
+    /// The followed downloads that the schedule or a cap holds back.
+    private var held: [DownloadReport] { followed.open.filter { $0.isHeld == true } }
+
+    /// Whether nothing is left to wait for.
+    private var isDone: Bool { followed.haveAllEnded || leavesHeld && held.count == followed.open.count }
+
     private func watch() throws {
-        guard !followed.haveAllEnded else { return }
+        guard !isDone else { return }
         do {
             try proxy.watchDownloads(followed.open.map(\.id), isWanted: { self.goesOn() }) { news in
                 switch news {
@@ -82,13 +98,13 @@ final class PrefetchSession {
                 case .summary(let summary): self.note(summary)
                 case .download: break
                 }
-                return self.goesOn() && !self.followed.haveAllEnded
+                return self.goesOn() && !self.isDone
             }
         } catch let error as CacheAccessError {
             guard !interruption.isWished else { return }
             throw (try? proxy.get("/healthz")) == nil ? gone : error
         }
-        if !interruption.isWished && !followed.haveAllEnded { throw gone }
+        if !interruption.isWished && !isDone { throw gone }
     }
 
     private var gone: CacheAccessError {
@@ -156,14 +172,16 @@ final class PrefetchSession {
 
     /// Reports when the schedule or a cap begins to hold the downloads back, and when it lets them run.
     private func noteHold(_ summary: DownloadSummary) {
-        guard !isAtOnce, summary.hold != hold, !followed.haveAllEnded else { return }
-        hold = summary.hold
-        display.event(HoldEvent(hold: hold, heldUntil: summary.heldUntil))
-        if let hold {
-            display.warn("waiting: \(hold); to download now, use --at-once")
-        } else {
-            display.say("the schedule and the caps let downloads run again")
+        let isWaiting = followed.open.contains { $0.state == .waiting || $0.state == .downloading }
+        // Its text changes at midnight.
+        let now = summary.hold.map { _ in Hold(until: summary.heldUntil) }
+        guard !isAtOnce, now != hold, isWaiting else { return }
+        hold = now
+        display.event(HoldEvent(hold: summary.hold, heldUntil: summary.heldUntil))
+        guard let reason = summary.hold else {
+            return display.say("the schedule and the caps let downloads run again")
         }
+        if !leavesHeld { display.warn("waiting: \(reason); to download now, use --at-once") }
     }
 
     /// Counts a download as failed that ended and was cleared from the history before its outcome was seen.
@@ -285,6 +303,8 @@ final class PrefetchSession {
         let paused: Int
         /// Completed downloads whose file was not placed, because the command was interrupted; nil without `--output`.
         let unplaced: Int?
+        /// Downloads that stay in the queue because the schedule or a cap holds them back; nil for none.
+        let held: Int?
     }
 
     private func end() throws {
@@ -292,10 +312,12 @@ final class PrefetchSession {
         let completed = all.filter { $0.state == .completed && files[$0.id] ?? .placed == .placed }
         let unplaced = files.values.count { $0 == .wanted }
         let paused = followed.totals[.paused]
-        let failed = all.count - completed.count - unplaced - paused
+        let held = leavesHeld ? self.held : []
+        let failed = all.count - completed.count - unplaced - paused - held.count
         display.event(
             EndEvent(
-                completed: completed.count, failed: failed, paused: paused, unplaced: placing == nil ? nil : unplaced))
+                completed: completed.count, failed: failed, paused: paused, unplaced: placing == nil ? nil : unplaced,
+                held: held.isEmpty ? nil : held.count))
         if interruption.isWished && paused + unplaced > 0 {
             var parts: [String] = []
             if paused > 0 { parts.append("\(paused.of("download")) \(paused == 1 ? "is" : "are") paused") }
@@ -308,6 +330,10 @@ final class PrefetchSession {
         let bytes = completed.reduce(0) { $0 +| $1.bytes }
         if all.count > 1 {
             display.say("\(completed.count.grouped) of \(all.count.of("download")) completed, \(bytes.size)")
+        }
+        for (reason, downloads) in Dictionary(grouping: held, by: \.reason).sorted(by: { $0.key < $1.key }) {
+            let verb = downloads.count == 1 ? "stays" : "stay"
+            display.say("\(downloads.count.of("download")) \(verb) in the queue: \(reason)")
         }
         if failed > 0 { throw ExitCode(completed.isEmpty ? 1 : 3) }
     }

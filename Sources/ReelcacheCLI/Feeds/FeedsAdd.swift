@@ -13,7 +13,7 @@ struct FeedsAdd: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add", abstract: "Subscribe to a feed, or change its options.",
         discussion: """
-            The feed is read at once; if that is impossible, nothing is saved. Its newest episodes are queued with low priority, and \
+            A new feed is read at once; if that is impossible, nothing is saved. Its newest episodes are queued with low priority, and \
             from then on each new one, once.
 
               reelcache feeds add https://example.org/podcast.xml
@@ -41,16 +41,19 @@ struct FeedsAdd: ParsableCommand {
             print(try secret.json(check, configuration))
         } else if check.outcome != .failed {
             print(try secret.shown(check.line, configuration))
-            if let skipped = check.skipped, skipped > 0 {
-                Terminal.writeError(
-                    "reelcache: \(skipped.of("item")) of the feed \(skipped == 1 ? "has" : "have") no media that can be played"
-                )
+            for item in check.skippedItems ?? [] {
+                Terminal.writeError("reelcache: skipped: \(try secret.shown(item, configuration))")
             }
             if isOwn, !check.downloads.isEmpty {
                 print("no proxy is running: the downloads start when one is started, or with reelcache feeds check")
             }
         }
-        guard check.outcome != .failed else { throw CacheAccessError(try secret.shown(check.line, configuration)) }
+        guard check.outcome != .failed else {
+            // A new subscription would not have been saved, and there would be no outcome.
+            let line = try secret.shown(check.line, configuration)
+            Terminal.writeError("reelcache: the options are saved; the feed could not be read: \(line)")
+            throw ExitCode(3)
+        }
     }
 }
 

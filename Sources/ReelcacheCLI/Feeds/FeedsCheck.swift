@@ -13,7 +13,7 @@ struct FeedsCheck: ParsableCommand {
         commandName: "check", abstract: "Check feeds for new episodes now.",
         discussion: """
             With a running proxy, new episodes are queued there. Without one, this command downloads them, and what was left in the \
-            queue, and ends when all is done: a timer can run it.
+            queue, and ends when all is done, or waits for the schedule or a cap: a timer can run it.
 
               reelcache feeds check
               reelcache feeds check https://example.org/podcast.xml
@@ -35,12 +35,17 @@ struct FeedsCheck: ParsableCommand {
             let configuration = allowing.applied(to: try cache.configuration)
             mask = try secret.mask(configuration)
             let display = DownloadDisplay(isJSON: json, isQuiet: quiet, mask: mask)
-            let (interruption, began) = (Interruption(), Int64(time(nil)))
+            let interruption = Interruption()
             try configuration.withProxy(carriesOutDownloads: true, isWanted: { !interruption.isWished }) { proxy in
+                let endedBefore = try proxy.history(limit: nil, category: nil).reduce(into: [Int64: Int64?]()) {
+                    $0[$1.id] = .some($1.finished)
+                }
                 let checks = try check(proxy, try url.map(configuration.feedURL), display, interruption)
                 let failed = checks.count { $0.outcome == .failed }
                 // A proxy that another process runs continues by itself.
-                let downloadsFail = try proxy.isOwn && !download(proxy, since: began, display, interruption)
+                let downloadsFail =
+                    try proxy.isOwn && !configuration.isOffline
+                    && !download(proxy, endedBefore: endedBefore, display, interruption)
                 if failed > 0 || downloadsFail {
                     throw ExitCode(failed == checks.count && failed > 0 ? 1 : 3)
                 }
@@ -75,19 +80,23 @@ struct FeedsCheck: ParsableCommand {
         return checks
     }
 
-    /// Waits for the downloads of all feeds, also those that were left in the queue.
-    /// - Parameter began: when the command began, in seconds since 1970: some may have ended since.
-    /// - Returns: whether all have completed.
+    /// Waits for the downloads of all feeds, also those that were left in the queue. Those that the schedule or a cap
+    /// holds back stay there.
+    /// - Parameter endedBefore: the downloads that had ended when the command began, and when they had: others may have
+    ///   ended since, or have been retried.
+    /// - Returns: whether all that might run have completed.
     private func download(
-        _ proxy: RunningProxy, since began: Int64, _ display: DownloadDisplay, _ interruption: Interruption
+        _ proxy: RunningProxy, endedBefore: [Int64: Int64?], _ display: DownloadDisplay, _ interruption: Interruption
     ) throws -> Bool {
         let open = try proxy.downloads().downloads.filter { $0.feed != nil && $0.state != .paused }
         let known = Set(open.map(\.id))
         let ended = try proxy.history(limit: nil, category: nil).filter {
-            $0.feed != nil && $0.finished ?? 0 >= began && $0.state != .cancelled && !known.contains($0.id)
+            $0.feed != nil && $0.state != .cancelled && !known.contains($0.id)
+                && endedBefore[$0.id] != .some($0.finished)
         }
         do {
-            try PrefetchSession(proxy, display, nil, interruption, pausesAtEnd: false).follow(ended.reversed() + open)
+            try PrefetchSession(proxy, display, nil, interruption, pausesAtEnd: false, leavesHeld: true)
+                .follow(ended.reversed() + open)
         } catch is ExitCode {
             return false
         }

@@ -201,6 +201,9 @@ struct FeedsShow: ParsableCommand {
         let table = FeedTable(
             width: Terminal.width, isUnicode: Terminal.isUnicode, now: now, mask: try secret.mask(configuration))
         for line in table.episodes(detail.episodes) { print(line) }
+        for item in detail.skippedItems ?? [] {
+            print(try secret.shown("\("skipped".padded(to: Self.labelWidth))\(item.printable)", configuration))
+        }
     }
 
     private static func rows(_ feed: SubscriptionReport, now: Int64) -> [(String, String)] {

@@ -1,6 +1,7 @@
 import Administration
 import ArgumentParser
 import CLinux
+import CachePolicy
 import Configuration
 import Foundation
 import Logging
@@ -62,7 +63,6 @@ struct Play: ParsableCommand {
         var settings = try sources.read()
         // As with other commands, --allow adds to what the file allows.
         if !allow.isEmpty { settings.proxy.allow = try cache.configuration.allow + allow }
-        if prefetchNext { settings.proxy.prefetchesNext = true }
         let environment = ProcessInfo.processInfo.environment
         let program = try PlayerProgram(settings.player, searchPath: environment["PATH"])
         let signals = PlayerSignals()
@@ -71,8 +71,7 @@ struct Play: ParsableCommand {
                 logger: Self.logger(settings), isWanted: { !signals.isEndWished }
             ) { proxy, own in
                 let origin = try proxy.url(url)
-                // A proxy of this process has the setting.
-                if prefetchNext, own == nil { try proxy.prefetchNext(after: origin) }
+                if prefetchNext { Self.prefetchNext(after: origin, proxy) }
                 let url = try settings.proxy.url(for: origin.absolute, through: proxy.baseURL)
                 let code = try play(url, through: proxy.baseURL, with: program, environment, signals)
                 if let own { Self.waitForOthers(of: own, signals) }
@@ -95,6 +94,13 @@ struct Play: ParsableCommand {
             let url = url.hasPrefix(base + "/") ? url : try settings.proxy.url(for: url, through: base)
             let code = try play(url, through: base, with: program, environment, signals)
             if code != 0 { throw ExitCode(code) }
+        }
+    }
+
+    /// Has the next item downloaded. The film plays even if the proxy does not do that, such as one of an earlier version.
+    private static func prefetchNext(after url: OriginURL, _ proxy: RunningProxy) {
+        do { try proxy.prefetchNext(after: url) } catch {
+            Terminal.writeError("reelcache: the next item will not be downloaded: \(error)")
         }
     }
 
