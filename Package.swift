@@ -66,7 +66,7 @@ let package = Package(
         .target(
             name: "Locating",
             dependencies: [
-                "CLinux", "CXXHash", "CachePolicy", "HTTPModel", "Metrics",
+                "CLinux", "CXXHash", "CachePolicy", "EventIO", "HTTPModel", "Metrics",
                 .product(name: "Logging", package: "swift-log"),
             ]),
 

@@ -1,7 +1,6 @@
-import CLinux
 import CachePolicy
 @preconcurrency import Dispatch
-import Glibc
+import EventIO
 import HTTPModel
 import Logging
 import Metrics
@@ -91,22 +90,9 @@ package final class MediaLocations: Sendable {
     // MARK: Threads
 
     private func startThread() {
-        var attributes = pthread_attr_t()
-        pthread_attr_init(&attributes)
-        defer { pthread_attr_destroy(&attributes) }
-        pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-        var thread = pthread_t()
-        let box = Unmanaged.passRetained(self)
         threads.enter()
-        let status = pthread_create(
-            &thread, &attributes,
-            { context in
-                reel_name_thread("resolve")
-                Unmanaged<MediaLocations>.fromOpaque(context!).takeRetainedValue().work()
-                return nil
-            }, box.toOpaque())
+        let status = DetachedThread.start("resolve") { self.work() }
         guard status != 0 else { return }
-        box.release()
         threads.leave()
         // All who wait fail; they may try again.
         while let search = table.withLock({ $0.take() }) {

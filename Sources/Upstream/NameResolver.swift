@@ -1,4 +1,5 @@
 import CCurl
+import EventIO
 import Glibc
 import HTTPModel
 import Synchronization
@@ -148,20 +149,7 @@ package final class NameResolver: Sendable {
     }
 
     private func startThread() {
-        var attributes = pthread_attr_t()
-        pthread_attr_init(&attributes)
-        defer { pthread_attr_destroy(&attributes) }
-        pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-        var thread = pthread_t()
-        let box = Unmanaged.passRetained(self)
-        let status = pthread_create(
-            &thread, &attributes,
-            { context in
-                Unmanaged<NameResolver>.fromOpaque(context!).takeRetainedValue().work()
-                return nil
-            }, box.toOpaque())
-        guard status != 0 else { return }
-        box.release()
+        guard DetachedThread.start("names", { self.work() }) != 0 else { return }
         // No thread can be started: let all waiting requests fail; they may try again.
         while let name = nextName() { finish(name, [], failsUntil: nil) }
     }
