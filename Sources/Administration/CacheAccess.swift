@@ -134,12 +134,19 @@ extension ProxyConfiguration {
 
     /// Passes the proxy of the cache to `body`: the one that owns it, otherwise one that runs in this process until
     /// `body` returns. Waits as `withCache` does.
-    /// - Parameter carriesOutDownloads: whether a proxy of this process runs the downloads of the queue.
     package func withProxy<Result>(
-        carriesOutDownloads: Bool = false, isWanted: () -> Bool = { true }, _ body: (RunningProxy) throws -> Result
+        isWanted: () -> Bool = { true }, _ body: (RunningProxy) throws -> Result
     ) throws -> Result {
-        try withProxy(isWanted, orElse: { try startProxy(carriesOutDownloads: carriesOutDownloads) }) { proxy, _ in
-            try body(proxy)
+        try withProxy(isWanted, orElse: { try startProxy(carriesOutDownloads: false) }) { proxy, _ in try body(proxy) }
+    }
+
+    /// The same for who waits for downloads: a proxy of this process carries out those of the queue.
+    /// - Parameter body: its second argument starts them, if this process runs the proxy.
+    package func withDownloadingProxy<Result>(
+        isWanted: () -> Bool = { true }, _ body: (RunningProxy, _ start: () -> Void) throws -> Result
+    ) throws -> Result {
+        try withProxy(isWanted, orElse: { try startProxy(carriesOutDownloads: true) }) { proxy, own in
+            try body(proxy) { own?.startDownloads() }
         }
     }
 
@@ -182,6 +189,7 @@ extension ProxyConfiguration {
         ProxyPlace(url: url, names: names, mounts: try Self.policy(of: mounts))
     }
 
+    /// - Parameter carriesOutDownloads: whether it will run the downloads of the queue, once they are started.
     private func startProxy(carriesOutDownloads: Bool) throws -> Proxy {
         var configuration = self
         configuration.listen = "127.0.0.1:0"
@@ -196,6 +204,7 @@ extension ProxyConfiguration {
         tuning.adviceWords = .flags
         tuning.downloads = carriesOutDownloads
         tuning.checksFeeds = false
-        return try Proxy(configuration, tuning: tuning, logger: OpenedCache.logger)
+        return try Proxy(
+            configuration, tuning: tuning, logger: OpenedCache.logger, startsDownloads: !carriesOutDownloads)
     }
 }

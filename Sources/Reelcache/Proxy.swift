@@ -43,15 +43,21 @@ public final class Proxy: Sendable {
         try self.init(configuration, tuning: ProxyTuning(), logger: logger)
     }
 
-    package convenience init(_ configuration: ProxyConfiguration, tuning: ProxyTuning, logger: Logger) throws {
+    /// - Parameter startsDownloads: false to start them with `startDownloads` later.
+    package convenience init(
+        _ configuration: ProxyConfiguration, tuning: ProxyTuning, logger: Logger, startsDownloads: Bool = true
+    ) throws {
         let cache = try MediaCache(opening: configuration, tuning: tuning, logger: logger)
         do { try self.init(of: cache, closesCache: true) } catch {
             try? cache.close(grace: .zero)
             throw error
         }
         // Only once the proxy is certain to serve.
-        cache.startDownloads()
+        if startsDownloads { startDownloads() }
     }
+
+    /// Continues interrupted downloads, and looks after the subscribed feeds.
+    package func startDownloads() { cache.startDownloads() }
 
     /// Starts serving an open cache that no other proxy serves.
     /// - Parameter closesCache: whether stopping the proxy closes the cache.

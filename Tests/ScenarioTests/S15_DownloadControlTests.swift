@@ -468,7 +468,8 @@ extension Scenarios {
                 try stage.stop()
                 var configuration = stage.configuration
                 (configuration.maxDownloads, configuration.downloadRate) = (1, 5_000_000)
-                try configuration.withProxy(carriesOutDownloads: true) { proxy in
+                try configuration.withDownloadingProxy { proxy, start in
+                    start()
                     #expect(proxy.processID == getpid() && proxy.isFetching)
                     let listing = try proxy.downloads()
                     let settings = try DownloadSettings(configuration)
@@ -481,6 +482,24 @@ extension Scenarios {
                     try configuration.withDownloads { try $0.downloads() }.downloads.map(\.state) == [.paused, .paused])
                 try stage.start()
                 #expect(try stage.listing("?state=paused").downloads.map(\.id) == ids)
+            }
+        }
+
+        /// A command that tells what ends can look at the queue before anything of it does.
+        @Test func downloadsOfACommandBeginWhenItSaysSo() async throws {
+            try await offline { stage in
+                stage.origin.serve("/a.mp4", Media(seed: 1, size: 100_000))
+                let id = try #require(stage.order("/a.mp4").first).id
+                try stage.stop()
+                var configuration = stage.configuration
+                configuration.isOffline = false
+                let (before, after) = try configuration.withDownloadingProxy { proxy, start in
+                    let before = try proxy.downloads().downloads.map(\.state)
+                    start()
+                    return (before, try proxy.downloads().downloads.map(\.state))
+                }
+                #expect(before == [.waiting] && after != [.waiting], "of download \(id)")
+                try stage.start()
             }
         }
     }

@@ -154,14 +154,21 @@ struct Prefetch: ParsableCommand {
             let display = DownloadDisplay(isJSON: json, isQuiet: quiet, mask: mask)
             let interruption = Interruption()
             let isWanted = { !interruption.isWished }
+            let wanted = { (proxy: RunningProxy) in
+                orders(try named + (feed.map { try episodes(of: $0, proxy, display, isWanted) } ?? []))
+            }
             if detach, feed == nil {
                 try configuration.withDownloads(makesCache: true, isWanted: isWanted) { access in
                     try queue(orders(named), access, display, isFetching: access.isFetching)
                 }
+            } else if detach {
+                try configuration.withProxy(isWanted: isWanted) { proxy in
+                    try queue(try wanted(proxy), proxy, display, isFetching: !proxy.isOwn)
+                }
             } else {
-                try configuration.withProxy(carriesOutDownloads: !detach, isWanted: isWanted) { proxy in
-                    let orders = orders(try named + (feed.map { try episodes(of: $0, proxy, display, isWanted) } ?? []))
-                    if detach { return try queue(orders, proxy, display, isFetching: !proxy.isOwn) }
+                try configuration.withDownloadingProxy(isWanted: isWanted) { proxy, start in
+                    start()
+                    let orders = try wanted(proxy)
                     if configuration.isOffline && proxy.isOwn {
                         throw CacheAccessError(
                             "offline is set, so no origin may be contacted: set it to false in the configuration file, or use --detach"

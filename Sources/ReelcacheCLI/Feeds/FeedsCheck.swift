@@ -36,10 +36,12 @@ struct FeedsCheck: ParsableCommand {
             mask = try secret.mask(configuration)
             let display = DownloadDisplay(isJSON: json, isQuiet: quiet, mask: mask)
             let interruption = Interruption()
-            try configuration.withProxy(carriesOutDownloads: true, isWanted: { !interruption.isWished }) { proxy in
+            try configuration.withDownloadingProxy(isWanted: { !interruption.isWished }) { proxy, start in
+                // What is queued may fail at once.
                 let endedBefore = try proxy.history(limit: nil, category: nil).reduce(into: [Int64: Int64?]()) {
                     $0[$1.id] = .some($1.finished)
                 }
+                start()
                 let checks = try check(proxy, try url.map(configuration.feedURL), display, interruption)
                 let failed = checks.count { $0.outcome == .failed }
                 // A proxy that another process runs continues by itself.
