@@ -299,11 +299,6 @@ package final class CacheReader {
         readable = offset
     }
 
-    private func unfollow() {
-        followed?.leave(follower)
-        followed = nil
-    }
-
     // MARK: Bytes that have to be read from the disk first
 
     private func verify() -> Step {
@@ -340,7 +335,10 @@ package final class CacheReader {
         guard !isFinished else { return }
         isFinished = true
         onReady = nil
-        unfollow()
+        // What it was given last counts as read, too: the transfer goes on by as much as was read.
+        followed?.advance(follower, to: offset)
+        followed?.leave(follower)
+        followed = nil
         lease = nil
         mapping = nil
         giveBackPiece()
