@@ -38,6 +38,7 @@ let package = Package(
         .target(name: "Units", dependencies: ["HTTPModel"]),
         .target(name: "CachePolicy", dependencies: ["HTTPModel", "Units"]),
         .target(name: "Playlists", dependencies: ["CExpat", "HTTPModel", "CachePolicy"]),
+        .target(name: "Activity", dependencies: ["CachePolicy", "HTTPModel", "Metrics", "Units"]),
 
         // Mechanisms
         .target(name: "Metrics", dependencies: ["CXXHash"]),
@@ -75,13 +76,14 @@ let package = Package(
             name: "CacheFill",
             dependencies: [
                 "Units",
-                "EventIO", "HTTPModel", "CachePolicy", "Locating", "Metrics", "Upstream", "DiskCache",
+                "Activity", "EventIO", "HTTPModel", "CachePolicy", "Locating", "Metrics", "Upstream", "DiskCache",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         .target(
             name: "Presentations",
             dependencies: [
-                "CXXHash", "CZlib", "CacheFill", "CachePolicy", "DiskCache", "EventIO", "HTTPModel", "Metrics",
+                "Activity", "CXXHash", "CZlib", "CacheFill", "CachePolicy", "DiskCache", "EventIO", "HTTPModel",
+                "Metrics",
                 "Playlists",
                 .product(name: "Logging", package: "swift-log"),
             ]),
@@ -105,21 +107,22 @@ let package = Package(
         .target(
             name: "MediaProxy",
             dependencies: [
-                "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "Upstream", "DiskCache", "CacheFill",
-                "Playlists", "Presentations", .product(name: "Logging", package: "swift-log"),
+                "Activity", "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "Upstream", "DiskCache",
+                "CacheFill", "Playlists", "Presentations", .product(name: "Logging", package: "swift-log"),
             ]),
+        .target(name: "CDashboard", exclude: ["page"]),
         .target(
             name: "ControlAPI",
             dependencies: [
-                "Units", "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "DiskCache", "Downloads",
-                "Playlists", "Presentations", "Subscriptions",
+                "CDashboard", "Activity", "Units", "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport",
+                "DiskCache", "Downloads", "Playlists", "Presentations", "Subscriptions",
             ]),
         .target(
             name: "Reelcache",
             dependencies: [
                 "Units",
-                "CLinux", "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "Upstream", "DiskCache",
-                "CacheFill", "MediaProxy", "Playlists", "Presentations",
+                "Activity", "CLinux", "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "Upstream",
+                "DiskCache", "CacheFill", "MediaProxy", "Playlists", "Presentations",
                 "ControlAPI", "Downloads", "Subscriptions", .product(name: "Logging", package: "swift-log"),
             ]),
 
@@ -128,7 +131,9 @@ let package = Package(
         .target(name: "LocalFiles", dependencies: ["CLinux", "HTTPModel"]),
         .target(
             name: "TerminalText",
-            dependencies: ["CachePolicy", "Downloads", "HTTPModel", "LocalFiles", "Metrics", "Subscriptions", "Units"]),
+            dependencies: [
+                "Activity", "CachePolicy", "Downloads", "HTTPModel", "LocalFiles", "Metrics", "Subscriptions", "Units",
+            ]),
         .target(
             name: "Configuration",
             dependencies: [
@@ -138,8 +143,8 @@ let package = Package(
         .target(
             name: "Administration",
             dependencies: [
-                "CachePolicy", "ControlAPI", "DiskCache", "Downloads", "EventIO", "HTTPModel", "LocalFiles", "Metrics",
-                "Presentations", "Reelcache", "Subscriptions", "Units", "Upstream",
+                "Activity", "CachePolicy", "ControlAPI", "DiskCache", "Downloads", "EventIO", "HTTPModel",
+                "LocalFiles", "Metrics", "Presentations", "Reelcache", "Subscriptions", "Units", "Upstream",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         .target(name: "Manual", dependencies: ["Configuration"]),
@@ -153,8 +158,8 @@ let package = Package(
         .executableTarget(
             name: "ReelcacheCLI",
             dependencies: [
-                "Administration", "Completion", "Configuration", "Doctor", "LocalFiles", "Manual", "TerminalText",
-                "Units",
+                "Activity", "Administration", "Completion", "Configuration", "Doctor", "LocalFiles", "Manual",
+                "TerminalText", "Units",
                 "Reelcache", "ControlAPI", "DiskCache", "Downloads", "CachePolicy", "HTTPModel", "Metrics", "CLinux",
                 "Playlists", "Subscriptions",
                 "CBuild", "CCurl", "CEvent", "CExpat", "CXXHash", "CZlib", "Upstream",
@@ -182,8 +187,11 @@ let package = Package(
         .testTarget(name: "HTTPModelTests", dependencies: ["HTTPModel", "TestSupport"]),
         .testTarget(name: "CachePolicyTests", dependencies: ["CachePolicy", "HTTPModel", "TestSupport"]),
         .testTarget(name: "UnitsTests", dependencies: ["Units", "TestSupport"]),
+        .testTarget(name: "ActivityTests", dependencies: ["Activity", "CachePolicy", "Metrics", "TestSupport"]),
         .testTarget(name: "LocalFilesTests", dependencies: ["LocalFiles", "TestSupport"]),
-        .testTarget(name: "TerminalTextTests", dependencies: ["Downloads", "Metrics", "TerminalText", "TestSupport"]),
+        .testTarget(
+            name: "TerminalTextTests",
+            dependencies: ["Activity", "Downloads", "Metrics", "TerminalText", "TestSupport"]),
         .testTarget(
             name: "ConfigurationTests",
             dependencies: [
@@ -196,8 +204,8 @@ let package = Package(
         .testTarget(
             name: "PresentationsTests",
             dependencies: [
-                "CacheFill", "Presentations", "CachePolicy", "DiskCache", "FillTestSupport", "HTTPModel", "Metrics",
-                "Playlists", "TestSupport", .product(name: "Logging", package: "swift-log"),
+                "Activity", "CacheFill", "Presentations", "CachePolicy", "DiskCache", "FillTestSupport", "HTTPModel",
+                "Metrics", "Playlists", "TestSupport", .product(name: "Logging", package: "swift-log"),
             ]),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"]),
         .testTarget(
@@ -217,7 +225,8 @@ let package = Package(
         .testTarget(
             name: "DownloadsTests",
             dependencies: [
-                "Downloads", "CachePolicy", "Playlists", "TestSupport", .product(name: "GRDB", package: "GRDB.swift"),
+                "Downloads", "CachePolicy", "Playlists", "TestSupport", "Units",
+                .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
         .testTarget(
@@ -242,7 +251,7 @@ let package = Package(
         .testTarget(
             name: "ScenarioTests",
             dependencies: [
-                "Administration", "LocalFiles",
+                "Activity", "Administration", "EventIO", "LocalFiles",
                 "Reelcache", "CacheFill", "ControlAPI", "DiskCache", "Downloads", "HTTPModel", "HTTPTransport",
                 "Upstream", "CachePolicy", "Metrics", "Playlists", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),

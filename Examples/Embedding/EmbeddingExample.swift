@@ -72,6 +72,7 @@ import FoundationNetworking
         if let coverage = try await cache.coverage(of: url) {
             print("cached: \(coverage.cachedBytes) of \(coverage.length) bytes\(coverage.isPinned ? ", pinned" : "")")
         }
+        for play in try await cache.activity().plays { print("\(play.player) plays \(play.title)") }
         for download in await cache.downloads.history(limit: 3) {
             print("history: \(download.urlText) \(download.state.rawValue)")
         }

@@ -60,41 +60,12 @@ extension RunningProxy: DownloadAccess {
         _ ids: [Int64], isWanted: @escaping () -> Bool, _ tell: @escaping (DownloadNews) throws -> Bool
     ) throws {
         var audience = Audience(ids)
-        var request = try request("GET", Path.events, audience.parameters)
-        // Nothing may happen for any length of time.
-        request.stallTimeout = 0
-        var isUnwanted = false
-        request.isWanted = {
-            isUnwanted = isUnwanted || !isWanted()
-            return !isUnwanted
-        }
-        var (stream, refused): (EventStream, [UInt8]) = (EventStream(), [])
-        var result: Result<Bool, any Error> = .success(true)
-        let ended = "the proxy at \(baseURL) (process \(processID)) has ended"
-        let head: BlockingFetch.Head
-        do {
-            head = try perform(request, failed: { _ in ended }) { head, bytes, _ in
-                guard head.status == 200 else {
-                    refused.append(contentsOf: bytes)
-                    return .more
-                }
-                result = Result {
-                    for event in stream.append(bytes) {
-                        for news in try audience.news(event) {
-                            guard try tell(news) else { return false }
-                        }
-                    }
-                    return true
-                }
-                if case .success(true) = result { return .more }
-                return .enough
+        try follow(Path.events, audience.parameters, isWanted: isWanted) { event in
+            for news in try audience.news(event) {
+                guard try tell(news) else { return false }
             }
-        } catch {
-            if isUnwanted { return }
-            throw error
+            return true
         }
-        guard head.status == 200 else { throw refusal(head.status, refused, Path.events) }
-        if try result.get() { throw CacheAccessError(ended) }
     }
 
     /// Selects and decodes the events of certain downloads.

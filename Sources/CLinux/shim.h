@@ -6,7 +6,13 @@
 #include <sys/prctl.h>
 #include <sys/ioctl.h>
 #include <sys/uio.h>
+#include <sys/signalfd.h>
+#include <sys/vfs.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <termios.h>
 #include <unistd.h>
 #include <ifaddrs.h>
 #include <malloc.h>
@@ -59,7 +65,6 @@ static inline int reel_set_terminal_size(int descriptor, unsigned short columns,
 }
 
 // The type of the file system that holds a path, from statfs(2); -1 if that fails.
-#include <sys/vfs.h>
 static inline long reel_file_system(const char *path) {
     struct statfs info;
     return statfs(path, &info) == 0 ? (long)info.f_type : -1;
@@ -80,6 +85,15 @@ static inline int reel_address_changes(void) {
     return -1;
 }
 
+/// A descriptor from which the signals of a set are read, which must be blocked in all threads; -1 on failure.
+static inline int reel_signals(const sigset_t *set) { return signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK); }
+
+/// The number of the next signal; 0 if there is none.
+static inline int reel_next_signal(int descriptor) {
+    struct signalfd_siginfo info;
+    return read(descriptor, &info, sizeof info) == sizeof info ? (int)info.ssi_signo : 0;
+}
+
 /// A pipe whose ends other programs do not inherit.
 static inline int reel_pipe(int ends[2]) {
     extern int pipe2(int ends[2], int flags);
@@ -87,3 +101,52 @@ static inline int reel_pipe(int ends[2]) {
 }
 extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
 extern int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *path);
+
+/// Gives a terminal back: writes the text, and sets the modes of standard input, if any. If the terminal takes no more,
+/// what waits to be shown is dropped.
+/// - Parameter output: does not block.
+static inline void reel_give_back_terminal(int output, const char *text, const struct termios *modes) {
+    ssize_t length = (ssize_t)strlen(text);
+    if (write(output, text, length) != length && tcflush(output, TCOFLUSH) == 0) (void)!write(output, text, length);
+    if (modes) tcsetattr(STDIN_FILENO, TCSANOW, modes);
+}
+
+/// Whether standard input has these modes.
+static inline int reel_terminal_has(const struct termios *modes) {
+    struct termios now;
+    return tcgetattr(STDIN_FILENO, &now) == 0 && now.c_iflag == modes->c_iflag && now.c_oflag == modes->c_oflag
+        && now.c_lflag == modes->c_lflag;
+}
+
+/// Starts a process that gives the terminal back if this one ends while it has the screen. It ends with this one.
+/// - Parameters:
+///   - news: a pipe in which this process writes 1 when it takes the screen, and 0 when it has given it back.
+///   - taken: the modes that this process sets.
+/// - Returns: its ID; -1 on failure.
+static inline pid_t reel_guard_terminal(
+    int news, int output, const char *text, const struct termios *saved, const struct termios *taken
+) {
+    extern void closefrom(int first);
+    pid_t own = getpgrp(), shell = getpgid(getppid());
+    pid_t guardian = fork();
+    if (guardian != 0) return guardian;
+    // Only calls that a process with threads may make after fork.
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    setpgid(0, 0); // What is sent to the whole job does not reach it, not even SIGKILL.
+    reel_name_thread("terminal-keeper");
+    dup2(news, 1);
+    dup2(output, 2);
+    closefrom(3);
+    char hasScreen = 0, byte;
+    for (ssize_t count; (count = read(1, &byte, 1)) != 0;) {
+        if (count == 1) hasScreen = byte;
+        else if (errno != EINTR) break;
+    }
+    // By now, the shell may have the terminal again, and modes of its own; or it has given it to another program.
+    pid_t front = tcgetpgrp(STDIN_FILENO);
+    int isFree = front < 0 || front == own || front == shell || front == getsid(0);
+    if (hasScreen && isFree) reel_give_back_terminal(2, text, reel_terminal_has(taken) ? saved : NULL);
+    _exit(0);
+}

@@ -108,6 +108,9 @@ package final class CacheReader {
     /// Whether the next bytes come from a transfer.
     package var isFollowing: Bool { followed != nil }
 
+    /// Whether it has returned `wait` last.
+    package private(set) var isWaiting = false
+
     /// The phase of the transfer that delivers the next bytes; nil without one.
     package var followedPhase: UpstreamError.Phase? { followed?.phase }
 
@@ -116,6 +119,12 @@ package final class CacheReader {
 
     /// Returns the next bytes, at most `limit`.
     package func next(limit: Int) -> Step {
+        let step = nextStep(limit)
+        if case .wait = step { isWaiting = true } else { isWaiting = false }
+        return step
+    }
+
+    private func nextStep(_ limit: Int) -> Step {
         giveBackPiece()
         if end == nil, let length = generation.length { end = length }
         if let end, offset >= end { return .end }

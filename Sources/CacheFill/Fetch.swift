@@ -60,6 +60,12 @@ package final class Fetch: TransferDelegate {
     var phase = Phase.waiting(nil)
     private var retry: FetchRetry
     var leaving = Leaving.not
+    /// Why it contacts the origin; nil until it does so for the first time.
+    private(set) var reason: FetchReason?
+    /// Unique among the fetches of its loop.
+    let number: UInt64
+    /// Monotonic, in nanoseconds.
+    let began = MonotonicClock.nanoseconds()
 
     init(
         _ status: SharedFetch, _ owner: LoopFiller, home: Int, _ purpose: Purpose, _ demand: Demand,
@@ -70,6 +76,7 @@ package final class Fetch: TransferDelegate {
         self.home = home
         self.purpose = purpose
         self.demand = demand
+        number = owner.numberOfNextFetch()
         let filler = owner.filler, settings = filler.settings
         request = FetchRequest(purpose, demand, status.resource, filler)
         output = FetchOutput(range, status, filler, demand)
@@ -107,8 +114,9 @@ package final class Fetch: TransferDelegate {
     // MARK: Requests
 
     func start(_ reason: FetchReason) {
+        self.reason = reason
         // This also stops the continuation of a broken transfer.
-        guard !owner.isOffline else { return finish(.failed(.offline)) }
+        guard !owner.isOffline else { return fail(.offline) }
         guard isLocated(before: reason) else { return }
         var next = request.make(for: knownGeneration, output.wanted, overlap: output.overlap)
         next.priority = status.isForDownloads ? .download : .playback

@@ -1,3 +1,4 @@
+import Activity
 import CachePolicy
 import DiskCache
 import EventIO
@@ -20,6 +21,7 @@ package final class LoopFiller {
     /// The counters of the hosts that this loop has met, so that looking them up takes no lock.
     private var origins: [String: OriginCounters.Origin] = [:]
     private var fetches: [ObjectIdentifier: Fetch] = [:]
+    private var fetchCount: UInt64 = 0
     private var fills: [ObjectIdentifier: ResourceFill] = [:]
     private var prefetches: [ObjectIdentifier: Prefetch] = [:]
     var documents: [ObjectIdentifier: DocumentFetch] = [:]
@@ -160,6 +162,21 @@ package final class LoopFiller {
         for fill in Array(fills.values) { fill.stop() }
         for fetch in Array(fetches.values) { fetch.abort() }
         upstream.shutdown()
+    }
+
+    func numberOfNextFetch() -> UInt64 {
+        fetchCount &+= 1
+        return fetchCount
+    }
+
+    /// Adds the running fetches at this moment; if there are very many, those that began first.
+    package func addSamples(to samples: inout ActivitySamples) {
+        let most = ActivitySamples.mostOfALoop
+        let shown =
+            fetches.count > most
+            ? Array(fetches.values.sorted { $0.began < $1.began }.prefix(most)) : Array(fetches.values)
+        samples.fetches += shown.compactMap(\.sample)
+        samples.hiddenFetches +|= fetches.count - shown.count
     }
 
     // MARK: In the background

@@ -171,6 +171,11 @@ package struct SharedFetch: Sendable, Hashable {
     /// Whether all its followers are downloads.
     var isForDownloads: Bool { read { $0.isForDownloads } ?? false }
 
+    /// Its range, the end of what has arrived, and what its followers are.
+    var progress: (range: Range<Int64>, arrived: Int64, followers: Set<FollowerID.Kind>)? {
+        read { ($0.range, $0.brought, Set($0.followers.keys.lazy.map(\.kind))) }
+    }
+
     /// Whether it delivers bytes that a reader needs soon.
     var isBeingRead: Bool { read { $0.isBeingRead } ?? false }
 

@@ -1,7 +1,5 @@
 import Downloads
-import EventIO
 import HTTPTransport
-import Synchronization
 
 extension ControlHandler {
     /// Sends events of downloads as server-sent events, until the client disconnects.
@@ -10,115 +8,42 @@ extension ControlHandler {
             downloads.snapshots, session: session, ids: try parameters.ids().map(Set.init),
             hasEnded: try parameters.flag("ended"),
             lastID: exchange.request.value(of: "Last-Event-ID"), mask: mask(for: exchange))
-        var response = Response(200, length: nil)
-        response.field("Content-Type", "text/event-stream")
-        response.field("Cache-Control", "no-store")
-        // The response does not end, so no other can follow it.
-        (response.closes, response.isEndless) = (true, true)
-        exchange.respond(response, body: DownloadEventSource(exchange, downloads.snapshots, events))
+        exchange.respond(EventText.head, body: EventBody(exchange, events))
+    }
+
+    /// Sends the live state as server-sent events, until the client disconnects: all of it, whenever it has changed.
+    func followNow(_ exchange: Exchange) {
+        let events = NowEvents(live: live, showsSecrets: mask(for: exchange) == nil)
+        exchange.respond(EventText.head, body: EventBody(exchange, events))
     }
 }
 
-/// The events for one client. Loop-bound.
-///
-/// The snapshots hold states, not events. So a slow client misses the states between two of its batches, and costs
-/// one batch at most.
-private final class DownloadEventSource: BodySource {
-    private let exchange: Exchange
-    private let snapshots: DownloadSnapshots
-    private var events: DownloadEvents
-    private var part = BytesSource([])
-    /// Set from any thread when the snapshots change.
-    private let news = News()
-    /// nil before the client reads any of the body: a response to HEAD has none.
-    private var watch: UInt64?
-    private var pace: LoopTimer?
-    private var pulse: LoopTimer?
-    /// Whether a batch is being sent; parts of it may be left.
-    private var isTelling = false
-    /// Whether the other connections of the loop have their turn.
-    private var isYielding = false
-    /// Whether the next batch has to wait. Otherwise many changes would keep others on the loop waiting.
-    private var isPaced = false
-    private var isPulseDue = false
+/// The live state for one client: an event has all of it, so that nothing is lost if one is missed.
+private struct NowEvents: EventBatches {
+    let live: LiveState
+    let showsSecrets: Bool
+    /// The revision last sent.
+    private var revision: UInt64 = 0
+    private var page: LiveState.Page?
 
-    private static let batchSeconds = 0.1
-    private static let pulseSeconds = 15.0
-    /// A comment line: it shows intermediaries that the connection is alive, and the kernel whether the client is.
-    private static let comment = Array(": \n\n".utf8)
+    init(live: LiveState, showsSecrets: Bool) { (self.live, self.showsSecrets) = (live, showsSecrets) }
 
-    final class News: Sendable {
-        /// True at first: the first batch is everything.
-        private let isThere = Atomic<Bool>(true)
-
-        /// - Returns: whether this is the first news since the last `take`.
-        func come() -> Bool { !isThere.exchange(true, ordering: .acquiringAndReleasing) }
-
-        func take() -> Bool { isThere.exchange(false, ordering: .acquiringAndReleasing) }
+    mutating func begin() {
+        guard let page = live.page(showsSecrets: showsSecrets), page.revision > revision else { return }
+        (self.page, revision) = (page, page.revision)
     }
 
-    init(_ exchange: Exchange, _ snapshots: DownloadSnapshots, _ events: DownloadEvents) {
-        (self.exchange, self.snapshots, self.events) = (exchange, snapshots, events)
+    mutating func next() -> [UInt8]? {
+        defer { page = nil }
+        return page.map { EventText.event("now", $0.line) }
     }
 
-    func next(limit: Int) -> BodyStep {
-        if watch == nil { begin() }
-        if case .span(let span) = part.next(limit: limit) { return .span(span) }
-        guard !isYielding else { return .wait }
-        do {
-            guard let bytes = try nextPart() else { return .wait }
-            part = BytesSource(bytes)
-            yield()
-            return part.next(limit: limit)
-        } catch {
-            // A report that cannot be written as JSON. The cut response tells the client that the rest is missing.
-            return .cut
-        }
+    func watch(_ wake: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
+        let id = live.watch(showsSecrets: showsSecrets, wake)
+        return { [live] in live.unwatch(id) }
     }
 
-    private func nextPart() throws -> [UInt8]? {
-        if !isTelling, !isPaced, news.take() {
-            events.begin()
-            (isTelling, isPaced) = (true, true)
-            pace?.schedule(afterSeconds: Self.batchSeconds)
-        }
-        if isTelling, let bytes = try events.next() { return bytes }
-        isTelling = false
-        guard isPulseDue else { return nil }
-        isPulseDue = false
-        return Self.comment
-    }
+    var refreshSeconds: Double? { LiveState.refreshSeconds }
 
-    /// Gives the other connections of the loop a turn before the next part.
-    private func yield() {
-        isYielding = true
-        LoopBound(self, on: exchange.loop).post {
-            $0.isYielding = false
-            $0.exchange.resume()
-        }
-    }
-
-    private func begin() {
-        pace = LoopTimer(on: exchange.loop) { [weak self] in
-            self?.isPaced = false
-            self?.exchange.resume()
-        }
-        pulse = LoopTimer(on: exchange.loop) { [weak self] in self?.beat() }
-        pulse?.schedule(afterSeconds: Self.pulseSeconds)
-        let (bound, news) = (LoopBound(exchange, on: exchange.loop), news)
-        watch = snapshots.watch {
-            if news.come() { bound.post { $0.resume() } }
-        }
-    }
-
-    private func beat() {
-        pulse?.schedule(afterSeconds: Self.pulseSeconds)
-        isPulseDue = true
-        exchange.resume()
-    }
-
-    func finish() {
-        if let watch { snapshots.unwatch(watch) }
-        (pace, pulse) = (nil, nil)
-    }
+    func refresh() { live.refresh() }
 }

@@ -12,10 +12,13 @@ extension ControlHandler {
     func listFeeds(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
         let limit = try parameters.number("limit", in: 1...Self.maxEpisodes) ?? Self.episodeLimit
         if let url = try parameters.url() {
+            guard !parameters.has("urls") else { throw ControlError(400, "urls cannot be combined with url") }
             return answer(exchange) { [feeds] _ in try feeds.perform { try $0.detail(of: url, limit: limit) } }
         }
         guard !parameters.has("limit") else { throw ControlError(400, "limit cannot be used without url") }
-        answer(exchange) { [feeds] _ in FeedList(feeds: try feeds.perform { try $0.reports() }) }
+        try answerList(exchange, parameters, urls: { (list: FeedList) in list.feeds.map(\.url) }) { [feeds] _ in
+            FeedList(feeds: try feeds.perform { try $0.reports() })
+        }
     }
 
     /// Subscribes once the feed has been read, or changes a subscription.

@@ -11,7 +11,7 @@ extension ControlHandler {
     /// Responds with one resource, or with a page of all resources.
     func find(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
         guard let url = try parameters.url() else { return try list(exchange, parameters) }
-        if let other = ["sort", "filter", "after", "limit", "offset"].first(where: parameters.has) {
+        if let other = ["sort", "filter", "after", "limit", "offset", "urls"].first(where: parameters.has) {
             throw ControlError(400, "\(other) cannot be combined with url")
         }
         let listsSegments = try parameters.flag("segments")
@@ -20,7 +20,7 @@ extension ControlHandler {
 
     /// As `answer`, for work that reads the playlists and segments of presentations, so that shorter requests need
     /// not wait for it.
-    private func answerLong<Value: Encodable & Sendable>(
+    func answerLong<Value: Encodable & Sendable>(
         _ exchange: Exchange, _ work: @escaping @Sendable (CacheStore) throws -> Value
     ) {
         let mask = mask(for: exchange)
@@ -51,7 +51,8 @@ extension ControlHandler {
         query.mask = mask(for: exchange)
         query.limit = try parameters.number("limit", in: 1...Self.maxLimit) ?? Self.defaultLimit
         query.offset = try parameters.number("offset", in: 0...Int(Int32.max)) ?? 0
-        answerLong(exchange) { [query, policy] store in
+        let urls = { @Sendable (listing: ResourceListing) in listing.resources.map(\.url) }
+        try answerList(exchange, parameters, isLong: true, urls: urls) { [query, policy] store in
             var listing = try store.resources(query)
             PresentationContents.describe(&listing.resources, in: store, policy.value)
             return listing

@@ -13,9 +13,7 @@ import Subscriptions
 package final class ControlHandler: RequestHandler {
     let store: CacheStore
     let policy: Current<ProxyPolicy>
-    let token: ControlToken
-    /// The token for reading; nil if only this machine can send requests.
-    private let readToken: ControlToken?
+    let access: ControlAccess
     let scrubs: ScrubTurn
     let downloads: DownloadManager
     /// Has the next item after a URL downloaded when that was played.
@@ -26,30 +24,37 @@ package final class ControlHandler: RequestHandler {
     /// Seconds since 1970.
     let now: @Sendable () -> Int64
     let numbers: ControlNumbers
+    let live: LiveState
+    let surveys: CoverageSurveys
 
     /// - Parameters:
     ///   - readToken: the token for reading, in place of which `token` is accepted too; nil if only this machine can
     ///     send requests.
+    ///   - sessions: which dashboards are signed in; shared by the handlers of all loops.
     ///   - scrubs: shared by the handlers of all loops.
     ///   - session: the same for all loops, and different each time that a proxy starts; letters and digits.
     ///   - wantNext: has the next item after a URL downloaded when that was played. Called on a loop: it must not block.
+    ///   - live: the live state, the same for all loops.
+    ///   - surveys: shared by the handlers of all loops.
     ///   - now: the time, in seconds since 1970.
     package init(
         store: CacheStore, policy: Current<ProxyPolicy>, token: ControlToken, readToken: ControlToken?,
-        scrubs: ScrubTurn, downloads: DownloadManager, feeds: SubscriptionManager, session: String,
-        wantNext: @escaping @Sendable (OriginURL) -> Void, numbers: ControlNumbers,
+        sessions: SharedDashboardSessions, scrubs: ScrubTurn, downloads: DownloadManager, feeds: SubscriptionManager,
+        session: String, wantNext: @escaping @Sendable (OriginURL) -> Void, numbers: ControlNumbers, live: LiveState,
+        surveys: CoverageSurveys,
         now: @escaping @Sendable () -> Int64 = { Int64(time(nil)) }
     ) {
         self.store = store
         self.policy = policy
-        self.token = token
-        self.readToken = readToken
+        access = ControlAccess(token: token, readToken: readToken, sessions: sessions, policy: policy)
         self.scrubs = scrubs
         self.downloads = downloads
         self.feeds = feeds
         self.session = session
         self.wantNext = wantNext
         self.numbers = numbers
+        self.live = live
+        self.surveys = surveys
         self.now = now
     }
 
@@ -61,29 +66,9 @@ package final class ControlHandler: RequestHandler {
         exchange.ownFields = Self.ownFields
         let target = exchange.target
         let path = target.prefix { $0 != "?" }
+        if respondWithDashboard(exchange, path) { return }
         guard ControlRoute.isBelow(path), !ControlPages.isHome(path) else { return page(exchange, path) }
         do throws(ControlError) { try administer(exchange, target, path) } catch { exchange.respond(error) }
-    }
-
-    // MARK: Authorization
-
-    /// Requires a token for reading beyond the loopback interface, and everywhere for requests from a page: a page
-    /// below a mount may have this proxy's origin.
-    private func checkReading(_ request: RequestHead) throws(ControlError) {
-        guard readToken != nil || Self.isOfPage(request) else { return }
-        let authorization = request.value(of: "Authorization")
-        if token.isShown(by: authorization) || readToken?.isShown(by: authorization) == true { return }
-        throw .unauthorized(readToken ?? token)
-    }
-
-    /// Whether a script could read the response. Following a link from another site shows it to the user, but not to
-    /// the page with the link.
-    private static func isOfPage(_ request: RequestHead) -> Bool {
-        switch request.value(of: "Sec-Fetch-Site") {
-        case nil, "none": false
-        case "cross-site": request.value(of: "Sec-Fetch-Mode") != "navigate"
-        default: true
-        }
     }
 
     // MARK: Administration
@@ -99,14 +84,12 @@ package final class ControlHandler: RequestHandler {
         if method == "OPTIONS" { return exchange.respond(204, text: "") { $0.field("Allow", route.allowed) } }
         guard route.methods.contains(method) else { throw .method(method, allowed: route.allowed) }
         if route.needsToken(method) {
-            guard token.isShown(by: exchange.request.value(of: "Authorization")) else { throw .unauthorized(token) }
-        } else {
-            try checkReading(exchange.request)
+            try access.checkChanging(exchange.request)
+        } else if !route.isOpen {
+            try access.checkReading(exchange.request)
         }
         let parameters = try ControlParameters(target: target, known: route.parameters(method))
-        guard try !parameters.showsSecrets() || token.isShown(by: exchange.request.value(of: "Authorization")) else {
-            throw .unauthorized(token)
-        }
+        if try parameters.showsSecrets() { try access.checkChanging(exchange.request) }
         switch (route, method) {
         case (.cache, "PATCH"): changeLimits(exchange)
         case (.cache, _): report(exchange)
@@ -124,6 +107,15 @@ package final class ControlHandler: RequestHandler {
         case (.downloadHistory, "DELETE"): clearDownloadHistory(exchange)
         case (.downloadHistory, _): try listDownloadHistory(exchange, parameters)
         case (.downloadEvents, _): try followDownloads(exchange, parameters)
+        case (.url, _): try reportURL(exchange, parameters)
+        case (.dashboardLink, _): try makeDashboardLink(exchange)
+        case (.dashboardSession, "POST"): try beginDashboardSession(exchange)
+        case (.dashboardSession, "DELETE"): endDashboardSession(exchange)
+        case (.dashboardSession, _): reportDashboardSession(exchange)
+        case (.history, _): try reportHistory(exchange, parameters)
+        case (.coverage, _): try reportCoverage(exchange, parameters)
+        case (.now, _): reportNow(exchange)
+        case (.nowEvents, _): followNow(exchange)
         case (.next, _): prefetchNext(exchange)
         case (.feeds, "POST"): subscribe(exchange)
         case (.feeds, "DELETE"): try removeFeed(exchange, parameters)
@@ -132,7 +124,6 @@ package final class ControlHandler: RequestHandler {
         case (.feedPreview, _): try previewFeed(exchange, parameters)
         case (.feedImport, _): try importFeeds(exchange, parameters)
         case (.feedExport, _): exportFeeds(exchange)
-        case (.history, _): try reportHistory(exchange, parameters)
         }
     }
 
@@ -148,6 +139,24 @@ package final class ControlHandler: RequestHandler {
         let mask = mask(for: exchange)
         perform(exchange) { store in
             try ControlJSON.line(work(store), masked: mask)
+        } then: { exchange, line in
+            exchange.respond(200, json: line)
+        }
+    }
+
+    /// As `answer`, with a list. With `urls=true`, which requires the token, the answer also has the URL of each entry,
+    /// without a mask: entries may differ in nothing else.
+    /// - Parameter isLong: whether the work may read whole files.
+    func answerList<List: Encodable & Sendable>(
+        _ exchange: Exchange, _ parameters: ControlParameters, isLong: Bool = false,
+        urls: @escaping @Sendable (List) -> [String], _ work: @escaping @Sendable (CacheStore) throws -> List
+    ) throws(ControlError) {
+        let (mask, tellsURLs) = (mask(for: exchange), try parameters.flag("urls"))
+        if tellsURLs { try access.checkChanging(exchange.request) }
+        perform(exchange, isLong: isLong) { store in
+            let list = try work(store)
+            guard tellsURLs else { return try ControlJSON.line(list, masked: mask) }
+            return try ControlJSON.line(list, masked: mask, urls: urls(list))
         } then: { exchange, line in
             exchange.respond(200, json: line)
         }
@@ -175,21 +184,30 @@ package final class ControlHandler: RequestHandler {
 
     // MARK: Pages
 
-    private func page(_ exchange: Exchange, _ path: Substring) {
+    /// Whether the request is for reading a page; if not, responds.
+    func isReading(_ exchange: Exchange) -> Bool {
         switch exchange.request.method {
-        case .get, .head: break
-        case .options: return exchange.respond(204, text: "") { $0.field("Allow", "GET, HEAD, OPTIONS") }
+        case .get, .head: return true
+        case .options: exchange.respond(204, text: "") { $0.field("Allow", "GET, HEAD, OPTIONS") }
         case .other(let name):
-            return exchange.respond(405, text: "\(name) is not supported here; use GET or HEAD", closes: true) {
+            exchange.respond(405, text: "\(name) is not supported here; use GET or HEAD", closes: true) {
                 $0.field("Allow", "GET, HEAD, OPTIONS")
             }
         }
+        return false
+    }
+
+    private func page(_ exchange: Exchange, _ path: Substring) {
+        guard isReading(exchange) else { return }
         switch path {
         case "/stats", "/metrics":
-            do throws(ControlError) { try checkReading(exchange.request) } catch { return exchange.respond(error) }
+            do throws(ControlError) { try access.checkReading(exchange.request) } catch {
+                return exchange.respond(error)
+            }
             if path == "/stats" { stats(exchange) } else { metrics(exchange) }
         case "/healthz": exchange.respond(200, text: "ok")
-        case _ where ControlPages.isHome(path): exchange.respond(200, text: ControlPages.home(policy.value))
+        case _ where ControlPages.isHome(path):
+            exchange.respond(200, text: ControlPages.home(policy.value)) { $0.field("Vary", "Accept") }
         default:
             exchange.respond(404, text: ControlPages.nothing(at: path, policy.value))
         }

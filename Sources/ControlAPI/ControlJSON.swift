@@ -15,6 +15,13 @@ package enum ControlJSON {
         return mask?.masked(line) ?? line
     }
 
+    /// As `line(_:masked:)`, with a further member `urls`, whose secrets are not masked.
+    /// - Parameter value: encodes as an object with members.
+    static func line(_ value: some Encodable, masked mask: URLMask?, urls: [String]) throws -> [UInt8] {
+        let members = try line(value, masked: mask).dropLast(2)
+        return members + Array(",\"urls\":".utf8) + (try line(urls).dropLast()) + Array("}\n".utf8)
+    }
+
     /// Several lines, for people, without a final line feed.
     package static func pretty(_ value: some Encodable) throws -> String {
         String(decoding: try encoder(.prettyPrinted).encode(value), as: UTF8.self)

@@ -1,9 +1,19 @@
 import CachePolicy
+import HTTPModel
 
 /// Pages for people with a browser.
 enum ControlPages {
     /// Whether this is the path of the proxy's own page. If an origin is mounted at `/`, the page is at `/api/`.
     static func isHome(_ path: Substring) -> Bool { ["/", "/api", "/api/"].contains(path) }
+
+    /// Whether a client names HTML among what it accepts, as browsers do (RFC 9110 §12.5.1).
+    static func acceptsHTML(_ accept: String?) -> Bool {
+        (accept ?? "").split(separator: ",").contains { range in
+            let parts = range.split(separator: ";").map { ASCII.trimmed($0).lowercased() }
+            return parts.first == "text/html"
+                && !parts.dropFirst().contains { $0.hasPrefix("q=") && Double($0.dropFirst(2)) == 0 }
+        }
+    }
 
     static func home(_ policy: ProxyPolicy) -> String {
         var lines = ["Reelcache."]
@@ -18,8 +28,14 @@ enum ControlPages {
         }
         lines.append("Statistics are at /stats and /metrics, health is at /healthz, cached resources are at")
         lines.append("/api/v1/resources, and downloads at /api/v1/downloads.")
+        lines.append(
+            policy.isOneSite ? "There is no dashboard: \(withoutDashboard)." : "A browser shows the dashboard here.")
         return lines.joined(separator: "\n")
     }
+
+    /// Why there is no dashboard, where it is not served.
+    static let withoutDashboard =
+        "the proxy serves a single origin, whose pages could use it; see reelcache stats, or mount a second origin"
 
     static func nothing(at path: Substring, _ policy: ProxyPolicy) -> String {
         "there is nothing at \(path.prefix(200)); \(places(policy)); statistics are at /stats"

@@ -6,18 +6,24 @@ enum ControlRoute: String, CaseIterable {
     case cache = "/api/v1/cache"
     case resources = "/api/v1/resources"
     case file = "/api/v1/resources/file"
+    case coverage = "/api/v1/resources/coverage"
     case verify = "/api/v1/verify"
     case downloads = "/api/v1/downloads"
     case downloadSettings = "/api/v1/downloads/settings"
     case downloadHistory = "/api/v1/downloads/history"
     case downloadEvents = "/api/v1/downloads/events"
+    case url = "/api/v1/url"
+    case dashboardLink = "/api/v1/dashboard/link"
+    case dashboardSession = "/api/v1/dashboard/session"
+    case history = "/api/v1/history"
+    case now = "/api/v1/now"
+    case nowEvents = "/api/v1/now/events"
     case next = "/api/v1/next"
     case feeds = "/api/v1/feeds"
     case feedCheck = "/api/v1/feeds/check"
     case feedPreview = "/api/v1/feeds/preview"
     case feedImport = "/api/v1/feeds/import"
     case feedExport = "/api/v1/feeds/export"
-    case history = "/api/v1/history"
 
     /// Whether a path belongs to the interface, even if there is nothing at it.
     static func isBelow(_ path: Substring) -> Bool { path == "/api" || path.hasPrefix("/api/") }
@@ -26,11 +32,13 @@ enum ControlRoute: String, CaseIterable {
         switch self {
         case .cache: ["GET", "HEAD", "PATCH"]
         case .resources: ["GET", "HEAD", "PATCH", "DELETE", "PUT"]
-        case .file, .downloadEvents, .history: ["GET", "HEAD"]
+        case .file, .coverage, .downloadEvents, .history, .now, .nowEvents, .url: ["GET", "HEAD"]
         case .verify, .next: ["POST"]
         case .downloads: ["GET", "HEAD", "POST", "PATCH"]
         case .downloadSettings: ["GET", "HEAD", "PATCH"]
         case .downloadHistory: ["GET", "HEAD", "DELETE"]
+        case .dashboardLink: ["POST"]
+        case .dashboardSession: ["GET", "HEAD", "POST", "DELETE"]
         case .feeds: ["GET", "HEAD", "POST", "DELETE"]
         case .feedCheck, .feedPreview, .feedImport: ["POST"]
         case .feedExport: ["GET", "HEAD"]
@@ -42,11 +50,17 @@ enum ControlRoute: String, CaseIterable {
     /// Requests that change something, tell secrets or where files are, or keep the disk busy require the token.
     func needsToken(_ method: String) -> Bool {
         switch self {
-        case .cache, .resources, .downloads, .downloadSettings, .downloadHistory, .downloadEvents, .feeds, .history:
+        case .cache, .resources, .coverage, .downloads, .downloadSettings, .downloadHistory, .downloadEvents, .history,
+            .now, .nowEvents, .url, .feeds:
             method != "GET" && method != "HEAD"
-        case .file, .verify, .next, .feedCheck, .feedPreview, .feedImport, .feedExport: true
+        case .file, .verify, .next, .dashboardLink, .feedCheck, .feedPreview, .feedImport, .feedExport: true
+        case .dashboardSession: false
         }
     }
+
+    /// Whether anybody may send the request: a dashboard asks whether it has to sign in, and the body with which it does
+    /// has the token or a link.
+    var isOpen: Bool { self == .dashboardSession }
 
     func parameters(_ method: String) -> [String] {
         switch (self, method) {
@@ -54,8 +68,9 @@ enum ControlRoute: String, CaseIterable {
         case (.resources, "PATCH"): ["url"]
         case (.resources, "DELETE"): ["url", "all", "older_than", "dry_run"]
         case (.resources, "PUT"): ["url", "replace"]
-        case (.resources, _): ["url", "sort", "filter", "after", "limit", "offset", "segments"]
+        case (.resources, _): ["url", "sort", "filter", "after", "limit", "offset", "segments", "urls"]
         case (.file, _): ["url", "growing"]
+        case (.coverage, _): ["url", "from", "to", "buckets"]
         case (.verify, _): ["repair"]
         case (.downloads, "POST"): []
         case (.downloads, "PATCH"): ["id", "all"]
@@ -63,12 +78,15 @@ enum ControlRoute: String, CaseIterable {
         case (.downloadSettings, _), (.downloadHistory, "DELETE"): []
         case (.downloadHistory, _): ["category", "limit"]
         case (.downloadEvents, _): ["id", "ended"]
+        case (.url, _): ["url"]
+        case (.dashboardLink, _), (.dashboardSession, _): []
+        case (.history, _): ["span"]
+        case (.now, _), (.nowEvents, _): []
         case (.feeds, "POST"), (.feedExport, _): []
         case (.feeds, "DELETE"), (.feedCheck, _): ["url"]
-        case (.feeds, _): ["url", "limit"]
+        case (.feeds, _): ["url", "limit", "urls"]
         case (.feedPreview, _): ["url", "latest", "title"]
         case (.feedImport, _): ["latest", "category", "every", "keep", "title", "cap"]
-        case (.history, _): ["span"]
         }
     }
 }

@@ -74,11 +74,7 @@ package struct ControlToken: Sendable {
         guard descriptor >= 0 else { throw .system("create", new) }
         defer { close(descriptor) }
         var generator = SystemRandomNumberGenerator()
-        let digits = (0..<byteCount).flatMap { _ -> [UInt8] in
-            let byte = UInt8.random(in: 0...255, using: &generator)
-            return [ASCII.hexDigit(byte >> 4), ASCII.hexDigit(byte & 15)]
-        }
-        let line = String(decoding: digits, as: UTF8.self).lowercased() + "\n"
+        let line = RandomSecret.make(byteCount: byteCount, using: &generator) + "\n"
         guard write(descriptor, line, line.utf8.count) == line.utf8.count, fsync(descriptor) == 0,
             rename(new, path) == 0
         else {
@@ -94,10 +90,11 @@ package struct ControlToken: Sendable {
         guard let authorization else { return false }
         let parts = authorization.split(separator: " ", maxSplits: 1)
         guard parts.count == 2, ASCII.equalIgnoringCase(parts[0], "bearer") else { return false }
-        let (shown, right) = (Array(parts[1].utf8), Array(text.utf8))
-        guard shown.count == right.count else { return false }
-        return zip(shown, right).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
+        return isShown(as: parts[1])
     }
+
+    /// Whether a text is the token.
+    func isShown(as text: some StringProtocol) -> Bool { RandomSecret.areEqual(text, self.text) }
 }
 
 /// A token that cannot be used. The description is one line that tells what to do.

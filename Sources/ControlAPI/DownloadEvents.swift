@@ -7,7 +7,7 @@ import Downloads
 /// |---|---|
 /// | batch | the changes since the previous batch, as of one moment; its last event has the ID that the client returns in `Last-Event-ID` |
 /// | part | some of the events of a batch, sent together |
-struct DownloadEvents {
+struct DownloadEvents: EventBatches {
     /// The most events of a part; more would keep a loop busy for too long.
     static let partCount = 64
 
@@ -101,11 +101,13 @@ struct DownloadEvents {
     private var isOver: Bool { downloads.isEmpty && removed.isEmpty && !isSummaryDue }
 
     private func append(_ name: String, _ value: some Encodable, to part: inout [UInt8]) throws {
-        part.append(contentsOf: "event: \(name)\n".utf8)
-        if isOver { part.append(contentsOf: "id: \(session)-\(revision)\n".utf8) }
-        part.append(contentsOf: "data: ".utf8)
-        part.append(contentsOf: try ControlJSON.line(value, masked: mask))
-        part.append(UInt8(ascii: "\n"))
+        part += EventText.event(
+            name, id: isOver ? "\(session)-\(revision)" : nil, try ControlJSON.line(value, masked: mask))
+    }
+
+    func watch(_ wake: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
+        let id = snapshots.watch(wake)
+        return { [snapshots] in snapshots.unwatch(id) }
     }
 }
 

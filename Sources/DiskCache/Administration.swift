@@ -50,15 +50,18 @@ struct Administration: Sendable {
     func coverage(_ key: CacheKey) throws(StoreError) -> ResourceCoverage? {
         let open = core.open.newest(of: key)
         let resource = try core.index.listing.own(key)
-        if let (length, present) = open?.presentRanges {
+        if let open, let (length, present) = open.presentRanges {
             guard !present.isEmpty || length == 0 else { return nil }
-            return ResourceCoverage(length: length, present: present, isPinned: resource?.isPinned ?? false)
+            return ResourceCoverage(
+                length: length, present: present, isPinned: resource?.isPinned ?? false,
+                chunkSize: open.geometry.chunkSize, type: open.head.fields["Content-Type"])
         }
         guard open == nil, let resource, let row = try core.index.rows.generation(of: key),
             let extents = try core.index.rows.extents(of: row)
         else { return nil }
         return ResourceCoverage(
-            length: row.length, present: row.presentRanges(of: extents), isPinned: resource.isPinned)
+            length: row.length, present: row.presentRanges(of: extents), isPinned: resource.isPinned,
+            chunkSize: row.geometry.chunkSize, type: row.head.fields["Content-Type"])
     }
 
     // MARK: Keeping

@@ -184,6 +184,10 @@ package struct ResourceCoverage: Sendable, Equatable {
     /// In order.
     package var present: [Range<Int64>]
     package var isPinned: Bool
+    /// The smallest unit that is cached.
+    package var chunkSize: Int64
+    /// The origin's `Content-Type`, if it sent one.
+    package var type: String?
 }
 
 /// What a removal has removed, or would remove.

@@ -1,3 +1,5 @@
+import Units
+
 /// Turns orders into downloads.
 extension DownloadQueue {
     /// The changes that orders make to the queue; saved before they are applied.

@@ -151,6 +151,22 @@ package final class DownloadSnapshots: Sendable {
         return entries.filter { isMeant($0.url) }.map(\.report)
     }
 
+    /// The first downloads that have not ended, in the order of a listing, and how many more there are. Sorts no more
+    /// than it returns, so that it may be called often, however many downloads wait.
+    package func page(_ count: Int) -> (downloads: [DownloadReport], hidden: Int) {
+        state.withLock { state in
+            var (first, total): ([(place: Place, id: Int64)], Int) = ([], 0)
+            for (id, entry) in state.entries where !entry.report.state.hasEnded {
+                total += 1
+                guard first.count < count || first.last.map({ entry.place < $0.place }) == true else { continue }
+                let index = first.firstIndex { entry.place < $0.place } ?? first.count
+                first.insert((entry.place, id), at: index)
+                if first.count > count { first.removeLast() }
+            }
+            return (first.compactMap { state.entries[$0.id]?.report }, total - first.count)
+        }
+    }
+
     /// Counts changes.
     package var revision: UInt64 { state.withLock { $0.revision } }
 

@@ -5,6 +5,13 @@ extension String {
         unicodeScalars.reduce(into: "") { $0 += Self.isObeyed($1) ? $1.escaped(asASCII: true) : Swift.String($1) }
     }
 
+    /// The same of the beginning, at most so many scalars long. Characters would be no limit: a single one may have any
+    /// number of combining marks.
+    package func printable(upTo count: Int) -> String { beginning(count).printable.beginning(count) }
+
+    /// The first scalars.
+    package func beginning(_ count: Int) -> String { String(UnicodeScalarView(unicodeScalars.prefix(count))) }
+
     /// Control characters (C0 and C1), format characters such as U+202E, and line separators.
     private static func isObeyed(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {

@@ -124,7 +124,10 @@ extension Connection {
         exchange?.isOpen = false
         dismissBody()
         output.end()
-        if let exchange { record(exchange, isComplete: true) }
+        if let exchange {
+            record(exchange, isComplete: true)
+            exchange.tellFollower()
+        }
         answered(keepsAlive: keepsAlive)
     }
 }

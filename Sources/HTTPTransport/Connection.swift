@@ -312,7 +312,10 @@ final class Connection {
             exchange.onRespond = nil
         }
         output.end()
-        if case .answering(let exchange) = ended { record(exchange, isComplete: false) }
+        if case .answering(let exchange) = ended {
+            record(exchange, isComplete: false)
+            exchange.tellFollower()
+        }
         readWatcher.disarm()
         writeWatcher.disarm()
         server.remove(self)

@@ -8,6 +8,12 @@ package protocol RequestHandler: AnyObject {
     func handle(_ exchange: Exchange)
 }
 
+/// Is notified of the end of an exchange. Loop-bound.
+package protocol ExchangeFollower: AnyObject {
+    /// The answer was sent, or the client has disconnected. Called once, after the body's `finish`.
+    func ended(_ exchange: Exchange)
+}
+
 /// One request and its answer. Loop-bound.
 package final class Exchange {
     package let request: RequestHead
@@ -16,6 +22,8 @@ package final class Exchange {
     /// Called when the client disconnects before the answer was given. Not called after `respond`: from then on,
     /// the body's `finish` reports it.
     package var onAbort: (() -> Void)?
+    /// Notified when the exchange is over, and released then.
+    package var follower: (any ExchangeFollower)?
     /// Where to record the time from the request to the first byte of its body.
     package var firstByteTimes: LatencyHistogram?
     /// Field lines that every answer to this request carries, each ended by CRLF.
@@ -33,15 +41,16 @@ package final class Exchange {
     package var bytesFromCache: Int64 = 0
     package var bytesFromOrigin: Int64 = 0
     /// The status of the answer; nil before there is one.
-    private(set) var status: Int?
+    package private(set) var status: Int?
     private(set) var cacheStatus: String?
     private(set) var firstByteAt: UInt64?
     private unowned let connection: Connection
-    let startedAt: UInt64
+    /// When the header of the request was complete; monotonic, in nanoseconds.
+    package let startedAt: UInt64
     /// Whether the client is still waiting for this answer.
     package internal(set) var isOpen = true
     /// Whether the answer was given, though perhaps not sent yet.
-    private(set) var isAnswered = false
+    package private(set) var isAnswered = false
     private var isBodyRead = false
 
     init(_ request: RequestHead, on connection: Connection, startedAt: UInt64) {
@@ -148,6 +157,12 @@ package final class Exchange {
     package func cut() {
         guard isOpen else { return }
         connection.cut(self)
+    }
+
+    func tellFollower() {
+        let follower = follower
+        self.follower = nil
+        follower?.ended(self)
     }
 
     func noteFirstByte() {

@@ -48,6 +48,8 @@ extension MediaAnswer {
                 CacheReader(
                     generation, from: $0.lowerBound, to: $0.upperBound, resource: resource, demand: demand,
                     filler: filler)
+            } onNext: { [self] in
+                goOn(with: $0)
             }
         }
         sendFirst(of: reader, body: body) { [self] in

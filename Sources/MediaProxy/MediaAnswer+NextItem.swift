@@ -13,7 +13,6 @@ extension MediaAnswer {
         guard !isAsStored, generation.isStored, let length, membership == nil, generation.whole == nil else { return }
         // A page of another site must not choose what is downloaded. `web_origins` names those that play for the user.
         guard !Requester(request, handler.policy.webOrigins).isForeign else { return }
-        let player = PlayerID(address: exchange.clientHost, agent: request.value(of: "User-Agent"))
         item = handler.next.begin(
             route.url, resource.key, by: player, at: start, length: length, resolvedRule)
         itemMark = item?.mark ?? .max

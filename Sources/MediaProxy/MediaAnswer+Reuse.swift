@@ -145,7 +145,10 @@ extension MediaAnswer {
             case .failure(let error): validated == nil ? fail(error) : answerInDoubt(after: error)
             }
         }
-        if headFetch == nil { fail(.offline) }
+        if headFetch == nil {
+            handler.metrics.errors.add(FailureKind.offline.rawValue)
+            fail(.offline)
+        }
     }
 
     private func received(_ head: UpstreamHead, validating validated: Generation?, requestedAt: Int64) {

@@ -1,3 +1,4 @@
+import Activity
 import CacheFill
 import CachePolicy
 import DiskCache
@@ -48,11 +49,15 @@ final class MediaAnswer: BodySource {
     var isAnswered = false
     /// The presentation to which the resource belongs, if a playlist names it.
     private(set) lazy var membership = findMembership()
+    private(set) lazy var player = PlayerID(
+        address: exchange.clientHost, agent: request.value(of: "User-Agent"))
     /// The item that is delivered, if the next one is fetched after it; and the offset at which most of it was read.
     var item: NextItems.Reading?
     var itemMark = Int64.max
     /// The reading for which the next segments are fetched.
-    private var reading: Reading?
+    private var segmentReading: Reading?
+    /// Where it was reading at its end; nil before.
+    private(set) var lastReading: (offset: Int64, length: Int64?)?
     /// The remaining wait for the first byte.
     var patience = Patience.fresh
     /// A generation may be replaced before its first byte arrives: the answer then restarts from the next one.
@@ -100,6 +105,7 @@ final class MediaAnswer: BodySource {
         }
         // Resources named by a playlist do not change, although players send reload directives by habit.
         if resolvedRule.ignoresReload ?? (membership?.isPlaylist == false) { directives = directives.ignoringReload }
+        if request.method == .get { handler.plays.begin(self) }
         lookAhead()
         proceed()
     }
@@ -107,8 +113,7 @@ final class MediaAnswer: BodySource {
     /// Prefetches the segments after the requested one; they start after this request has started.
     private func lookAhead() {
         guard request.method == .get, let membership, membership.place != nil else { return }
-        let player = PlayerID(address: exchange.clientHost, agent: request.value(of: "User-Agent"))
-        reading = handler.library.ahead.reads(membership, by: player, demand, on: filler)
+        segmentReading = handler.library.ahead.reads(membership, by: player, demand, on: filler)
     }
 
     /// Whether a page of another site sends a request that only the cache can answer: the result would tell it
@@ -381,8 +386,8 @@ final class MediaAnswer: BodySource {
 
     /// Stops fetching ahead for this request, as the player left before the end.
     private func leaveReading() {
-        if let reading { library.ahead.left(reading) }
-        reading = nil
+        if let segmentReading { library.ahead.left(segmentReading) }
+        segmentReading = nil
     }
 
     // MARK: The body
@@ -413,7 +418,14 @@ final class MediaAnswer: BodySource {
         reader?.dropLast()
     }
 
+    /// Continues with the reader of the next of several ranges; nil after the last.
+    func goOn(with next: CacheReader?) {
+        lastReading = reading
+        reader = next
+    }
+
     func finish() {
+        lastReading = reading
         if let reader {
             exchange.note(reader)
             noteItem(reader)
@@ -421,13 +433,5 @@ final class MediaAnswer: BodySource {
         if reader?.remaining != 0 { leaveReading() }
         reader?.finish()
         reader = nil
-    }
-}
-
-extension Exchange {
-    /// Adds the bytes that a reader delivered to the counts of the exchange.
-    func note(_ reader: CacheReader) {
-        bytesFromCache +|= reader.given.stored
-        bytesFromOrigin +|= reader.given.fetched
     }
 }

@@ -10,6 +10,7 @@ import Presentations
 package final class MediaHandler: RequestHandler {
     let filler: LoopFiller
     let library: PlaylistLibrary
+    let plays: LoopPlays
     let next: NextItems
     let metrics: ProxyMetrics
     /// Which private origins are allowed.
@@ -22,16 +23,19 @@ package final class MediaHandler: RequestHandler {
 
     /// - Parameters:
     ///   - shelf: the playlists, which all loops share, as they do `ahead` and `next`.
+    ///   - plays: those of the loop.
     ///   - via: identifies this proxy among others; the same as in its requests to origins.
     ///   - control: answers requests that are not for media.
     package init(
-        _ filler: LoopFiller, shelf: PlaylistShelf, ahead: SegmentAhead, next: NextItems, policy: Current<ProxyPolicy>,
+        _ filler: LoopFiller, shelf: PlaylistShelf, ahead: SegmentAhead, next: NextItems, plays: LoopPlays,
+        policy: Current<ProxyPolicy>,
         addresses: Current<AddressPolicy>,
         via: Via,
         hosts: HostPolicy, metrics: ProxyMetrics,
         control: any RequestHandler
     ) {
         self.filler = filler
+        self.plays = plays
         library = PlaylistLibrary(shelf, ahead, on: filler)
         self.next = next
         self.addresses = addresses

@@ -53,6 +53,7 @@ final class MultipartBody: BodySource {
     private let layout: MultipartLayout
     private let exchange: Exchange
     private let readerOfPart: (Range<Int64>) -> CacheReader
+    private let onNext: (CacheReader?) -> Void
     private var part = 0
     private var reader: CacheReader
     /// The reader's step that waits until the part's opening has been sent.
@@ -64,14 +65,16 @@ final class MultipartBody: BodySource {
     ///   - reader: reads the first range.
     ///   - step: its first step, taken before the header was sent.
     ///   - readerOfPart: makes the readers of the other ranges.
+    ///   - onNext: called with each further reader when the bytes of the former are counted; at last with nil.
     init(
         _ layout: MultipartLayout, _ exchange: Exchange, first reader: CacheReader, _ step: CacheReader.Step,
-        readerOfPart: @escaping (Range<Int64>) -> CacheReader
+        readerOfPart: @escaping (Range<Int64>) -> CacheReader, onNext: @escaping (CacheReader?) -> Void
     ) {
         self.layout = layout
         self.exchange = exchange
         self.reader = reader
         self.readerOfPart = readerOfPart
+        self.onNext = onNext
         held = step
         framing = BytesSource(layout.opening(of: 0))
     }
@@ -117,6 +120,7 @@ final class MultipartBody: BodySource {
         exchange.note(reader)
         reader.finish()
         reader = next
+        onNext(next)
     }
 
     func spanWasUnreadable() {
@@ -126,5 +130,6 @@ final class MultipartBody: BodySource {
     func finish() {
         exchange.note(reader)
         reader.finish()
+        onNext(nil)
     }
 }

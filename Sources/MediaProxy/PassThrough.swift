@@ -59,6 +59,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
     }
 
     private func refuseOffline() {
+        handler.metrics.errors.add(FailureKind.offline.rawValue)
         exchange.respond(504, text: "the proxy is offline and contacts no origin", closes: true) {
             $0.cacheStatus(CacheStatus(detail: FailureKind.offline.rawValue))
         }

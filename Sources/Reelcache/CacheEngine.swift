@@ -6,6 +6,7 @@ import EventIO
 import Foundation
 import HTTPModel
 import Logging
+import MediaProxy
 import Metrics
 import Presentations
 import Units
@@ -17,6 +18,9 @@ struct CacheEngine: Sendable {
     let loops: EventLoopGroup
     let filler: CacheFiller
     let fillers: [LoopBound<LoopFiller>]
+    /// What players read through each loop.
+    let plays: [LoopBound<LoopPlays>]
+    let activity: ActivityCollector
     let metrics = ProxyMetrics()
     /// The recently served playlists and feeds.
     let shelf = PlaylistShelf()
@@ -89,6 +93,8 @@ struct CacheEngine: Sendable {
                 return LoopBound(LoopFiller(filler, upstream: client, loop: loop), on: loop)
             }
         }
+        plays = loops.loops.map { [shelf] loop in LoopBound(LoopPlays(shelf), on: loop) }
+        activity = ActivityCollector(fillers, plays)
         self.filler = filler
         self.addresses = addresses
         history.start()
@@ -99,6 +105,7 @@ struct CacheEngine: Sendable {
         ahead.stop()
         // First, as commands take a moment to end; what waits for them is told through the loops.
         filler.locations.close()
+        activity.end()
         for filler in fillers {
             filler.loop.sync { filler.value.shutdown() }
         }

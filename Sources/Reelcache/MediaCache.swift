@@ -39,6 +39,7 @@ public final class MediaCache: Sendable {
     package let source: LoopDownloads
     package let restorePoints: StoreRestorePoints
     let bell: SnapshotBell
+    let live: LiveState
     let wants = DownloadWants()
     /// Shared by all validations, so that one runs at a time.
     let scrubs = ScrubTurn()
@@ -109,6 +110,7 @@ public final class MediaCache: Sendable {
             // Includes the databases of downloads and feeds, which exist by now.
             engine.store.countIndexNow()
             bell = SnapshotBell(manager.snapshots)
+            live = Self.liveState(engine, manager.snapshots, tuning)
             self.configuration = configuration
             self.tuning = tuning
             self.engine = engine
@@ -116,6 +118,16 @@ public final class MediaCache: Sendable {
         } catch {
             throw ProxyError(error)
         }
+    }
+
+    private static func liveState(_ engine: CacheEngine, _ downloads: DownloadSnapshots, _ tuning: ProxyTuning)
+        -> LiveState
+    {
+        LiveState(
+            collect: { [activity = engine.activity] in activity.collect($0) }, downloads: downloads,
+            policy: engine.policy, statistics: engine.snapshot,
+            perform: { [store = engine.store] in store.perform($0) },
+            moment: { [now = tuning.now] in .init(instant: MonotonicClock.nanoseconds(), time: now()) })
     }
 
     private static func subscriptions(

@@ -69,10 +69,12 @@ public final class Proxy: Sendable {
                 cache.engine, cache.configuration, cache.scrubs, cache.manager, cache.tuning.now
             )
             let (session, feeds, numbers) = (cache.session, cache.subscriptions, ControlNumbers(engine))
+            let live = cache.live
             let address = try configuration.address()
             let token = try ControlToken(makingIn: configuration.cacheDirectory)
             let readToken =
                 address.isLoopback ? nil : try ControlToken(makingIn: configuration.cacheDirectory, for: .reading)
+            let (dashboards, surveys) = (SharedDashboardSessions(), CoverageSurveys())
             let hosts = HostPolicy(names: [address.host] + configuration.names.map(HostName.normalized))
             server = try HTTPServer(
                 address, loops: engine.loops.loops, limits: Self.limits(cache), metrics: engine.metrics,
@@ -80,13 +82,14 @@ public final class Proxy: Sendable {
             ) { loop in
                 MediaHandler(
                     engine.fillers[loop.index].value, shelf: engine.shelf, ahead: engine.ahead, next: engine.next,
-                    policy: engine.policy,
+                    plays: engine.plays[loop.index].value, policy: engine.policy,
                     addresses: engine.addresses,
                     via: engine.via, hosts: hosts, metrics: engine.metrics,
                     control: ControlHandler(
-                        store: engine.store, policy: engine.policy, token: token, readToken: readToken, scrubs: scrubs,
-                        downloads: downloads, feeds: feeds, session: session, wantNext: { engine.next.want($0) },
-                        numbers: numbers, now: now))
+                        store: engine.store, policy: engine.policy, token: token, readToken: readToken,
+                        sessions: dashboards, scrubs: scrubs, downloads: downloads, feeds: feeds, session: session,
+                        wantNext: { engine.next.want($0) }, numbers: numbers, live: live,
+                        surveys: surveys, now: now))
             }
             baseURL = "http://\(server.address.reachable)"
             do { try cache.began(self) } catch {

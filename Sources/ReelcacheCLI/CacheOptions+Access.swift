@@ -11,6 +11,18 @@ extension CacheOptions {
     var configuration: ProxyConfiguration {
         get throws { try sources().read().proxy }
     }
+
+    /// The proxy that serves the cache.
+    /// - Throws: `CacheAccessError` if none is running; `SettingsError`.
+    func runningProxy() throws -> RunningProxy {
+        let directory = try path
+        guard let proxy = RunningProxy(cacheDirectory: directory) else {
+            throw CacheAccessError(
+                "no proxy is running for the cache \(directory); start one with reelcache serve, or name its --cache-dir"
+            )
+        }
+        return proxy
+    }
 }
 
 extension CacheAccess {

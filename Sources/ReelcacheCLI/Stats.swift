@@ -37,12 +37,7 @@ struct Stats: ParsableCommand {
     }
 
     func run() throws {
-        let directory = try cache.path
-        guard let proxy = RunningProxy(cacheDirectory: directory) else {
-            throw CacheAccessError(
-                "no proxy is running for the cache \(directory); start one with reelcache serve, or name its --cache-dir"
-            )
-        }
+        let proxy = try cache.runningProxy()
         if watch { return try StatsWatch(proxy).run(every: seconds ?? 1) }
         let data = try proxy.get("/stats")
         guard !json else { return print(String(decoding: data, as: UTF8.self), terminator: "") }

@@ -2,8 +2,8 @@ import CachePolicy
 
 // no traps: numbers are widths of columns, and of texts in memory
 
-/// Rows in columns, the last of which is a URL. On a terminal each line fits the width: the least important columns are
-/// left out, then URLs are cut in the middle. In a pipe everything is complete and exact.
+/// Rows in columns, the last of which is a URL or a name. On a terminal each line fits the width: the least important
+/// columns are left out, then URLs are cut in the middle. In a pipe everything is complete and exact.
 package struct TerminalTable: Sendable {
     package struct Column: Sendable {
         let name: String
@@ -18,14 +18,26 @@ package struct TerminalTable: Sendable {
     }
 
     package struct Row: Sendable {
+        /// What stands in the last column.
+        enum Last: Sendable {
+            case url(String)
+            /// A text; what looks like an encoded character in it is none.
+            case text(String)
+        }
+
         let cells: [String]
-        let url: String
+        let last: Last
         /// Further lines below the row.
         let below: String?
 
         /// - Parameter url: the URL in full; drawing masks and cuts it.
         package init(_ cells: [String], url: String, below: String? = nil) {
-            (self.cells, self.url, self.below) = (cells, url, below)
+            (self.cells, self.last, self.below) = (cells, .url(url), below)
+        }
+
+        /// - Parameter text: drawing masks and cuts it.
+        package init(_ cells: [String], text: String) {
+            (self.cells, self.last, self.below) = (cells, .text(text), nil)
         }
     }
 
@@ -45,7 +57,7 @@ package struct TerminalTable: Sendable {
 
     package func lines(_ columns: [Column], _ last: String, _ rows: [Row]) -> [String] {
         guard !rows.isEmpty else { return [] }
-        let urls = rows.map { shown($0.url) }
+        let urls = rows.map { shown($0.last) }
         let widths = columns.enumerated().map { index, column in
             let widest = rows.reduce(max(abs(column.width), column.name.columns)) { max($0, $1.cells[index].columns) }
             return column.width < 0 ? -widest : widest
@@ -84,8 +96,12 @@ package struct TerminalTable: Sendable {
     }
 
     /// Masks before cutting, because the cut may remove the name by which a secret is recognized.
-    private func shown(_ url: String) -> String {
-        let url = mask?.masked(url) ?? url
-        return width != nil && isUnicode ? url.readableURL : url.printable
+    private func shown(_ last: Row.Last) -> String {
+        switch last {
+        case .url(let url):
+            let url = mask?.masked(url) ?? url
+            return width != nil && isUnicode ? url.readableURL : url.printable
+        case .text(let text): return (mask?.masked(text) ?? text).printable
+        }
     }
 }

@@ -34,6 +34,9 @@ package final class Transfer {
     /// Whether the body is held back. The head still arrives, and so does the end if no byte is left.
     package var isPaused: Bool { body.isHeld }
 
+    /// Whether the response's head has arrived, and its body is being received.
+    package var isReceiving: Bool { stage == .body }
+
     let request: UpstreamRequest
     var client: UpstreamClient?
     var stage = Stage.waiting

@@ -97,12 +97,8 @@ import Testing
     /// In the place of the real one: notes what it was asked for.
     /// - Returns: its path.
     private func fakeFFmpeg() throws -> String {
-        let tool = directory.file("ffmpeg")
-        let script = "#!/bin/sh\necho \"$@\" > \"$0.said\"\nfor last; do :; done\necho made > \"${last#file:}\"\n"
-        #expect(
-            FileManager.default.createFile(
-                atPath: tool, contents: Data(script.utf8), attributes: [.posixPermissions: 0o755]))
-        return tool
+        try directory.makeProgram(
+            "ffmpeg", "echo \"$@\" > \"$0.said\"\nfor last; do :; done\necho made > \"${last#file:}\"")
     }
 
     /// Asks for a playlist alone, and for its film.

@@ -112,7 +112,8 @@ import Testing
         let generation = try opened.make("a", media, filling: 0..<64 * 4096, 128 * 4096..<media.size)
         #expect(try opened.row("a") == nil)
         let part = ResourceCoverage(
-            length: media.size, present: [0..<64 * 4096, 128 * 4096..<media.size], isPinned: false)
+            length: media.size, present: [0..<64 * 4096, 128 * 4096..<media.size], isPinned: false, chunkSize: 4096,
+            type: "video/mp4")
         #expect(try store.coverage(key("a")) == part)
         #expect(try !store.isComplete(key("a")))
         try opened.fill(generation, media, 64 * 4096..<128 * 4096)
@@ -134,7 +135,8 @@ import Testing
         #expect(try store.setPinned(true, key("a")))
         #expect(
             try store.coverage(key("a"))
-                == ResourceCoverage(length: media.size, present: [0..<128 * 4096], isPinned: true))
+                == ResourceCoverage(
+                    length: media.size, present: [0..<128 * 4096], isPinned: true, chunkSize: 4096, type: "video/mp4"))
         #expect(try !store.isComplete(key("a")))
     }
 

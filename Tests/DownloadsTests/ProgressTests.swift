@@ -1,6 +1,7 @@
 import Downloads
 import Synchronization
 import Testing
+import Units
 
 @testable import Downloads
 

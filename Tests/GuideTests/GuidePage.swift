@@ -4,6 +4,7 @@ struct GuidePage {
         let block: MarkdownPage.Block
         let proxyRuns: Bool
         let fails: Bool
+        let showsMore: Bool
     }
 
     let path: String
@@ -14,8 +15,8 @@ struct GuidePage {
         self.path = path
         page = try Documents.page(path)
         commands = try page.blocks.filter { $0.language == "sh" }.compactMap { block in
-            guard case .here(let proxyRuns, let fails) = try RunMarker(block.marker) else { return nil }
-            return Command(block: block, proxyRuns: proxyRuns, fails: fails)
+            guard case .here(let proxyRuns, let fails, let showsMore) = try RunMarker(block.marker) else { return nil }
+            return Command(block: block, proxyRuns: proxyRuns, fails: fails, showsMore: showsMore)
         }
     }
 

@@ -14,6 +14,17 @@ indirect enum JSONShape: Equatable {
         self.init(value)
     }
 
+    /// Whether it has everything that another one has.
+    func covers(_ other: JSONShape) -> Bool {
+        switch (self, other) {
+        case (.object(let members), .object(let others)):
+            others.allSatisfy { name, shape in members[name]?.covers(shape) == true }
+        case (.array(let element), .array(let another)):
+            another.map { element?.covers($0) == true } ?? true
+        default: self == other
+        }
+    }
+
     private init(_ value: Any) {
         switch value {
         case let object as [String: Any]: self = .object(object.mapValues(JSONShape.init))

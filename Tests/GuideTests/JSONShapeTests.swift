@@ -12,5 +12,16 @@ import Testing
         #expect(JSONShape(one) != nil)
     }
 
+    @Test(arguments: [
+        (#"{"a": 1, "b": [{"c": "x", "d": true}]}"#, #"{"b": [{"c": "y"}]}"#, true),
+        (#"{"b": [1]}"#, #"{"b": []}"#, true),
+        (#"{"a": 1}"#, #"{"a": 1, "b": 1}"#, false), (#"{"b": []}"#, #"{"b": [1]}"#, false),
+        (#"{"a": 1}"#, #"{"a": "1"}"#, false),
+    ])
+    func moreMayBeShownThanIsPrinted(shown: String, printed: String, covers: Bool) throws {
+        let one = try #require(JSONShape(shown)), other = try #require(JSONShape(printed))
+        #expect(one.covers(other) == covers)
+    }
+
     @Test func whatIsNotJSONHasNone() { #expect(JSONShape("{\"a\": …}") == nil) }
 }

@@ -77,8 +77,10 @@ import Testing
 
     @Test(
         arguments: [
-            (nil, .standard), ("proxy=no", .here(proxyRuns: false, fails: false)),
-            ("fails", .here(proxyRuns: true, fails: true)), ("fails, proxy=no", .here(proxyRuns: false, fails: true)),
+            (nil, .standard), ("proxy=no", .here(proxyRuns: false, fails: false, showsMore: false)),
+            ("fails", .here(proxyRuns: true, fails: true, showsMore: false)),
+            ("fails, proxy=no", .here(proxyRuns: false, fails: true, showsMore: false)),
+            ("shows=more", .here(proxyRuns: true, fails: false, showsMore: true)),
             ("packages", .packages), ("elsewhere, Example.test", .elsewhere("Example.test")),
         ] as [(String?, RunMarker)])
     func markerIsRead(text: String?, marker: RunMarker) throws {

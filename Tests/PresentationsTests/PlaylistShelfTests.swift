@@ -58,6 +58,21 @@ import Testing
         #expect(shelf.parent(of: film.url) === main)
     }
 
+    /// By which a listing and a player's place in it are joined.
+    @Test func renditionsOfOneNameAreToldApart() throws {
+        let main = try document(
+            "https://a.example/v/main.m3u8", "#EXT-X-STREAM-INF:BANDWIDTH=800000,AUDIO=\"a\"", "film.m3u8",
+            "#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"a\",NAME=\"one\",LANGUAGE=\"en\",URI=\"one.m3u8\"",
+            "#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"a\",NAME=\"two\",LANGUAGE=\"en\",URI=\"two.m3u8\"")
+        shelf.put(main, at: .zero)
+        for (name, shown) in [("film", "800 kbit/s"), ("one", "audio en"), ("two", "audio en (2)")] {
+            let media = try film("https://a.example/v/\(name).m3u8")
+            shelf.put(media, at: .zero)
+            #expect(shelf.name(of: RenditionID(playlist: media.key))?.hasSuffix(shown) == true)
+        }
+        #expect(shelf.name(of: RenditionID(playlist: try film("https://a.example/v/three.m3u8").key)) == nil)
+    }
+
     @Test func theNextVersionTakesThePlaceOfTheOneBefore() throws {
         let address = "https://a.example/live.m3u8"
         let lines = { (first: Int) in

@@ -1,3 +1,4 @@
+import Activity
 import CacheFill
 import CachePolicy
 import FillTestSupport

@@ -141,6 +141,7 @@ extension Scenarios {
                 }
                 let head = try stage.get("/film.mp4", method: "HEAD")
                 #expect(head.status == 504 && head.cacheStatus == "reelcache; detail=\"offline\"")
+                #expect(try stage.stats.errors == ["offline": 3])
                 #expect(stage.origin.snapshot.connectionCount == 0)
                 #expect(try stage.stats.upstream.openFetches == 0)
                 stage.proxy.cache.setOffline(false)
@@ -164,6 +165,7 @@ extension Scenarios {
                 for target in ["/tv/in", stage.absolute("/vod/in")] {
                     expectOneLine(try stage.ask(target, method: "OPTIONS"), status: 504)
                 }
+                #expect(try stage.stats.errors == ["offline": 5])
                 // Nothing was changed by it either.
                 #expect(try stage.ask("/tv/film.mp4").isHit)
                 #expect(try stage.ask("/tv/none.mp4").status == 504)

@@ -180,22 +180,39 @@ extension Scenarios {
                             && response.headers["Access-Control-Allow-Origin"] == nil, "\(place)")
                 }
                 for place in Self.places {
-                    // A script of a mounted page, and that of any other.
+                    // A page of another port, a page of another site, and one that the proxy serves in a sandbox.
                     for page in [
-                        [("Sec-Fetch-Site", "same-origin")],
+                        [("Sec-Fetch-Site", "same-site"), ("Sec-Fetch-Mode", "cors")],
                         [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "no-cors")],
+                        [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "cors"), ("Origin", "null")],
                     ] {
                         #expect(try stage.ask(place, headers: page).status == 401, "\(place) \(page)")
                         #expect(
                             try stage.ask(place, headers: page + stage.authorization()).status == 200,
                             "\(place) \(page)")
                     }
+                    // The dashboard's script, and people.
                     for visit in [
+                        [("Sec-Fetch-Site", "same-origin"), ("Sec-Fetch-Mode", "cors")],
                         [("Sec-Fetch-Site", "none"), ("Sec-Fetch-Mode", "navigate")],
                         [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "navigate")],
                     ] {
                         #expect(try stage.ask(place, headers: visit).status == 200, "\(place) \(visit)")
                     }
+                }
+            }
+        }
+
+        // Its pages have the proxy's origin.
+        @Test func controlInterfaceIsForNoPageOfTheOneSiteThatIsServed() async throws {
+            try await mounted { stage in
+                for place in Self.places {
+                    let page = [("Sec-Fetch-Site", "same-origin"), ("Sec-Fetch-Mode", "cors")]
+                    let (refused, answered) = (
+                        try stage.ask(place, headers: page),
+                        try stage.ask(place, headers: page + stage.authorization())
+                    )
+                    #expect(refused.status == 401 && answered.status == 200, "\(place)")
                 }
             }
         }

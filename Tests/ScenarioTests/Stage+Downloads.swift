@@ -16,11 +16,20 @@ extension Stage {
     func listener(
         _ query: String = "", headers: [(String, String)] = [], version: String = "1.1", receiveBuffer: Int? = nil
     ) throws -> EventListener {
-        try EventListener(player(receiveBuffer: receiveBuffer), query, headers: headers, version: version)
+        try listener(
+            of: "/api/v1/downloads/events" + query, headers: headers, version: version, receiveBuffer: receiveBuffer)
+    }
+
+    /// Connects and listens.
+    /// - Parameter target: the path of a stream of events, with its query.
+    func listener(
+        of target: String, headers: [(String, String)] = [], version: String = "1.1", receiveBuffer: Int? = nil
+    ) throws -> EventListener {
+        try EventListener(player(receiveBuffer: receiveBuffer), target, headers: headers, version: version)
     }
 }
 
-/// A client of `/api/v1/downloads/events`.
+/// A client of a stream of events, such as `/api/v1/downloads/events`.
 final class EventListener {
     /// One event, as it was sent.
     struct Event: Equatable {
@@ -38,9 +47,9 @@ final class EventListener {
     private var rest = ""
     private var events: [Event] = []
 
-    init(_ client: RawClient, _ query: String, headers: [(String, String)], version: String) throws {
+    init(_ client: RawClient, _ target: String, headers: [(String, String)], version: String) throws {
         self.client = client
-        try client.send(client.request("/api/v1/downloads/events" + query, headers: headers, version: version))
+        try client.send(client.request(target, headers: headers, version: version))
         head = try client.readHead()
     }
 

@@ -8,16 +8,14 @@ package final class ScriptedResolver: Sendable {
     ///   and `$here` a directory of its own.
     package init(_ script: String) throws {
         directory = try TemporaryDirectory()
-        let text = """
-            #!/bin/sh
+        try directory.makeProgram(
+            "resolver",
+            """
             here='\(directory.path)'
             echo "$*" >> "$here/runs"
             n=$(wc -l < "$here/runs")
             \(script)
-
-            """
-        try Data(text.utf8).write(to: URL(fileURLWithPath: path))
-        chmod(path, 0o755)
+            """)
     }
 
     /// Its absolute path.

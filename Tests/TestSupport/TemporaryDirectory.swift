@@ -21,4 +21,21 @@ package final class TemporaryDirectory: Sendable {
 
     /// The absolute path of `name` in the directory; nothing is created.
     package func file(_ name: String) -> String { "\(path)/\(name)" }
+
+    /// Makes a program of a script for the shell, without its first line.
+    ///
+    /// Another process writes it. Otherwise a program that another test starts at that moment could inherit the open file,
+    /// and the system would refuse to run what is open for writing (`ETXTBSY`).
+    /// - Returns: its absolute path.
+    @discardableResult
+    package func makeProgram(_ name: String, _ script: String) throws -> String {
+        let program = file(name)
+        let writer = Process()
+        writer.executableURL = URL(fileURLWithPath: "/bin/sh")
+        writer.arguments = ["-c", #"printf '%s\n' '#!/bin/sh' "$1" >"$0" && chmod 755 "$0""#, program, script]
+        try writer.run()
+        writer.waitUntilExit()
+        guard writer.terminationStatus == 0 else { throw SystemError("sh, which writes \(program)") }
+        return program
+    }
 }

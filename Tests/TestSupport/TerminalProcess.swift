@@ -7,6 +7,8 @@ package final class TerminalProcess: Sendable {
     package let pid: pid_t
     private let name: String
     private let master: Int32
+    /// The file of the terminal that the program has.
+    private let terminal: String
     private let state: Monitor<State>
 
     private struct State: Sendable {
@@ -24,7 +26,7 @@ package final class TerminalProcess: Sendable {
     ) throws {
         name = executable
         state = Monitor(State(screen: TerminalScreen(columns: columns)))
-        (pid, master) = try spawnOnTerminal(
+        (pid, master, terminal) = try spawnOnTerminal(
             [executable] + arguments, mergedEnvironment(environment), columns: columns, rows: rows)
         try startThread { [state, master] in
             var buffer = [UInt8](repeating: 0, count: 16 * 1024)
@@ -51,12 +53,15 @@ package final class TerminalProcess: Sendable {
     }
 
     /// The program `reelcache`, as `ReelcacheCommand` runs it.
+    /// - Parameter shell: a script that runs it by `"$@"`; nil for no shell.
     package static func reelcache(
-        _ arguments: [String], environment: [String: String?] = [:], columns: Int = 80, rows: Int = 24
+        _ arguments: [String], shell: String? = nil, environment: [String: String?] = [:], columns: Int = 80,
+        rows: Int = 24
     ) throws -> TerminalProcess {
         let drawn: [String: String?] = ["TERM": "xterm", "LC_ALL": "C.UTF-8"]
+        let path = try ReelcacheCommand.path()
         return try TerminalProcess(
-            try ReelcacheCommand.path(), arguments,
+            shell == nil ? path : "/bin/sh", (shell.map { ["-c", $0, "sh", path] } ?? []) + arguments,
             environment: ReelcacheCommand.neutral.merging(drawn) { $1 }.merging(environment) { $1 }, columns: columns,
             rows: rows)
     }
@@ -66,6 +71,18 @@ package final class TerminalProcess: Sendable {
 
     /// What can be seen.
     package var lines: [String] { state.read { $0.screen.lines } }
+
+    /// Whether the program has the whole screen.
+    package var isFullScreen: Bool { state.read { $0.screen.isAlternate } }
+
+    /// Whether the terminal shows what is typed, and passes on whole lines.
+    package var isInLineMode: Bool {
+        state.read { state in
+            var modes = termios()
+            guard state.isOpen, tcgetattr(master, &modes) == 0 else { return true }
+            return modes.c_lflag & tcflag_t(ECHO) != 0 && modes.c_lflag & tcflag_t(ICANON) != 0
+        }
+    }
 
     /// Presses Ctrl-C.
     package func interrupt() throws {
@@ -80,6 +97,22 @@ package final class TerminalProcess: Sendable {
         try state.read { state in
             if state.isOpen { _ = try retryingInterrupts("type") { write(master, bytes, bytes.count) } }
         }
+    }
+
+    /// Makes the terminal show what is typed, and pass on whole lines, as a shell does.
+    package func setLineMode() throws {
+        var modes = termios()
+        guard tcgetattr(master, &modes) == 0 else { throw SystemError("tcgetattr") }
+        modes.c_lflag |= tcflag_t(ECHO | ICANON)
+        guard tcsetattr(master, TCSANOW, &modes) == 0 else { throw SystemError("tcsetattr") }
+    }
+
+    /// From now on, the terminal takes no output.
+    package func stopOutput() throws {
+        let file = open(terminal, O_RDWR | O_NOCTTY | O_CLOEXEC)
+        guard file >= 0 else { throw SystemError("open \(terminal)") }
+        defer { close(file) }
+        guard tcflow(file, TCOOFF) == 0 else { throw SystemError("tcflow") }
     }
 
     /// Makes the window larger or smaller.
@@ -132,8 +165,8 @@ package final class TerminalProcess: Sendable {
     }
 }
 
-/// What a terminal shows of which a program writes no more than lines, and moves up and clears. When its width changes,
-/// it breaks lines anew.
+/// What a terminal shows of which a program writes no more than lines, and moves up and clears; or has the whole screen,
+/// and writes each line to its place. When its width changes, it breaks lines anew, but for those of a whole screen.
 package struct TerminalScreen: Sendable {
     private struct Row: Sendable {
         var cells: [Character] = []
@@ -146,6 +179,8 @@ package struct TerminalScreen: Sendable {
     private var rows = [Row()]
     private var (row, column) = (0, 0)
     private var columns: Int
+    /// What was there before the program had the whole screen.
+    private var saved: (rows: [Row], row: Int, column: Int)?
     /// Of a character or a command that is not complete.
     private var rest: [UInt8] = []
 
@@ -157,7 +192,13 @@ package struct TerminalScreen: Sendable {
         return Array(lines[..<(lines.lastIndex { !$0.isEmpty }.map { $0 + 1 } ?? 0)])
     }
 
+    package var isAlternate: Bool { saved != nil }
+
     package mutating func resize(columns: Int) {
+        guard saved == nil else {
+            self.columns = columns
+            return
+        }
         var lines: [[Character]] = [[]]
         var cursor = (line: 0, offset: 0)
         for (index, part) in rows.enumerated() {
@@ -187,7 +228,7 @@ package struct TerminalScreen: Sendable {
         while let scalar = scalars.first {
             if scalar == "\u{1B}" {
                 guard let end = scalars.dropFirst(2).firstIndex(where: { $0.properties.isAlphabetic }) else { break }
-                obey(scalars[end], Int(String(scalars[scalars.index(scalars.startIndex, offsetBy: 2)..<end])))
+                obey(scalars[end], String(scalars[scalars.index(scalars.startIndex, offsetBy: 2)..<end]))
                 scalars = scalars[scalars.index(after: end)...]
             } else {
                 put(scalar)
@@ -211,6 +252,8 @@ package struct TerminalScreen: Sendable {
             while rows[row].cells.count <= column { rows[row].cells.append(" ") }
             rows[row].cells[column] = Character(scalar)
             column += 1
+            // The whole screen has no line wrapping: the cursor stays on the last column.
+            if saved != nil { column = min(column, columns - 1) }
         }
     }
 
@@ -219,9 +262,19 @@ package struct TerminalScreen: Sendable {
         if row == rows.count { rows.append(Row()) }
     }
 
-    private mutating func obey(_ command: Unicode.Scalar, _ number: Int?) {
+    private mutating func obey(_ command: Unicode.Scalar, _ parameters: String) {
         switch command {
-        case "A": row = max(0, row - (number ?? 1))
+        case "A": row = max(0, row - (Int(parameters) ?? 1))
+        case "H":
+            let place = parameters.split(separator: ";").map { Int($0) ?? 1 }
+            (row, column) = ((place.first ?? 1) - 1, (place.dropFirst().first ?? 1) - 1)
+            while rows.count <= row { rows.append(Row()) }
+        case "h" where parameters == "?1049":
+            saved = (rows, row, column)
+            (rows, row, column) = ([Row()], 0, 0)
+        case "l" where parameters == "?1049":
+            if let saved { (rows, row, column) = saved }
+            saved = nil
         case "K": rows[row].cut(at: column)
         case "J":
             rows[row].cut(at: column)
@@ -233,7 +286,7 @@ package struct TerminalScreen: Sendable {
 
 /// Starts the program as the leader of a session whose terminal is a new one.
 private func spawnOnTerminal(_ arguments: [String], _ environment: [String], columns: Int, rows: Int) throws -> (
-    pid_t, Int32
+    pid_t, Int32, String
 ) {
     let master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)
     guard master >= 0 else { throw SystemError("posix_openpt") }
@@ -246,7 +299,7 @@ private func spawnOnTerminal(_ arguments: [String], _ environment: [String], col
         guard reel_set_terminal_size(master, UInt16(columns), UInt16(rows)) == 0 else {
             throw SystemError("set the terminal's size")
         }
-        return (try spawn(arguments, environment, terminal: terminal), master)
+        return (try spawn(arguments, environment, terminal: terminal), master, terminal)
     } catch {
         close(master)
         throw error

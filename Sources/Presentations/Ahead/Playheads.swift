@@ -1,23 +1,7 @@
+import Activity
 import CachePolicy
 import HTTPModel
 import Playlists
-
-/// A player, as far as requests identify it.
-package struct PlayerID: Hashable, Sendable {
-    private let address: String
-    private let agent: String
-
-    private static let longestAgent = 200
-
-    /// - Parameters:
-    ///   - address: the client's address.
-    ///   - agent: its `User-Agent`; nil if it sends none.
-    package init(address: String, agent: String?) {
-        let agent = agent ?? ""
-        self.address = address
-        self.agent = agent.utf8.count > Self.longestAgent ? String(agent.prefix(Self.longestAgent)) : agent
-    }
-}
 
 /// One request for a segment, for which further ones are fetched.
 package struct Reading: Hashable, Sendable {

@@ -130,7 +130,6 @@ private struct RenditionSurvey {
     private let policy: ProxyPolicy
     private let listsSegments: Bool
     private var parts: CachedParts
-    private var names: Set<String> = []
     /// How many more segments may be examined.
     private var budget: Int
 
@@ -165,26 +164,16 @@ private struct RenditionSurvey {
     private mutating func renditions(of playlist: MultivariantPlaylist) throws(StoreError)
         -> [PresentationContents.Rendition]
     {
-        var (found, known) = ([PresentationContents.Rendition](), Set<OriginURL>())
-        for variant in playlist.variants {
-            guard let url = variant.url, known.insert(url).inserted else { continue }
-            let name = RenditionName.video(variant.resolution, bandwidth: variant.bandwidth, isVideo: variant.hasVideo)
-            found.append(
-                try rendition(at: url, name, kind: variant.hasVideo ? "video" : "audio", bandwidth: variant.bandwidth))
+        try NamedRenditions.of(playlist).map { one throws(StoreError) in
+            try rendition(at: one.url, one.name, kind: one.kind, bandwidth: one.bandwidth)
         }
-        for rendition in playlist.renditions {
-            guard let url = rendition.url, known.insert(url).inserted else { continue }
-            let kind = rendition.kind.rawValue.lowercased()
-            found.append(try self.rendition(at: url, "\(kind) \(rendition.language ?? rendition.name)", kind: kind))
-        }
-        return found
     }
 
     private mutating func rendition(at url: OriginURL, _ name: String, kind: String, bandwidth: Int64? = nil)
         throws(StoreError) -> PresentationContents.Rendition
     {
         let key = policy.resolve(url).key
-        var report = RenditionReport(name: unique(name), kind: kind, bandwidth: bandwidth)
+        var report = RenditionReport(name: name, kind: kind, bandwidth: bandwidth)
         report.url = url.absolute
         let media = try budget > 0 ? PlaylistDocument(stored: key, in: store, importing: document.variables) : nil
         var segments: MediaPlaylistSegments?
@@ -197,17 +186,12 @@ private struct RenditionSurvey {
 
     private mutating func renditions(of mpd: MPD) throws(StoreError) -> [PresentationContents.Rendition] {
         var found: [PresentationContents.Rendition] = []
-        for id in mpd.representations {
+        for (id, name) in NamedRenditions.of(mpd) {
             guard let representation = mpd[id] else { continue }
             let set = mpd.periods[id.period].adaptationSets[id.adaptationSet]
-            let period = mpd.periods.count > 1 ? ", period \(id.period + 1)" : ""
             let kind = set.kind == .text ? "subtitles" : set.kind.rawValue
-            let name =
-                set.kind == .video
-                ? RenditionName.video(representation.resolution, bandwidth: representation.bandwidth, isVideo: true)
-                : "\(kind) \(set.language ?? RenditionName.rate(representation.bandwidth) ?? representation.id)"
             var report = RenditionReport(
-                name: unique(name + period), kind: kind, bandwidth: representation.bandwidth)
+                name: name, kind: kind, bandwidth: representation.bandwidth)
             report.isEncrypted = representation.isProtected
             let segments = try budget > 0 ? self.segments(of: id, in: mpd) : nil
             if let segments { report = try survey(segments, report) }
@@ -230,15 +214,6 @@ private struct RenditionSurvey {
     }
 
     // MARK: Both
-
-    private mutating func unique(_ name: String) -> String {
-        var (candidate, number) = (name, 1)
-        while !names.insert(candidate).inserted {
-            number += 1
-            candidate = "\(name) (\(number))"
-        }
-        return candidate
-    }
 
     private mutating func survey(_ segments: some SegmentSequence, _ report: RenditionReport) throws(StoreError)
         -> RenditionReport
@@ -292,22 +267,6 @@ private struct RenditionSurvey {
                 number: segment.number, url: url.absolute, range: segment.range.map(ByteSpan.init),
                 duration: segment.duration / .seconds(1), cached: state.cached, isCached: state.isWhole))
         return state.isWhole
-    }
-}
-
-/// Names of renditions for people.
-enum RenditionName {
-    static func video(_ resolution: Resolution?, bandwidth: Int64?, isVideo: Bool) -> String {
-        let words = [isVideo ? resolution.map { "\($0.lines)p" } : "audio", rate(bandwidth)].compactMap { $0 }
-        return words.isEmpty ? "video" : words.joined(separator: " ")
-    }
-
-    /// - Parameter bandwidth: bits per second.
-    static func rate(_ bandwidth: Int64?) -> String? {
-        bandwidth.map { bits in
-            // no trap: below a million the quotient is small, beyond it a tenth of what an Int64 holds
-            bits >= 1_000_000 ? "\(bits / 1_000_000).\(bits % 1_000_000 / 100_000) Mbit/s" : "\(bits / 1000) kbit/s"
-        }
     }
 }
 

@@ -1,3 +1,4 @@
+import Activity
 import CachePolicy
 import HTTPModel
 

@@ -124,12 +124,12 @@ package struct PresentationPlan: Sendable {
 }
 
 extension Playlists.Variant {
-    fileprivate var title: String { RenditionName.video(resolution, bandwidth: bandwidth, isVideo: hasVideo) }
+    fileprivate var title: String { RenditionName.of(self) }
 }
 
 extension AlternativeRendition {
     /// `audio en`
-    fileprivate var title: String { "\(kind.rawValue.lowercased()) \(language ?? name)" }
+    fileprivate var title: String { RenditionName.of(self) }
 }
 
 extension MPD {

@@ -1,0 +1,77 @@
+// The dashboard: begins its parts, and keeps them up to date.
+
+import * as api from "./api.js";
+import * as cache from "./cache.js";
+import * as coverage from "./coverage.js";
+import { dismiss, id, say, tell } from "./dom.js";
+import * as downloads from "./downloads.js";
+import * as feeds from "./feeds.js";
+import * as history from "./history.js";
+import * as now from "./now.js";
+import * as session from "./session.js";
+import * as attempts from "./try.js";
+
+/** How often lists are asked for that no event tells of, in milliseconds. */
+const listInterval = 10_000;
+
+let follows = null;
+let isLost = false;
+
+function isHere(report) {
+	const wasLost = isLost;
+	isLost = false;
+	document.body.classList.remove("lost");
+	say(id("state"), "Live");
+	now.show(report);
+	downloads.show(report);
+	cache.show(report);
+	// Another proxy may have answered, which knows no session of the former.
+	if (wasLost) session.look();
+}
+
+function isGone(error) {
+	isLost = true;
+	document.body.classList.add("lost");
+	say(id("state"), error.status === 401 ? "Sign in to see what happens." : `${capitalized(error.message)}. Trying again.`);
+	if (error.status === 401) session.look();
+}
+
+const capitalized = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
+
+function refresh() {
+	if (document.hidden || isLost || !session.mayRead()) return;
+	for (const part of [cache, downloads, feeds, history]) refreshOne(part);
+}
+
+/** What each part could not be asked for, which is told once. */
+const told = new Map();
+
+async function refreshOne(part) {
+	try {
+		await part.refresh();
+		told.delete(part);
+	} catch (error) {
+		if (error.status === 401) return session.look();
+		if (error.status !== 0 && told.get(part) !== error.message) tell(error.message, true);
+		told.set(part, error.message);
+	}
+}
+
+/** Somebody has signed in or out. */
+function changed() {
+	if (!session.mayRead()) {
+		follows?.stop();
+		return say(id("state"), "Sign in to see what happens.");
+	}
+	if (follows) follows.resume();
+	else follows = api.follow(isHere, isGone);
+	refresh();
+}
+
+for (const part of [coverage, cache, downloads, feeds, history, attempts]) part.begin();
+id("news-dismiss").addEventListener("click", dismiss);
+session.begin(changed);
+setInterval(refresh, listInterval);
+document.addEventListener("visibilitychange", refresh);
+// A drop beside a field would replace the page.
+for (const type of ["dragover", "drop"]) addEventListener(type, (event) => event.target.closest?.("input") || event.preventDefault());

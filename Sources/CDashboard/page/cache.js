@@ -1,0 +1,210 @@
+// What is on the disk: how full it is and with what, and the list of resources.
+
+import * as api from "./api.js";
+import { concerns, showMap, strips } from "./coverage.js";
+import { attempt, bar, button, confirm, foreign, id, list, make, say, set, tell } from "./dom.js";
+import { isSignedIn, maySee, withSession } from "./session.js";
+import { ago, count, host, name, percent, place, plural, printable, quoted, size } from "./text.js";
+
+/** Rows of a page; the proxy has the rest. */
+const pageSize = 25;
+/** The largest resources, which say what fills the disk; they are asked for once a minute. */
+const sampleSize = 1000;
+const sampleInterval = 60_000;
+
+let query = { sort: "recent", filter: "", offset: 0 };
+let total = 0;
+
+export function begin() {
+	id("cache-meter").append(meter.element, used);
+	id("cache-sort").addEventListener("change", (event) => look({ sort: event.target.value, offset: 0 }));
+	let typing;
+	id("cache-filter").addEventListener("input", (event) => {
+		clearTimeout(typing);
+		typing = setTimeout(() => look({ filter: event.target.value.trim(), offset: 0 }), 250);
+	});
+	id("cache-search").addEventListener("submit", (event) => event.preventDefault());
+	id("cache-earlier").addEventListener("click", () => look({ offset: Math.max(0, query.offset - pageSize) }));
+	id("cache-later").addEventListener("click", () => look({ offset: query.offset + pageSize }));
+	id("space").addEventListener("toggle", () => attempt(showSpace));
+}
+
+function look(change) {
+	query = { ...query, ...change };
+	return attempt(refresh);
+}
+
+// Size
+
+const meter = bar("disk used");
+const used = make("span", { class: "faint" });
+
+/** Shows what happens: how full the cache is, and what moves in the list. */
+export function show(now) {
+	const { size: bytes, limit } = now.cache;
+	const text = `${size(bytes)} of ${size(limit)}`;
+	meter.update(bytes / Math.max(1, limit), text);
+	say(used, text);
+	for (const child of id("cache-list").known?.values() ?? []) child.move(now);
+}
+
+// The list
+
+/** Asks the proxy again. */
+export async function refresh() {
+	const asked = query;
+	const listing = await api.resources({ ...asked, limit: pageSize, urls: isSignedIn() });
+	if (asked !== query) return; // Another question has been asked meanwhile.
+	total = listing.total;
+	if (!listing.resources.length && query.offset > 0) return look({ offset: Math.max(0, Math.floor((total - 1) / pageSize) * pageSize) });
+	const end = query.offset + listing.resources.length;
+	say(id("cache-count"), total ? `${count(query.offset + 1)} to ${count(end)} of ${count(total)}` : query.filter ? "Nothing has this in its URL." : "Nothing is cached yet.");
+	id("cache-earlier").disabled = query.offset === 0;
+	id("cache-later").disabled = end >= total;
+	id("cache-table").hidden = !listing.resources.length;
+	list(id("cache-list"), listing.resources, (resource) => resource.whole, row);
+	if (Date.now() - sampled >= sampleInterval) await showSpace();
+}
+
+/** The maps of the rows are asked for one after the other. */
+let maps = Promise.resolve();
+
+function row(first) {
+	const title = printable(first.presentation?.title || name(first.url));
+	const map = strips(first.whole, { most: 3, shown: first.url });
+	let shown = null;
+	let latest = null;
+	let now = null;
+	const ask = () => {
+		const { cached } = latest;
+		maps = maps.then(async () => {
+			// Rows come and go while somebody types.
+			if (!element.isConnected) return;
+			await map.refresh(200);
+			map.draw(now);
+			shown = maySee(first.whole) ? cached : null;
+		}).catch(() => {});
+	};
+	const cached = make("td", { class: "number" });
+	const read = make("td", { class: "wide" });
+	const hits = make("td", { class: "number wide" });
+	const pin = button("", () => withSession(async () => {
+		await api.pin(first.whole, pin.getAttribute("aria-pressed") !== "true");
+		await refresh();
+	}), { class: "quiet" });
+	const save = button("Save", () => (save.title ? tell(save.title) : saveFile(first)), { class: "quiet", "aria-label": `Save ${title} as a file` });
+	let removal = null;
+	const removing = () => (removal ??= remove(first, title).finally(() => (removal = null)));
+	const tools = make("td", { class: "tools" }, pin, save,
+		button("Map", () => showMap(first.whole, title), { class: "quiet", "aria-label": `Map of ${title}` }),
+		button("Remove", removing, { class: "quiet", "aria-label": `Remove ${title}` }));
+	const what = make("th", { scope: "row" }, foreign(title), make("span", { class: "faint" }, foreign(printable(place(first.url)))), map.element);
+	const element = make("tr", { "data-url": first.url }, what, cached, hits, read, tools);
+	return {
+		element,
+		update(resource) {
+			latest = resource;
+			const isWhole = resource.is_complete || resource.presentation?.is_complete;
+			const share = resource.length ? resource.cached / resource.length : 0;
+			say(cached, resource.parts || isWhole ? size(resource.cached) : `${size(resource.cached)}, ${percent(share)}`);
+			say(hits, count(resource.hits));
+			say(read, ago(resource.last_access));
+			const verb = resource.is_pinned ? "Unpin" : "Pin";
+			say(pin, verb);
+			set(pin, "aria-pressed", resource.is_pinned);
+			set(pin, "aria-label", `${verb} ${title}`);
+			save.title = whyNotSaved(resource);
+			set(save, "aria-disabled", Boolean(save.title));
+			if (shown !== resource.cached || now) ask();
+		},
+		/** Moves the marks of the strip, and asks once more when they go. */
+		move(report) {
+			const isLive = concerns(report, first.url);
+			if (isLive) map.draw((now = report));
+			else if (now) ask(), (now = null);
+		},
+	};
+}
+
+function whyNotSaved(resource) {
+	if (resource.parts) return "A stream is many files: save it with reelcache export.";
+	return resource.is_complete ? "" : "Only a part is cached.";
+}
+
+async function remove(resource, title) {
+	await withSession(async () => {
+		const { bytes, parts } = await api.remove(resource.whole, true);
+		const what = parts ? `${quoted(title)} with its ${plural(parts, "part")}` : quoted(title);
+		if (!(await confirm(`Remove ${what}? That frees ${size(bytes)}.`, "Remove it"))) return;
+		const removed = await api.remove(resource.whole, false);
+		tell(`Removed ${what}: ${size(removed.bytes)} are free.`);
+		sampled = 0;
+		await refresh();
+	});
+}
+
+/** Gives the file to the browser, which asks where to put it. */
+function saveFile(resource) {
+	const save = async () => make("a", { href: await api.playerPath(resource.whole), download: name(resource.url) }).click();
+	return maySee(resource.whole) ? attempt(save) : withSession(save);
+}
+
+// What fills the disk, and what would go next
+
+/** When the sample was asked for, and among how many of the oldest is looked for what goes next. */
+let sampled = 0;
+const oldestCount = 500;
+
+async function showSpace() {
+	if (!id("space").open) return;
+	sampled = Date.now();
+	const [{ resources, total: all }, { downloads }] = await Promise.all([
+		api.resources({ sort: "size", limit: sampleSize }),
+		api.downloads({ state: "completed" }),
+	]);
+	const oldest = await api.resources({ sort: "recent", limit: oldestCount, offset: Math.max(0, all - oldestCount) });
+	say(id("space-note"), all > resources.length ? `Sums of the ${count(resources.length)} largest of ${count(all)}.` : "");
+	shares(id("space-hosts"), sums(resources, (resource) => host(resource.url)));
+	shares(id("space-kinds"), sums(resources, kind));
+	const categories = new Map(downloads.filter((download) => download.category).map((download) => [download.url, download.category]));
+	const inCategory = resources.filter((resource) => categories.has(resource.url));
+	shares(id("space-categories"), sums(inCategory, (resource) => categories.get(resource.url)));
+	id("space-by-category").hidden = !inCategory.length;
+	const next = oldest.resources.filter((resource) => !resource.is_pinned).reverse().slice(0, 5);
+	say(id("space-next-none"), next.length ? "" : !all ? "Nothing is cached."
+		: all > oldestCount ? `The ${oldestCount} that were not read for longest are pinned.` : "Nothing: everything is pinned.");
+	list(id("space-next"), next, (resource) => resource.url, (resource) => {
+		const facts = make("span");
+		return {
+			element: make("li", {}, foreign(printable(name(resource.url))), facts),
+			update: (latest) => say(facts, ` ${size(latest.cached)}, read ${ago(latest.last_access)}`),
+		};
+	});
+}
+
+function kind(resource) {
+	if (resource.parts) return "streams";
+	const [type] = (resource.type ?? "").split("/");
+	return { video: "films", audio: "sound", image: "pictures", text: "text" }[type] ?? "other";
+}
+
+function sums(resources, keyOf) {
+	const sums = new Map();
+	for (const resource of resources) sums.set(keyOf(resource), (sums.get(keyOf(resource)) ?? 0) + resource.cached);
+	return [...sums].map(([key, bytes]) => ({ key, bytes })).sort((a, b) => b.bytes - a.bytes).slice(0, 8);
+}
+
+function shares(parent, sums) {
+	const most = Math.max(1, ...sums.map((sum) => sum.bytes));
+	list(parent, sums, (sum) => sum.key, (first) => {
+		const drawn = bar(first.key);
+		const number = make("span", { class: "number" });
+		return {
+			element: make("li", {}, foreign(printable(first.key)), number, drawn.element),
+			update(sum) {
+				say(number, size(sum.bytes));
+				drawn.update(sum.bytes / most, size(sum.bytes));
+			},
+		};
+	});
+}

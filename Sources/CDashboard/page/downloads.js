@@ -1,0 +1,186 @@
+// Downloads: what is being fetched to be played later, and the form that orders it.
+
+import * as api from "./api.js";
+import { attempt, bar, button, confirm, foreign, id, list, make, say, set, tell } from "./dom.js";
+import { withSession } from "./session.js";
+import { ago, duration, name, percent, place, printable, quoted, rate, size } from "./text.js";
+
+const mostFailed = 20;
+
+/** Downloads whose end is to be told, by number: whether the proxy was asked for it since it was last seen. */
+const watched = new Map();
+
+/** Shows those that have not ended. */
+export function show({ downloads, queue, hidden: { downloads: hidden = 0 } = {} }) {
+	for (const { id } of downloads) watched.set(id, false);
+	const gone = [...watched].filter(([number, isAsked]) => !isAsked && !downloads.some((one) => one.id === number)).map(([number]) => number);
+	if (gone.length) attempt(() => tellEnd(gone, hidden > 0));
+	say(id("downloads-none"), downloads.length ? "" : "Nothing is being downloaded.");
+	list(id("downloads-list"), downloads, (download) => download.id, card);
+	const texts = [queue?.is_offline && "The proxy is offline: nothing starts.", printable(queue?.message), hidden && `${hidden} more wait.`];
+	say(id("downloads-note"), texts.filter(Boolean).join(" "));
+}
+
+/** Tells how downloads ended that are no longer shown. */
+async function tellEnd(numbers, areSomeHidden) {
+	for (const number of numbers) watched.set(number, true);
+	const { downloads } = await api.downloads({ id: numbers.join(","), state: "all" });
+	for (const number of numbers) watched.delete(number);
+	// It was ordered a moment ago, or is too far behind for the report.
+	for (const one of downloads) if (["waiting", "downloading", "paused"].includes(one.state)) watched.set(one.id, areSomeHidden);
+	const [failed, completed] = ["failed", "completed"].map((state) => downloads.filter((one) => one.state === state && (state === "failed" || !one.feed)));
+	if (failed.length) {
+		tell(failed.length > 1 ? `${failed.length} downloads failed.` : `${quoted(title(failed[0]))} could not be downloaded: ${printable(failed[0].message)}`, true);
+	} else if (completed.length && !id("news").classList.contains("error")) {
+		tell(completed.length > 1 ? `${completed.length} downloads are in the cache.` : `${quoted(title(completed[0]))} is in the cache.`);
+	}
+	await refresh();
+}
+
+/** Asks the proxy for those that have failed. */
+export async function refresh() {
+	for (const number of watched.keys()) watched.set(number, false);
+	const { downloads, total } = await api.downloads({ state: "failed" });
+	downloads.sort((a, b) => (b.finished ?? 0) - (a.finished ?? 0));
+	id("failed").hidden = !downloads.length;
+	list(id("failed-list"), downloads.slice(0, mostFailed), (download) => download.id, failedCard);
+	say(id("failed-more"), total > mostFailed ? `${total - mostFailed} more` : "");
+}
+
+function failedCard(first) {
+	const facts = make("p", { class: "facts" });
+	const message = make("p", { class: "error" });
+	const retry = button("Retry", () => withSession(async () => {
+		await api.changeDownload(first.id, { action: "retry" });
+		await refresh();
+	}), { "aria-label": `Retry ${title(first)}` });
+	return {
+		element: make("li", { class: "card", "data-id": first.id },
+			make("div", { class: "row" }, make("h4", {}, foreign(title(first))), retry), message, facts),
+		update(download) {
+			say(message, printable(download.message ?? "failed"));
+			say(facts, [quoted(place(download.url)), download.finished ? ago(download.finished) : null].filter(Boolean).join(" · "));
+		},
+	};
+}
+
+async function forget() {
+	if (!(await confirm("Forget all downloads that have ended? What failed ones fetched is removed; the rest stays in the cache.", "Forget them"))) return;
+	await withSession(async () => {
+		await api.forgetDownloads();
+		await refresh();
+	});
+}
+
+const title = (download) => printable(download.file_name || name(download.url));
+
+function card(first) {
+	const heading = make("h3", {}, foreign(title(first)));
+	const state = make("span", { class: "badge" });
+	const facts = make("p", { class: "facts" });
+	const progress = bar("downloaded");
+	const change = (what) => () => withSession(() => api.changeDownload(first.id, what));
+	// One button for both, which keeps the focus.
+	const toggle = button("", () => change({ action: element.dataset.state === "paused" ? "resume" : "pause" })());
+	let latest = first;
+	const priority = make("select", {
+		"aria-label": `Priority of ${title(first)}`,
+		async change() {
+			if (!(await change({ priority: priority.value })())) priority.value = latest.priority;
+		},
+	},
+		["high", "normal", "low"].map((value) => make("option", { value }, value)));
+	const cancel = button("Cancel", async () => {
+		if (await confirm(`Cancel the download of ${quoted(title(first))}? What it has fetched stays in the cache.`, "Cancel it")) await change({ action: "cancel" })();
+	}, { "aria-label": `Cancel ${title(first)}` });
+	const element = make("li", { class: "card", "data-id": first.id },
+		make("div", { class: "row" }, heading, state), progress.element, facts,
+		make("div", { class: "tools" }, toggle, priority, cancel));
+	return {
+		element,
+		update(download) {
+			latest = download;
+			element.dataset.state = download.state;
+			say(state, download.state);
+			const verb = download.state === "paused" ? "Resume" : "Pause";
+			say(toggle, verb);
+			set(toggle, "aria-label", `${verb} ${title(first)}`);
+			if (document.activeElement !== priority) priority.value = download.priority;
+			const share = download.total ? download.bytes / download.total : null;
+			progress.update(share, share === null ? "size unknown" : percent(share));
+			say(facts, texts(download).join(" · "));
+		},
+	};
+}
+
+function texts(download) {
+	return [
+		download.total ? `${size(download.bytes)} of ${size(download.total)}` : size(download.bytes),
+		download.rate ? rate(download.rate) : null,
+		download.eta ? `${duration(download.eta)} left` : null,
+		download.segments !== undefined && download.total_segments ? `${download.segments} of ${download.total_segments} segments` : null,
+		download.first ? `the first ${size(download.first)} only` : null,
+		download.category ? quoted(download.category) : null,
+		download.message ? quoted(download.message) : null,
+		quoted(place(download.url)),
+	].filter(Boolean);
+}
+
+// The form
+
+export function begin() {
+	const form = id("order");
+	form.addEventListener("submit", (event) => {
+		event.preventDefault();
+		order();
+	});
+	for (const type of ["dragover", "drop"]) {
+		form.addEventListener(type, (event) => {
+			event.preventDefault();
+			form.classList.toggle("over", type === "dragover");
+			if (type === "dragover") return;
+			const dropped = event.dataTransfer.getData("text/uri-list") || event.dataTransfer.getData("text/plain");
+			fill(dropped, "What was dropped is not a URL: drop a link, or paste its address.");
+		});
+	}
+	id("order-url").addEventListener("paste", (event) => {
+		const pasted = event.clipboardData?.getData("text/plain") ?? "";
+		// The field would join the lines.
+		if (!pasted.trim().includes("\n")) return;
+		event.preventDefault();
+		fill(pasted);
+	});
+	id("failed-forget").addEventListener("click", forget);
+	form.addEventListener("dragleave", () => form.classList.remove("over"));
+}
+
+/** Puts the URLs of a text into the form. Lines with # are comments (RFC 2483 §5). */
+function fill(text, complaint = "") {
+	const urls = text.split(/[\r\n]+/).map((line) => line.trim()).filter((line) => line && !line.startsWith("#"));
+	say(id("order-error"), urls.length ? "" : complaint);
+	if (urls.length) id("order-url").value = urls.join(" ");
+	id("order-url").focus();
+}
+
+async function order() {
+	const field = (name) => id(`order-${name}`).value.trim();
+	const urls = field("url").split(/\s+(?=https?:)/i).filter(Boolean);
+	say(id("order-error"), "");
+	if (!urls.length) return say(id("order-error"), "Paste the URL of a film, an episode or a playlist.");
+	const order = { priority: field("priority") };
+	for (const name of ["first", "quality", "category"]) if (field(name)) order[name] = field(name);
+	await withSession(async () => {
+		try {
+			const { downloads } = await api.order(urls.map((url) => ({ url, ...order })));
+			const [download] = downloads;
+			const what = downloads.length > 1 ? `${downloads.length} downloads` : quoted(title(download));
+			tell(downloads.length === 1 && download.state === "completed" ? `${what} is in the cache already.` : `Ordered: ${what}.`);
+			for (const one of downloads) if (one.state !== "completed") watched.set(one.id, false);
+			id("order").reset();
+		} catch (error) {
+			if (error.status === 401) throw error;
+			say(id("order-error"), error.message);
+			id("order-url").focus();
+		}
+	});
+}

@@ -1,0 +1,79 @@
+// Subscriptions and their state.
+
+import * as api from "./api.js";
+import { button, confirm, foreign, id, list, make, say, tell } from "./dom.js";
+import { isSignedIn, withSession } from "./session.js";
+import { ago, duration, name, plural, printable, quoted } from "./text.js";
+
+export function begin() {
+	id("subscribe").addEventListener("submit", (event) => {
+		event.preventDefault();
+		subscribe();
+	});
+}
+
+/** Asks the proxy again. */
+export async function refresh() {
+	const { feeds } = await api.feeds({ urls: isSignedIn() });
+	say(id("feeds-none"), feeds.length ? "" : "No feed is subscribed.");
+	list(id("feeds-list"), feeds, (feed) => feed.whole, card);
+}
+
+async function subscribe() {
+	const url = id("subscribe-url").value.trim();
+	say(id("subscribe-error"), url ? "" : "Paste the URL of a feed.");
+	if (!url) return;
+	await withSession(async () => {
+		try {
+			const feed = await api.subscribe(url);
+			tell(`Subscribed to ${quoted(title(feed))}.`);
+			id("subscribe").reset();
+			await refresh();
+		} catch (error) {
+			if (error.status === 401) throw error;
+			say(id("subscribe-error"), error.message);
+		}
+	});
+}
+
+const title = (feed) => printable(feed.title || name(feed.url));
+
+function card(first) {
+	const heading = make("h3", {}, foreign(title(first)));
+	const state = make("span", { class: "badge" });
+	const facts = make("p", { class: "facts" });
+	const check = button("Check now", () => withSession(async () => {
+		const { checks } = await api.checkFeed(first.whole);
+		const [result] = checks;
+		tell(result?.message ? printable(result.message) : `${quoted(title(first))}: ${plural(result?.new ?? 0, "new episode")}.`, Boolean(result?.message));
+		await refresh();
+	}), { "aria-label": `Check ${title(first)} now` });
+	const remove = button("Unsubscribe", async () => {
+		if (!(await confirm(`Unsubscribe from ${quoted(title(first))}? Its downloads end; what is in the cache stays.`, "Unsubscribe"))) return;
+		await withSession(async () => {
+			await api.removeFeed(first.whole);
+			await refresh();
+		});
+	}, { "aria-label": `Unsubscribe from ${title(first)}` });
+	return {
+		element: make("li", { class: "card", "data-url": first.url }, make("div", { class: "row" }, heading, state), facts, make("div", { class: "tools" }, check, remove)),
+		update(feed) {
+			say(state, feed.message ? "failing" : feed.checked ? "fine" : "new");
+			state.parentNode.parentNode.dataset.state = feed.message ? "failed" : "fine";
+			say(facts, texts(feed).join(" · "));
+		},
+	};
+}
+
+function texts(feed) {
+	return [
+		feed.message ? quoted(feed.message) : null,
+		`the latest ${feed.latest}`,
+		plural(feed.episodes, "episode"),
+		feed.unfinished ? `${feed.unfinished} to be downloaded` : null,
+		feed.failed ? `${feed.failed} failed` : null,
+		feed.checked ? `checked ${ago(feed.checked)}` : null,
+		`every ${duration(feed.every)}`,
+		feed.category ? quoted(feed.category) : null,
+	].filter(Boolean);
+}

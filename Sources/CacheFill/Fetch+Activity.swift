@@ -1,0 +1,49 @@
+import Activity
+import Metrics
+import Upstream
+
+/// What is shown of a fetch while it runs.
+extension Fetch {
+    /// nil once it has ended.
+    var sample: FetchSample? {
+        guard let shown = shownPhase, let (range, arrived, followers) = status.progress else { return nil }
+        return FetchSample(
+            id: "\(owner.loop.index)-\(number)", key: resource.key, whole: demand.whole, url: demand.url.absolute,
+            requestedURL: request.url.isEmpty ? demand.url.absolute : request.url,
+            // Before its first request, what it is for tells.
+            reason: reason ?? (output.generation == nil ? .uriMiss : .gap), phase: shown,
+            purposes: FetchSample.Purpose.allCases.filter { purpose in followers.contains { $0.purpose == purpose } },
+            from: range.lowerBound, to: range.upperBound == .max ? nil : range.upperBound, arrived: arrived,
+            began: began)
+    }
+
+    private var shownPhase: FetchSample.Phase? {
+        switch phase {
+        case .waiting: .waiting
+        case .heldBack: .held
+        case .received: .finishing
+        case .ended: nil
+        case .receiving(let transfer) where transfer.isPaused: .held
+        case .receiving(let transfer) where transfer.isReceiving: .receiving
+        case .receiving:
+            switch status.phase {
+            case .queue: .queued
+            case nil, .names, .connect: .connecting
+            case .response: .requested
+            case .body: .receiving
+            }
+        }
+    }
+}
+
+extension FollowerID.Kind {
+    /// Who needs the bytes that this follower waits for.
+    fileprivate var purpose: FetchSample.Purpose {
+        switch self {
+        case .reader: .play
+        case .ahead: .ahead
+        case .fill: .fill
+        case .download: .download
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import Activity
+import CachePolicy
+import DiskCache
+import HTTPModel
+import Playlists
+import Presentations
+
+/// Puts together what the index, the fetches and the plays tell of one resource.
+struct CoverageSurvey: Sendable {
+    let key: CacheKey
+    let coverage: ResourceCoverage
+    let look: LiveState.Look
+    let policy: ProxyPolicy
+    let window: CoverageStrip.Window
+
+    /// - Parameter renditions: of a presentation; none if it is a file.
+    func report(_ renditions: [CachedRendition]) -> CoverageReport {
+        CoverageReport(url: key.text, strips: renditions.isEmpty ? [file] : renditions.map(strip))
+    }
+
+    private var plays: [PlayReport] { look.report.plays.filter { $0.url == key.text } }
+
+    // MARK: A file
+
+    private var file: CoverageStrip {
+        CoverageStrip(
+            unit: .bytes, present: coverage.present, length: coverage.length, chunkSize: coverage.chunkSize, in: window,
+            arriving: look.fetches.filter { $0.key == key }.map {
+                .init(transfer: $0.id, from: $0.from, at: $0.arrived, to: $0.to)
+            },
+            readers: plays.flatMap { play in
+                play.positions.map { .init(play: play.id, player: play.player, at: $0) }
+            })
+    }
+
+    // MARK: A presentation
+
+    /// Whether it may be a presentation.
+    var isPlaylist: Bool {
+        coverage.type.flatMap { PlaylistKind(mediaType: $0) } != nil
+            || (try? OriginURL(url: key.text)).map(StrayPage.isPlaylist) == true
+    }
+
+    /// Empty if it is not a presentation, or its first playlist is not cached. Blocks.
+    func cachedRenditions(in store: CacheStore) throws -> [CachedRendition] {
+        try PresentationContents(
+            of: key, in: store, policy, listsSegments: true, mostSegments: CachedRendition.mostSegments
+        )?.renditions.map { CachedRendition($0) } ?? []
+    }
+
+    private func strip(_ rendition: CachedRendition) -> CoverageStrip {
+        CoverageStrip(
+            name: rendition.name, segments: rendition.percentages, in: window,
+            arriving: look.fetches.compactMap { arrival($0, in: rendition.segments) },
+            readers: plays.flatMap { play in
+                play.segments.filter { $0.rendition == rendition.name }.map {
+                    .init(play: play.id, player: play.player, at: Int64($0.number - 1))
+                }
+            })
+    }
+
+    /// The segment that a fetch brings.
+    private func arrival(_ fetch: FetchSample, in segments: (any SegmentSequence)?) -> CoverageStrip.Arrival? {
+        guard let segments, fetch.whole == key, let url = try? OriginURL(url: fetch.url),
+            let position = segments.position(of: url, at: fetch.from) ?? segments.position(of: url, at: nil)
+        else { return nil }
+        let place = Int64(position)
+        return .init(transfer: fetch.id, from: place, at: place, to: place +| 1)
+    }
+}
+
+/// A rendition as far as it is cached.
+struct CachedRendition: Sendable {
+    let name: String
+    /// nil if its playlist is not cached.
+    let segments: (any SegmentSequence)?
+    /// How much of each segment is cached, 0 to 100.
+    let percentages: [Int]
+
+    /// Renditions with more segments than these are shown as far as they go.
+    static let mostSegments = 100_000
+
+    init(_ rendition: PresentationContents.Rendition) {
+        name = PlayReport.Segment.name(rendition.report.name)
+        segments = rendition.segments
+        percentages = Self.percentages(rendition)
+    }
+
+    private static func percentages(_ rendition: PresentationContents.Rendition) -> [Int] {
+        guard let segments = rendition.segments else { return [] }
+        var cached = [Int](repeating: 0, count: min(segments.count, mostSegments))
+        for segment in rendition.report.segmentList ?? [] {
+            guard let position = segments.position(number: segment.number), position < cached.count else { continue }
+            cached[position] = segment.percent
+        }
+        return cached
+    }
+}
+
+extension SegmentReport {
+    /// 0 if nothing of it is cached, 100 if all of it is; 50 in between where its length is not known.
+    fileprivate var percent: Int {
+        if isCached { return 100 }
+        guard cached > 0 else { return 0 }
+        guard let range, range.count > 0 else { return 50 }
+        return min(99, max(1, Int(saturating: Double(cached) / Double(range.count) * 100)))
+    }
+}

@@ -1,0 +1,157 @@
+import Activity
+import CachePolicy
+import EventIO
+import HTTPModel
+import HTTPTransport
+import Presentations
+
+/// What players read through one loop. Loop-bound.
+///
+/// A request costs one look-up here when it begins; everything else is read from the running answers when somebody
+/// looks. A play that is over stays for a while: most players reconnect when they seek, and those of streams request
+/// one segment after the other. It does not if none of its requests succeeded: nothing was played.
+package final class LoopPlays {
+    private let shelf: PlaylistShelf
+    private var plays: [PlaySample.Key: LoopPlay] = [:]
+    /// The play of the last request: the next one is often of the same.
+    private var last: LoopPlay?
+
+    /// Beyond this many, plays without a request are forgotten, those that ended first.
+    private var limit = mostKept
+
+    private static let mostKept = 256
+
+    package init(_ shelf: PlaylistShelf) { self.shelf = shelf }
+
+    /// Adds a request to its play.
+    func begin(_ answer: MediaAnswer) {
+        let play = play(
+            PlaySample.Key(player: answer.player, whole: answer.membership?.whole ?? answer.route.key), answer)
+        play.begin(answer, shelf)
+        answer.exchange.follower = play
+    }
+
+    private func play(_ key: PlaySample.Key, _ answer: MediaAnswer) -> LoopPlay {
+        let now = answer.exchange.startedAt
+        if let last, last.key == key, !isOver(last, at: now) { return last }
+        let play: LoopPlay
+        if let known = plays[key], !isOver(known, at: now) {
+            play = known
+        } else {
+            forgetSurplus(at: now)
+            play = LoopPlay(key, began: now)
+            plays[key] = play
+        }
+        last = play
+        return play
+    }
+
+    /// Whether it ended so long ago, or without any success, that the player's next request begins another.
+    private func isOver(_ play: LoopPlay, at now: UInt64) -> Bool {
+        play.isIdle && (!play.hasSucceeded || now -| play.lastUse > Self.longestIdle)
+    }
+
+    private func forgetSurplus(at now: UInt64) {
+        guard plays.count >= limit else { return }
+        forgetEnded(at: now)
+        guard plays.count >= limit else { return }
+        let idle = plays.values.filter(\.isIdle).sorted { $0.lastUse < $1.lastUse }
+        for play in idle.prefix(max(1, idle.count / 2)) { forget(play) }
+    }
+
+    private func forgetEnded(at now: UInt64) {
+        for play in plays.values.filter({ isOver($0, at: now) }) { forget(play) }
+        // While most of them are running, looking again soon would find nothing.
+        limit = max(Self.mostKept, plays.values.count { !$0.isIdle } * 2)
+    }
+
+    private func forget(_ play: LoopPlay) {
+        plays[play.key] = nil
+        if last === play { last = nil }
+    }
+
+    /// Adds the plays at this moment; if there are very many, those that began first. Forgets those that ended long
+    /// ago.
+    package func addSamples(to samples: inout ActivitySamples) {
+        forgetEnded(at: MonotonicClock.nanoseconds())
+        let most = ActivitySamples.mostOfALoop
+        let shown =
+            plays.count > most ? Array(plays.values.sorted { $0.began < $1.began }.prefix(most)) : Array(plays.values)
+        samples.plays += shown.map { $0.sample(shelf) }
+        samples.hiddenPlays +|= plays.count - shown.count
+    }
+
+    private static let longestIdle = UInt64(ActivityBook.idlePresentationSeconds * 1e9) // no trap: a constant
+}
+
+/// What one player reads of one thing through one loop. Loop-bound.
+final class LoopPlay: ExchangeFollower {
+    let key: PlaySample.Key
+    let began: UInt64
+    /// Monotonic, in nanoseconds.
+    private(set) var lastUse: UInt64
+    /// The answers that are being sent, the latest last.
+    private var answers: [MediaAnswer] = []
+    /// Not their `SegmentPlace`, which would keep a whole playlist in memory.
+    private var segments: [(rendition: RenditionID, shown: PlaySample.Segment)] = []
+    /// Whether the status of any answer was below 400.
+    private(set) var hasSucceeded = false
+    // Of the answers that are over
+    private var fromCache: Int64 = 0
+    private var fromOrigin: Int64 = 0
+    private var end: (offset: Int64, length: Int64?)?
+    private var fileName: String?
+
+    /// Video, audio, subtitles, and the rendition before a switch.
+    private static let mostSegments = 4
+
+    init(_ key: PlaySample.Key, began: UInt64) {
+        (self.key, self.began, lastUse) = (key, began, began)
+    }
+
+    var isIdle: Bool { answers.isEmpty }
+
+    func begin(_ answer: MediaAnswer, _ shelf: PlaylistShelf) {
+        lastUse = answer.exchange.startedAt
+        answers.append(answer)
+        guard let place = answer.membership?.place else { return }
+        let known = segments.firstIndex { $0.rendition == place.rendition }.map { segments.remove(at: $0) }
+        let name = known?.shown.rendition ?? shelf.name(of: place.rendition) ?? "media"
+        segments.append(
+            (
+                place.rendition,
+                PlaySample.Segment(
+                    rendition: name, position: place.position, count: place.segments.count, requestedAt: lastUse)
+            ))
+        if segments.count > Self.mostSegments { segments.removeFirst() }
+    }
+
+    func ended(_ exchange: Exchange) {
+        lastUse = MonotonicClock.nanoseconds()
+        guard let index = answers.firstIndex(where: { $0.exchange === exchange }) else { return }
+        let answer = answers.remove(at: index)
+        // The text of an error is not media.
+        guard let status = exchange.status, status < 400 else { return }
+        hasSucceeded = true
+        fromCache +|= exchange.bytesFromCache
+        fromOrigin +|= exchange.bytesFromOrigin
+        if let last = answer.lastReading { end = last }
+    }
+
+    func sample(_ shelf: PlaylistShelf) -> PlaySample {
+        var sample = PlaySample(key, url: key.whole.text, began: began, lastUse: lastUse)
+        sample.isPresentation = !segments.isEmpty || shelf.document(key.whole) != nil
+        sample.requests = answers.count
+        sample.isStarved = !answers.isEmpty && answers.allSatisfy(\.isStarved)
+        let running = answers.reversed().compactMap(\.reading)
+        sample.offsets = running.isEmpty ? [end?.offset].compactMap(\.self) : running.map(\.offset)
+        sample.length = running.first?.length ?? end?.length
+        sample.segments = segments.map(\.shown)
+        let bytes = answers.map(\.bytesSent)
+        sample.fromCache = bytes.reduce(fromCache) { $0 +| $1.cached }
+        sample.fromOrigin = bytes.reduce(fromOrigin) { $0 +| $1.fetched }
+        if fileName == nil { fileName = answers.lazy.compactMap(\.fileName).first }
+        sample.title = shelf.title(of: key.whole) ?? (sample.isPresentation ? nil : fileName)
+        return sample
+    }
+}

@@ -1,0 +1,213 @@
+import Activity
+import CachePolicy
+import Downloads
+import EventIO
+import Metrics
+import Synchronization
+import Testing
+
+@testable import ControlAPI
+
+/// The live state, with loops and a clock of the test's own.
+@Suite struct LiveStateTests {
+    private final class Desk: Sendable {
+        private struct State {
+            var samples = ActivitySamples()
+            var seconds: UInt64 = 1000
+            var isHeld = false
+            var held: [@Sendable () -> Void] = []
+        }
+
+        private let state = Mutex(State())
+
+        func make() -> LiveState {
+            LiveState(
+                collect: { [self] then in then(state.withLock { $0.samples }) }, downloads: DownloadSnapshots(),
+                policy: Current(ProxyPolicy()),
+                statistics: {
+                    StatsSnapshot(
+                        ProxyMetrics(), version: "1", uptimeSeconds: 0, size: 0, limit: 0, minFree: 0, openResources: 0)
+                },
+                perform: { [self] work in
+                    let runs = state.withLock { state in
+                        if state.isHeld { state.held.append(work) }
+                        return !state.isHeld
+                    }
+                    if runs { work() }
+                    return true
+                },
+                moment: { [self] in
+                    let seconds = state.withLock { $0.seconds }
+                    return .init(instant: seconds * 1_000_000_000, time: Int64(seconds))
+                })
+        }
+
+        func pass() { state.withLock { $0.seconds += 1 } }
+
+        func play(_ names: String...) {
+            let samples = names.map { name in
+                let url = "https://example.org/\(name)"
+                let key = PlaySample.Key(player: PlayerID(address: "::1", agent: nil), whole: CacheKey(text: url))
+                var sample = PlaySample(key, url: url, began: 0, lastUse: 0)
+                sample.requests = 1
+                return sample
+            }
+            state.withLock { $0.samples.plays = samples }
+        }
+
+        /// Keeps the threads that may block busy.
+        func hold() { state.withLock { $0.isHeld = true } }
+
+        func release() {
+            let held = state.withLock { state in
+                defer { (state.isHeld, state.held) = (false, []) }
+                return state.held
+            }
+            for work in held { work() }
+        }
+    }
+
+    private static func names(_ page: LiveState.Page?) throws -> [String]? {
+        try page.map { try ControlJSON.decode(NowReport.self, from: $0.line).plays.map(\.title) }
+    }
+
+    /// While somebody else watches, too.
+    @Test func aWatcherGetsNoStateOfAFormerOne() throws {
+        let desk = Desk(), live = desk.make()
+        _ = live.watch(showsSecrets: false) {}
+        let former = live.watch(showsSecrets: true) {}
+        desk.play("a")
+        live.refresh()
+        #expect(try Self.names(live.page(showsSecrets: true)) == ["a"])
+        live.unwatch(former)
+        desk.play()
+        desk.pass()
+        live.refresh()
+        #expect(try Self.names(live.page(showsSecrets: false)) == [])
+
+        _ = live.watch(showsSecrets: true) {}
+        #expect(live.page(showsSecrets: true) == nil)
+        live.refresh()
+        #expect(try Self.names(live.page(showsSecrets: true)) == [], "without waiting for a change")
+    }
+
+    /// The last watcher leaves while the state is written for it.
+    @Test func aStateThatNobodyWatchesIsNotKept() throws {
+        let desk = Desk(), live = desk.make()
+        let watcher = live.watch(showsSecrets: false) {}
+        desk.hold()
+        live.refresh()
+        live.unwatch(watcher)
+        desk.release()
+        _ = live.watch(showsSecrets: false) {}
+        #expect(live.page(showsSecrets: false) == nil)
+    }
+
+    /// So there is one at a time, and none overtakes another.
+    @Test func aLookJoinsTheCollectionThatRuns() throws {
+        let desk = Desk(), live = desk.make()
+        let answers = Mutex<[[String]]>([])
+        let look = { live.look { look in answers.withLock { $0.append(look?.report.plays.map(\.title) ?? []) } } }
+        _ = live.watch(showsSecrets: false) {}
+        desk.hold()
+        desk.play("a")
+        look()
+        desk.play("b")
+        desk.pass()
+        look()
+        desk.release()
+        #expect(answers.withLock { $0 } == [["a"], ["a"]])
+        look()
+        #expect(try Self.names(live.page(showsSecrets: false)) == ["b"])
+    }
+
+    @Test func onlyNewsAreWritten() throws {
+        let desk = Desk(), live = desk.make(), wakes = Atomic(0)
+        _ = live.watch(showsSecrets: false) { wakes.add(1, ordering: .relaxed) }
+        for _ in 0..<3 {
+            live.refresh()
+            desk.pass()
+        }
+        #expect(wakes.load(ordering: .relaxed) == 1)
+        desk.play("a")
+        live.refresh()
+        #expect(wakes.load(ordering: .relaxed) == 2)
+        let revision = live.page(showsSecrets: false)?.revision
+        live.refresh()
+        #expect(live.page(showsSecrets: false)?.revision == revision, "that was a moment ago")
+    }
+}
+
+/// What is remembered of presentations.
+@Suite struct CoverageSurveysTests {
+    /// Each survey takes three seconds.
+    @Test func aSurveyIsKeptForTenTimesAsLongAsItTook() {
+        let time = Mutex<UInt64>(100), found = Mutex(0)
+        let surveys = CoverageSurveys { time.withLock { $0 * 1_000_000_000 } }
+        func find(_ key: String) -> Int {
+            surveys.renditions(of: CacheKey(text: key)) {
+                $0()
+            } find: {
+                time.withLock { $0 += 3 }
+                found.withLock { $0 += 1 }
+                return []
+            } then: { _ in
+            }
+            return found.withLock { $0 }
+        }
+        #expect(find("a") == 1 && find("a") == 1)
+        #expect(find("b") == 2)
+        time.withLock { $0 = 132 }
+        #expect(find("a") == 2)
+        time.withLock { $0 = 133 }
+        #expect(find("a") == 3)
+        for number in 0..<100 { _ = find("\(number)") }
+        #expect(find("a") == 104, "there are never more than a few")
+    }
+
+    @Test func whatTakesNoTimeIsAlwaysNew() {
+        let surveys = CoverageSurveys { 100 }, found = Mutex(0)
+        for _ in 0..<3 {
+            surveys.renditions(of: CacheKey(text: "a")) {
+                $0()
+            } find: {
+                found.withLock { $0 += 1 }
+                return []
+            } then: { _ in
+            }
+        }
+        #expect(found.withLock { $0 } == 3)
+    }
+
+    private struct Damage: Error {}
+
+    @Test func thoseWhoAskMeanwhileShareOneSurveyAndOneRunsAtATime() {
+        let surveys = CoverageSurveys { 100 }
+        let threads = Mutex<[@Sendable () -> Void]>([]), found = Mutex<[String]>([]), told = Mutex<[String]>([])
+        func ask(_ key: String, as name: String) {
+            surveys.renditions(of: CacheKey(text: key)) { work in
+                threads.withLock { $0.append(work) }
+            } find: {
+                found.withLock { $0.append(key) }
+                if key == "damaged" { throw Damage() }
+                return []
+            } then: { outcome in
+                told.withLock { $0.append((try? outcome.get()) == nil ? "\(name) failed" : name) }
+            }
+        }
+        func runNext() -> Bool {
+            guard let work = threads.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) else { return false }
+            work()
+            return true
+        }
+        for (key, name) in [("a", "1"), ("a", "2"), ("damaged", "3"), ("a", "4"), ("damaged", "5")] {
+            ask(key, as: name)
+        }
+        #expect(threads.withLock { $0.count } == 1)
+        #expect(runNext() && told.withLock { $0 } == ["1", "2", "4"])
+        #expect(runNext() && told.withLock { $0 } == ["1", "2", "4", "3 failed", "5 failed"])
+        #expect(!runNext() && found.withLock { $0 } == ["a", "damaged"])
+        ask("damaged", as: "6")
+        #expect(runNext() && found.withLock { $0 } == ["a", "damaged", "damaged"])
+    }
+}
