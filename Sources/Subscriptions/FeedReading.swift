@@ -17,7 +17,8 @@ struct FeedReading {
     }
 
     enum Outcome {
-        case unchanged
+        /// - Parameter movedTo: where the feed is fetched from now on; nil if that is the same as before.
+        case unchanged(movedTo: OriginURL?)
         case read(Finding)
         case failed(FeedFailure)
     }
@@ -79,8 +80,8 @@ struct FeedReading {
     /// Takes the answer to the last request.
     mutating func take(_ answer: FeedAnswer) -> Step {
         switch (phase, answer) {
-        case (.first, .notModified):
-            guard request.validators == FeedValidators() else { return .end(.unchanged) }
+        case (.first, .notModified(let address)):
+            guard request.validators == FeedValidators() else { return .end(.unchanged(movedTo: address)) }
             return .end(.failed(FeedFailure("the origin answered 304 to a request that sets no conditions")))
         case (.first, .failed(let failure)): return .end(.failed(failure))
         case (.first, .document(let document)):

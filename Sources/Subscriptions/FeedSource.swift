@@ -22,7 +22,8 @@ package struct FeedRequest: Sendable, Equatable {
 /// The outcome of a request.
 package enum FeedAnswer: Sendable {
     /// 304: the text is the one that was read last.
-    case notModified
+    /// - Parameter movedTo: where permanent redirects alone led; nil if there were none.
+    case notModified(movedTo: OriginURL?)
     case document(FeedDocument)
     case failed(FeedFailure)
 }

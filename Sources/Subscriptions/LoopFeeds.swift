@@ -63,7 +63,9 @@ extension FeedAnswer {
     ) {
         switch result {
         case .failure(let error): self = .failed(FeedFailure(error, adviceWords: policy.adviceWords))
-        case .success(let document) where document.head.status == 304: self = .notModified
+        case .success(let document) where document.head.status == 304:
+            let head = document.head
+            self = .notModified(movedTo: head.hasMoved ? try? OriginURL(url: head.finalURL) : nil)
         case .success(let document) where document.head.status == 200: self.init(document, to: request, policy)
         case .success(let document):
             let (status, fields) = (document.head.status, document.head.fields)

@@ -249,10 +249,13 @@ package actor SubscriptionManager {
         do {
             switch outcome {
             case .failed(let failure): throw failure
-            case .unchanged:
+            case .unchanged(let newAddress):
+                let former = subscription.address
+                subscription.address = newAddress ?? former
                 subscription.gaps = 0
                 succeed(&subscription)
                 try save(subscription, [])
+                tell(subscription, movedFrom: former)
             case .read(let finding): check = try take(finding, subscription)
             }
         } catch {
@@ -287,9 +290,7 @@ package actor SubscriptionManager {
         // The rest of a text that ended early is not new when it comes.
         if readsAgain, former.read == nil, finding.gap?.isInText == true { subscription.read = nil }
         try save(subscription, plan.changed, forgetting: plan.forgotten)
-        if former.address != subscription.address {
-            logger.notice("the feed \(former.address.absolute) has moved to \(subscription.address.absolute)")
-        }
+        tell(subscription, movedFrom: former.address)
         let skipped = subscription.skipped.filter { !formerlySkipped.contains($0) }
         for line in skipped { logger.info("an item of \(subscription.url.absolute) is skipped: \(line)") }
         return FeedCheck(
@@ -297,6 +298,11 @@ package actor SubscriptionManager {
             skipped: finding.skipped.count, skippedItems: skipped.isEmpty ? nil : skipped, new: plan.newCount,
             downloads: ordered,
             message: finding.gap.map { $0.message + (readsAgain ? "; the next check tries again" : "") })
+    }
+
+    private func tell(_ subscription: Subscription, movedFrom former: OriginURL) {
+        guard former != subscription.address else { return }
+        logger.notice("the feed \(former.absolute) has moved to \(subscription.address.absolute)")
     }
 
     /// Whether the next check is to read the whole feed again, because episodes may be missing. If that is of no avail,

@@ -160,10 +160,14 @@ import Testing
     @Test func answer304IsAFailureIfNothingWasAsked() {
         var reading = FeedReading(
             FeedRequest(url: FeedWorld.url(Self.home), validators: FeedValidators()), wanted: 0, pattern: nil)
-        guard case .end(.failed) = reading.take(.notModified) else { return #expect(Bool(false), "it was taken") }
+        guard case .end(.failed) = reading.take(.notModified(movedTo: nil)) else {
+            return #expect(Bool(false), "taken")
+        }
         reading = FeedReading(
             FeedRequest(url: FeedWorld.url(Self.home), validators: FeedValidators(etag: "\"1\"")), wanted: 0,
             pattern: nil)
-        guard case .end(.unchanged) = reading.take(.notModified) else { return #expect(Bool(false), "it failed") }
+        guard case .end(.unchanged) = reading.take(.notModified(movedTo: nil)) else {
+            return #expect(Bool(false), "it failed")
+        }
     }
 }

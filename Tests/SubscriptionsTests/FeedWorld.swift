@@ -274,7 +274,8 @@ final class FeedOrigin: FeedSource {
     ) -> FeedAnswer {
         switch response(time.now) {
         case .failure(let message, let retryAfter): return .failed(FeedFailure(message, retryAfter: retryAfter))
-        case .text(_, let etag?) where request.validators.etag == etag: return .notModified
+        case .text(_, let etag?) where request.validators.etag == etag:
+            return .notModified(movedTo: redirects > 0 && haveMoved ? FeedWorld.url(url) : nil)
         case .text(let text, let etag):
             var document = FeedDocument(bytes: Array(text.utf8), url: FeedWorld.url(url))
             (document.validators, document.hasMoved) = (FeedValidators(etag: etag), redirects > 0 && haveMoved)

@@ -196,6 +196,17 @@ import Testing
         #expect(try next.report(Self.feed) == broken)
     }
 
+    @Test func feedThatMovedUnchangedIsFetchedWhereItIsNow() throws {
+        world.origin.serve(Self.feed, FeedWriter.episodes([1]), etag: "\"1\"")
+        try world.subscribe(Self.feed)
+        world.origin.serve("https://new.test/rss", FeedWriter.episodes([1]), etag: "\"1\"")
+        world.origin.serve(Self.feed) { _ in .redirect("https://new.test/rss", isMoved: true) }
+        #expect(try world.check(Self.feed).first?.outcome == .unchanged)
+        world.origin.serve(Self.feed) { _ in .missing }
+        #expect(try world.check(Self.feed).first?.outcome == .unchanged)
+        #expect(world.origin.requests.map(\.url) == [Self.feed, Self.feed, "https://new.test/rss"])
+    }
+
     @Test func movedFeedIsFetchedWhereItIsNow() throws {
         world.origin.serve(Self.feed, FeedWriter.episodes([1]))
         try world.subscribe(Self.feed)
