@@ -153,7 +153,7 @@ let package = Package(
             name: "Doctor",
             dependencies: [
                 "CLinux", "CachePolicy", "Configuration", "ControlAPI", "DiskCache", "EventIO", "HTTPModel",
-                "HTTPTransport", "Metrics", "Reelcache", "Units", "Upstream",
+                "HTTPTransport", "Locating", "Metrics", "Reelcache", "Units", "Upstream",
             ]),
         .executableTarget(
             name: "ReelcacheCLI",

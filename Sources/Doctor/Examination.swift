@@ -30,6 +30,9 @@ package struct Examination {
         findings += proxyFindings(configuration)
         findings.append(MachineLook.names.finding)
         findings.append(MachineLook.certificates(configuration).finding)
+        if let resolvers = MachineLook.resolvers(configuration, sources.environment).finding {
+            findings.append(resolvers)
+        }
         let host = configuration.baseURL.flatMap { URLComponents(string: $0)?.host } ?? "127.0.0.1"
         findings.append(ProxyVariableFacts(sources.environment, host: host).finding)
         return findings + (visit?.findings ?? [])

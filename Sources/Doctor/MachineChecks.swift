@@ -93,6 +93,25 @@ struct CertificateFacts: Sendable, Equatable {
     }
 }
 
+/// The programs that find the media behind pages.
+struct ResolverFacts: Sendable, Equatable {
+    /// The programs of the setting `resolvers`.
+    var programs: [String]
+    /// Those that this user cannot run.
+    var missing: [String]
+
+    /// Nil if there are no resolvers.
+    var finding: Finding? {
+        guard !programs.isEmpty else { return nil }
+        guard missing.isEmpty else {
+            return .warning(
+                "resolvers", "cannot run \(missing.map(\.printable).joined(separator: ", ")): pages do not play",
+                "install it, or name it by its path in resolvers; the proxy looks in the PATH that it was started with")
+        }
+        return .ok("resolvers", programs.map(\.printable).joined(separator: ", "))
+    }
+}
+
 /// HTTP proxies of the network that players might use to reach the one on this machine.
 struct ProxyVariableFacts: Sendable, Equatable {
     /// The names of the variables that are set.

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPModel
+import Locating
 import Reelcache
 
 // no traps: limits that are clamped.
@@ -44,6 +45,16 @@ enum MachineLook {
             addresses.append(String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self))
         }
         return addresses
+    }
+
+    /// - Parameter environment: of this process; that of the proxy is usually the same.
+    static func resolvers(_ configuration: ProxyConfiguration, _ environment: [String: String]) -> ResolverFacts {
+        var programs: [String] = []
+        for program in configuration.resolvers.compactMap(\.command.first) where !programs.contains(program) {
+            programs.append(program)
+        }
+        return ResolverFacts(
+            programs: programs, missing: programs.filter { !ResolverEnvironment.finds($0, in: environment) })
     }
 
     // MARK: Certificates

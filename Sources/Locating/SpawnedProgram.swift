@@ -93,8 +93,7 @@ struct SpawnedProgram: ~Copyable {
 
     /// The path of a program. A path that is not absolute begins at `/`.
     private static func find(_ program: String, in path: String) -> String? {
-        guard !program.contains("/") else { return program }
-        return path.split(separator: ":").lazy.map { "\($0)/\(program)" }.first { access($0, X_OK) == 0 }
+        ResolverEnvironment.find(program, in: path)
     }
 
     // MARK: Collecting

@@ -87,6 +87,22 @@ import Testing
         }
     }
 
+    @Test func aProgramOfAResolverThatIsMissingIsAWarning() async throws {
+        try await blocking {
+            let file = directory.file("resolvers.yaml")
+            try """
+            resolvers:
+            - host: video.example
+              command: [sh]
+            - host: other.example
+              command: [no-such-program, --get-url]
+            """.write(toFile: file, atomically: true, encoding: .utf8)
+            let report = try doctor(["--config", file])
+            #expect(report.outcome.exit == .exited(0), "\(report)")
+            #expect(report.has("warning", "resolvers: cannot run no-such-program: pages do not play"), "\(report)")
+        }
+    }
+
     // MARK: The disk
 
     @Test(.enabled(if: SmallDisk.obstacle == nil)) func aTinyDiskIsAProblem() async throws {

@@ -128,6 +128,13 @@ import Upstream
         #expect(facts("/a", 0, isConfigured: true).advice == "set ca_file to a readable PEM file")
     }
 
+    @Test func programsOfResolversAreFound() {
+        #expect(ResolverFacts(programs: [], missing: []).finding == nil)
+        #expect(ResolverFacts(programs: ["yt-dlp"], missing: []).finding?.severity == .ok)
+        let missing = ResolverFacts(programs: ["sh", "/opt/x\u{1B}"], missing: ["/opt/x\u{1B}"]).finding
+        #expect(missing?.severity == .warning && missing?.text.contains("\u{1B}") == false)
+    }
+
     @Test(
         arguments: [
             ([:], .ok), (["http_proxy": ""], .ok), (["http_proxy": "http://secret@p"], .warning),
