@@ -29,12 +29,15 @@ struct LocationTable {
         var failure: ResolverFailure?
         /// Until when the location or the failure counts.
         var until: Int64
-        /// When the location was obtained.
+        /// When the location was obtained, or the failure noted.
         var since: Int64
         /// Whether an origin has answered at this location.
         var hasWorked = false
         /// How many locations in a row were refused before they had worked.
         var refusals = 0
+
+        /// Not if the clock was set back since: then nothing says for how long it would.
+        func counts(at now: Int64) -> Bool { since <= now && now < until }
     }
 
     private var entries: [Name: Entry] = [:]
@@ -71,7 +74,7 @@ struct LocationTable {
         -> (known: KnownLocation, startsThread: Bool)
     {
         guard !isClosed else { return (.failed(.closing), false) }
-        if let entry = entries[name], now < entry.until {
+        if let entry = entries[name], entry.counts(at: now) {
             if let media = entry.media { return (.located(media), false) }
             if let failure = entry.failure { return (.failed(failure), false) }
         }
@@ -110,7 +113,8 @@ struct LocationTable {
             (entry.media, entry.failure) = (media, nil)
             (entry.since, entry.until) = (now, now +| Self.lifetime(of: media.location, at: now))
         case .failure(let failure):
-            (entry.media, entry.failure, entry.until) = (nil, failure, now +| Self.failureLifetime)
+            (entry.media, entry.failure) = (nil, failure)
+            (entry.since, entry.until) = (now, now +| Self.failureLifetime)
         }
         enter(entry, name, at: now)
         return (waiters.removeValue(forKey: name) ?? [], outcome)
@@ -125,7 +129,7 @@ struct LocationTable {
 
     /// The location that stands for the URL; nil if there is none.
     func known(_ name: Name, at now: Int64) -> LocatedMedia? {
-        entries[name].flatMap { now < $0.until ? $0.media : nil }
+        entries[name].flatMap { $0.counts(at: now) ? $0.media : nil }
     }
 
     private mutating func newNumber() -> UInt64 {

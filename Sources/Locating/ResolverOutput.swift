@@ -92,6 +92,8 @@ package enum ResolverOutput {
     private static func headers(_ value: Any?) throws(Problem) -> HeaderFields {
         var fields = HeaderFields()
         guard let members = value as? [String: Any] else { return fields }
+        // Before anything is done with them: 4 MiB may hold a quarter of a million.
+        guard members.count <= mostHeaders else { throw Problem(reason: "printed too many header fields") }
         for (name, value) in members.sorted(by: { $0.key < $1.key }) {
             guard let value = value as? String, (try? ConfiguredField.check(name: name, value: value)) != nil else {
                 continue
@@ -99,7 +101,7 @@ package enum ResolverOutput {
             fields.replace(name, value)
         }
         let length = fields.lines.reduce(0) { $0 +| $1.name.utf8.count +| $1.value.utf8.count }
-        guard fields.lines.count <= mostHeaders, length <= longestHeaders else {
+        guard length <= longestHeaders else {
             throw Problem(reason: "printed too many header fields")
         }
         return fields
@@ -123,7 +125,7 @@ package enum ResolverOutput {
         guard let title = members["title"] as? String else { return nil }
         let line = title.map { $0.isWhitespace ? " " : "/\\".contains($0) ? "-" : $0 }
         let plain = String(line).printable.replacing("\\", with: "")
-        var name = String(plain.prefix(120)).trimmingCharacters(in: .whitespaces)
+        var name = plain.beginning(120).trimmingCharacters(in: .whitespaces)
         guard !name.isEmpty, name != ".", name != ".." else { return nil }
         if let type = members["ext"] as? String, !type.isEmpty, type.utf8.count <= 8,
             type.utf8.allSatisfy({ ASCII.isLetter($0) || ASCII.isDigit($0) })

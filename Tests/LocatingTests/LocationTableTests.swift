@@ -96,6 +96,15 @@ extension KnownLocation {
         #expect(table.find(page, at: 5).known.isWaiting)
     }
 
+    /// Nothing says how long they would count.
+    @Test func locationsAndFailuresDoNotOutliveAClockThatWasSetBack() {
+        let table = Desk()
+        table.settle(page, .success(location(1)), at: 100_000)
+        #expect(table.find(page, at: 99_000).known.isWaiting && table.media(page, at: 99_000) == nil)
+        table.settle(name(1), .failure(.killed("find", signal: 9)), at: 100_000)
+        #expect(table.find(name(1), at: 99_000).known.isWaiting)
+    }
+
     @Test func anotherCommandSearchesAgain() {
         let table = Desk()
         table.settle(page, .success(location(1)), at: 0)

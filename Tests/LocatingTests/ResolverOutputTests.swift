@@ -53,6 +53,13 @@ private let now: Int64 = 1_800_000_000
         #expect(throws: ResolverOutput.Problem.self) { try read(deep) }
     }
 
+    /// A single character may have any number of combining marks.
+    @Test func titleIsBoundedInScalars() throws {
+        let title = "a" + String(repeating: "\u{0301}", count: 20_000)
+        let name = try read("{\"url\": \"https://h/a\", \"title\": \"\(title)\"}").fileName
+        #expect(name?.unicodeScalars.count == 120)
+    }
+
     // MARK: Fields
 
     @Test func fieldsThatTheProxySetsAndMalformedOnesAreLeftOut() throws {
@@ -76,7 +83,9 @@ private let now: Int64 = 1_800_000_000
     @Test func tooManyFieldsAreRefused() {
         let many = (0..<65).map { "\"X-\($0)\": \"a\"" }.joined(separator: ", ")
         let long = "\"X-Long\": \"\(String(repeating: "a", count: 16_384))\""
-        for fields in [many, long] {
+        // So many that comparing each with all others would take hours.
+        let flood = (0..<200_000).map { "\"h\($0)\": \"a\"" }.joined(separator: ", ")
+        for fields in [many, long, flood] {
             #expect(throws: ResolverOutput.Problem(reason: "printed too many header fields")) {
                 try read("{\"url\": \"https://h/a\", \"headers\": {\(fields)}}")
             }
