@@ -219,8 +219,8 @@ let package = Package(
             dependencies: [
                 "Upstream",
                 "EventIO",
-                "CacheFill", "CachePolicy", "DiskCache", "FillTestSupport", "HTTPModel", "Metrics", "TestSupport",
-                .product(name: "Logging", package: "swift-log"),
+                "CacheFill", "CachePolicy", "DiskCache", "FillTestSupport", "HTTPModel", "Locating", "Metrics",
+                "TestSupport", .product(name: "Logging", package: "swift-log"),
             ]),
         .testTarget(
             name: "DownloadsTests",

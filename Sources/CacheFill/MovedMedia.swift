@@ -1,4 +1,5 @@
 import CachePolicy
+import HTTPModel
 import Locating
 
 /// Where a fetch requests media that is not at the URL that the client named: behind a page, or at a fresh link because
@@ -14,12 +15,14 @@ struct MovedMedia {
     private var origin: LocatedMedia?
     /// How many bytes the fetch had delivered when it left a link; nil before the first.
     private var left: Int64?
-    /// How many links it has left.
+    /// How many links it has left, since one that brought enough.
     private var departures = 0
 
     /// Seconds before the second departure; twice as long before each further one.
     private static let firstBackoff = 0.25
     private static let longestBackoff = 8.0
+    /// After this many bytes, a link has expired rather than been refused: the next is used at once.
+    private static let enough: Int64 = 1 << 20
 
     init(_ demand: Demand, _ locations: MediaLocations) { (self.demand, self.locations) = (demand, locations) }
 
@@ -70,6 +73,7 @@ struct MovedMedia {
             guard media != nil else { return nil }
             media = nil
         }
+        if brought -| (left ?? 0) >= Self.enough { departures = 0 }
         left = brought
         defer { departures += 1 } // no trap: one for each departure
         let doublings = min(departures, 10) - 1 // no trap: a small number
