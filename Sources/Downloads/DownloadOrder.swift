@@ -130,9 +130,10 @@ extension DownloadOrder {
         guard !category.isEmpty else {
             throw .invalid("the category of \(name) is empty: give it a word, or leave it out")
         }
-        guard category.count <= longestCategory else {
+        let count = category.unicodeScalars.count
+        guard count <= longestCategory else {
             throw .invalid(
-                "the category of \(name) has \(category.count) characters: choose one of \(longestCategory) at most")
+                "the category of \(name) has \(count) characters: choose one of \(longestCategory) at most")
         }
         guard category.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) else {
             throw .invalid("the category \(category.quoted) of \(name) contains a control character: remove it")

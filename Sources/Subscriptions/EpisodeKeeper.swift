@@ -65,12 +65,33 @@ struct EpisodeKeeper: Sendable {
         downloads.snapshots.downloads(of: url).contains { !$0.state.hasEnded }
     }
 
-    /// Retries the failed downloads of a subscription whose time has come.
+    /// The failed downloads of a subscription.
+    func failedDownloads(of subscription: Subscription) -> [DownloadReport] {
+        downloads(of: subscription).values.filter { $0.state == .failed }
+    }
+
+    /// Retries those of some failed downloads whose time has come.
     /// - Parameter now: seconds since 1970.
-    func retryDownloads(of subscription: Subscription, now: Double) throws {
-        let ids = downloads(of: subscription).values.filter { Self.retry($0, now: now) == .due }.map(\.id)
+    func retry(_ failed: [DownloadReport], now: Double) throws {
+        let ids = failed.filter { Self.retry($0, now: now) == .due }.map(\.id)
         guard !ids.isEmpty else { return }
         _ = try downloads.perform { try $0.change(.possible(ids), DownloadChange(action: .retry)) }
+    }
+
+    /// The episodes that a person has removed since their downloads failed: bytes had arrived, and none is cached.
+    func removed(_ ordered: [KnownEpisode], failed: [DownloadReport]) throws -> [KnownEpisode] {
+        let begun = Set(failed.filter { $0.bytes > 0 }.map(\.url))
+        let lost = try ordered.filter { episode in
+            guard begun.contains(episode.url.absolute), !isBeingDownloaded(episode.url) else { return false }
+            return try store.cached(episode.url) == nil
+        }
+        return lost.map(\.letGo)
+    }
+
+    /// Cancels the failed downloads of episodes that their feed has let go of: nobody is to retry them.
+    func cancelFailed(of episodes: [KnownEpisode], in subscription: Subscription) throws {
+        let urls = Set(episodes.map(\.url.absolute))
+        try cancel(failedDownloads(of: subscription).filter { urls.contains($0.url) }.map(\.id))
     }
 
     /// Cancels the downloads of a subscription that have not ended.
@@ -116,11 +137,7 @@ struct EpisodeKeeper: Sendable {
             logger.error(
                 "cannot remove old episodes of \(subscription.url.absolute): \(error); the next check tries again")
         }
-        return removed.map { episode in
-            var episode = episode
-            episode.state = .removed
-            return episode
-        }
+        return removed.map(\.letGo)
     }
 
     /// An episode with the state of its download, or of what is cached of it.

@@ -1,4 +1,5 @@
 import CachePolicy
+import HTTPModel
 import Playlists
 
 /// One check of a feed: which URLs to request, one after the other, and what the answers mean together. A value.
@@ -30,7 +31,10 @@ struct FeedReading {
         /// How many of them are on the first page.
         let firstPage: Int
         var title: String?
+        /// The first of them.
         var skipped: [SkippedItem]
+        /// The number of all.
+        var skippedCount: Int
         /// What the feed wants between two checks, in seconds; nil if it does not say.
         var lifetime: Int64?
         /// Where it is fetched from now on.
@@ -174,11 +178,12 @@ extension FeedReading.Finding {
 
     /// The first skipped items, each with the reason in one line.
     var skippedLines: [String] {
-        skipped.prefix(Self.mostSkipped).map { "\(String($0.name.prefix(100)).printable): \($0.reason)" }
+        skipped.map { "\($0.name.printable(upTo: 100)): \($0.reason)" }
     }
 
     fileprivate init(_ feed: Feed, address: OriginURL, validators: FeedValidators) {
-        (items, firstPage, title, skipped) = (feed.items, feed.items.count, feed.title, feed.skipped)
+        (items, firstPage, title) = (feed.items, feed.items.count, feed.title)
+        (skipped, skippedCount) = (Array(feed.skipped.prefix(Self.mostSkipped)), feed.skipped.count)
         gap = Self.gap(feed)
         lifetime = feed.lifetime?.components.seconds
         (self.address, self.validators) = (address, validators)
@@ -189,7 +194,8 @@ extension FeedReading.Finding {
         var (finding, known) = (self, Set(items.map(\.identity)))
         finding.items += page.items.filter { known.insert($0.identity).inserted }.prefix(
             max(0, FeedLimits.items - items.count))
-        finding.skipped += page.skipped
+        finding.skipped += page.skipped.prefix(Self.mostSkipped - skipped.count)
+        finding.skippedCount += page.skipped.count
         finding.gap = finding.gap ?? Self.gap(page)
         return finding
     }

@@ -43,6 +43,18 @@ struct KnownEpisode: Sendable, Equatable {
     /// The identity by which downloads name it.
     var identity: String { guid ?? file }
 
+    /// The same, let go of by its feed.
+    var letGo: KnownEpisode {
+        var episode = self
+        episode.state = .removed
+        return episode
+    }
+
+    /// Roughly how many bytes its row has.
+    var storedBytes: Int {
+        100 + url.absolute.utf8.count + file.utf8.count + (guid?.utf8.count ?? 0) + (title?.utf8.count ?? 0)
+    }
+
     /// Whether it is newer than another one that was saved. Of episodes with equal dates, the later row is newer.
     func isNewer(than other: KnownEpisode) -> Bool {
         (published ?? found, id) > (other.published ?? other.found, other.id)

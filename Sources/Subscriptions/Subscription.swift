@@ -61,6 +61,12 @@ package struct Subscription: Sendable, Equatable {
         due = FeedSchedule.start(due: due, every: options.every, count: count, now: now, random: random)
     }
 
+    /// The clock was set back since the last check: the next one is due as long after it as before.
+    mutating func follow(clockAt now: Double) {
+        guard let last = checked, last > now else { return }
+        (due, checked) = (due - (last - now), now)
+    }
+
     mutating func succeeded(now: Double) {
         (checked, read) = (now, now)
         (failures, brokenSince, message) = (0, nil, nil)

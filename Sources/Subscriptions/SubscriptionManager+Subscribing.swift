@@ -165,7 +165,7 @@ extension SubscriptionManager {
         let now = clock.now
         let new = feeds.map { feed in
             var options = options
-            options.category = options.category ?? feed.categories.last.map { String($0.prefix(100)) }
+            options.category = options.category ?? feed.categories.last?.beginning(100)
             var subscription = Subscription(feed.url, options: options, added: now, due: now)
             subscription.title = feed.title == feed.url.absolute ? nil : feed.title
             return subscription
@@ -222,7 +222,7 @@ extension FeedPreview {
                 title: finding.title,
                 episodes: plan.orders.map {
                     Episode(url: $0.url.absolute, title: $0.title, published: $0.published)
-                }, skipped: finding.skipped.count)
+                }, skipped: finding.skippedCount)
         }
     }
 }

@@ -177,7 +177,10 @@ package actor SubscriptionManager {
     /// Begins the checks that are due, and sets the timer for the next.
     func settle() {
         guard phase != .stopped else { return }
-        let isOffline = source.isOffline
+        let (isOffline, now) = (source.isOffline, clock.now)
+        for (id, subscription) in subscriptions where subscription.checked ?? now > now {
+            subscriptions[id]?.follow(clockAt: now)
+        }
         if isOffline { refuseWaiting() }
         while checking.count < Self.mostAtOnce, !isOffline, let id = nextDue { begin(id) }
         guard checksByItself else { return }
@@ -247,6 +250,7 @@ package actor SubscriptionManager {
         var check = FeedCheck(
             url: subscription.url.absolute, title: subscription.title, outcome: .unchanged, new: 0, downloads: [])
         do {
+            try noteRemoved(of: subscription)
             switch outcome {
             case .failed(let failure): throw failure
             case .unchanged(let newAddress):
@@ -295,7 +299,7 @@ package actor SubscriptionManager {
         for line in skipped { logger.info("an item of \(subscription.url.absolute) is skipped: \(line)") }
         return FeedCheck(
             url: subscription.url.absolute, title: subscription.title, outcome: .read, episodes: finding.items.count,
-            skipped: finding.skipped.count, skippedItems: skipped.isEmpty ? nil : skipped, new: plan.newCount,
+            skipped: finding.skippedCount, skippedItems: skipped.isEmpty ? nil : skipped, new: plan.newCount,
             downloads: ordered,
             message: finding.gap.map { $0.message + (readsAgain ? "; the next check tries again" : "") })
     }
@@ -366,17 +370,37 @@ package actor SubscriptionManager {
     /// Retries failed downloads that are due: their feed could be read, so that the network is there.
     private func retryDownloads(of id: Int64) {
         guard let subscription = subscriptions[id] else { return }
-        do { try episodes.retryDownloads(of: subscription, now: clock.now) } catch { logger.error("\(error)") }
+        let failed = episodes.failedDownloads(of: subscription)
+        guard !failed.isEmpty else { return }
+        do {
+            // Not those of episodes that were let go of.
+            let wanted = Set(try database.episodes(of: id, in: [.ordered]).map(\.url.absolute))
+            try episodes.retry(failed.filter { wanted.contains($0.url) }, now: clock.now)
+        } catch { logger.error("\(error)") }
+    }
+
+    /// Lets go of the episodes that a person has removed since their downloads failed.
+    private func noteRemoved(of subscription: Subscription) throws {
+        let failed = episodes.failedDownloads(of: subscription)
+        guard failed.contains(where: { $0.bytes > 0 }) else { return }
+        let ordered = try database.episodes(of: subscription.id, in: [.ordered])
+        try letGo(of: try episodes.removed(ordered, failed: failed), in: subscription)
+    }
+
+    private func letGo(of removed: [KnownEpisode], in subscription: Subscription) throws {
+        guard !removed.isEmpty else { return }
+        try save(subscription, removed)
+        try episodes.cancelFailed(of: removed, in: subscription)
     }
 
     /// Removes episodes beyond what the subscriber keeps.
     func retain(_ id: Int64) {
         defer { repairLoss() }
         guard let subscription = subscriptions[id], subscription.options.keep != nil else { return }
-        do throws(SubscriptionError) {
+        do {
             let ordered = try database.episodes(of: id, in: [.ordered])
             let removed = episodes.retain(ordered, of: subscription) { try database.ordered(among: $0, except: id) }
-            if !removed.isEmpty { try save(subscription, removed) }
+            try letGo(of: removed, in: subscription)
         } catch { logger.error("\(error)") }
     }
 

@@ -119,7 +119,7 @@ package struct SubscriptionChange: Sendable, Equatable {
             options.every = every
         }
         if let category {
-            guard category.count <= Self.longestCategory,
+            guard category.unicodeScalars.count <= Self.longestCategory,
                 category.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control })
             else {
                 throw .invalid(

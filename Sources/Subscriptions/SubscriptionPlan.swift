@@ -14,6 +14,8 @@ struct SubscriptionPlan {
     static let mostAtOnce = 10
     /// Episodes that are remembered although the feed no longer has them.
     static let mostRemembered = 20_000
+    /// Bytes of their rows: all of them are read with each check.
+    static let mostRememberedBytes = 8 << 20
 
     /// What became of the download of an episode.
     struct Download {
@@ -132,9 +134,13 @@ struct SubscriptionPlan {
     /// The oldest of those passed over that the feed no longer has. Those that became downloads are few, and still
     /// matter: they may be cached, and must not be ordered again.
     private static func surplus(_ missing: [KnownEpisode]) -> [Int64] {
-        let missing = missing.filter { $0.state == .passedOver }
-        guard missing.count > mostRemembered else { return [] }
-        return missing.sorted { $0.id < $1.id }.prefix(missing.count - mostRemembered).map(\.id)
+        let newestFirst = missing.filter { $0.state == .passedOver }.sorted { $0.id > $1.id }
+        var (count, bytes) = (0, 0)
+        let kept = newestFirst.prefix { episode in
+            (count, bytes) = (count + 1, bytes + episode.storedBytes)
+            return count <= mostRemembered && bytes <= mostRememberedBytes
+        }
+        return newestFirst.dropFirst(kept.count).reversed().map(\.id)
     }
 }
 

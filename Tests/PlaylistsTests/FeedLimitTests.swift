@@ -120,6 +120,13 @@ import Testing
         #expect(try Feed(text).items.first?.enclosure.url == OriginURL("http://h/0"))
     }
 
+    /// The proxy takes no longer URL from players.
+    @Test func anAddressThatNoPlayerCanRequestIsNone() throws {
+        let long = "http://m/" + String(repeating: "x", count: FeedLimits.enclosure)
+        let feed = try Feed(FeedSamples.rss("<item><enclosure url='\(long)'/></item>" + FeedSamples.item("a")))
+        #expect(feed.shown == "a http://m/a" && feed.skipped.map(\.reason) == [.address("it is longer than 8 KiB")])
+    }
+
     @Test func aTextOfMistakesAloneIsRefused() {
         let text = "<rss><channel><title>" + String(repeating: "&", count: FeedLimits.repairs + 10)
         let failure = feedFailure { _ = try Feed(text) }

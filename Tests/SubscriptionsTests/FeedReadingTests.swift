@@ -134,6 +134,21 @@ import Testing
         #expect(Self.finding(outcome)?.items.count == 1 + FeedReading.mostPages)
     }
 
+    /// Each page has as many as it likes.
+    @Test func skippedItemsOfAllPagesAreCountedAndTheFirstAreNamed() throws {
+        let items = (1...30).map { "<item><title>\($0)</title></item>" }.joined()
+        let texts = Dictionary(
+            uniqueKeysWithValues: (0..<90).map { number in
+                (
+                    "https://f.test/\(number)",
+                    FeedWriter.episodes([number], more: items + Self.next("https://f.test/\(number + 1)"))
+                )
+            })
+        let finding = try #require(Self.finding(Self.run(texts, from: "https://f.test/0", wanted: 1000).outcome))
+        #expect(finding.skippedCount == 30 * (1 + FeedReading.mostPages))
+        #expect(finding.skipped.count == 20 && finding.skippedLines.first == "1: it has no media file")
+    }
+
     @Test func pageThatCannotBeReadCostsOnlyItselfAndIsSaid() throws {
         let (_, outcome) = Self.run(
             [Self.home: FeedWriter.episodes([2, 1], more: Self.next("https://feed.test/2"))], wanted: 5)

@@ -167,6 +167,16 @@ final class ManualTime: DownloadClock, FeedClock {
         state.withLock { state in state.wake = seconds.map { (Self.start + state.seconds + $0, wake) } }
     }
 
+    /// Sets the clock back. Timers run on, as those of the system do.
+    func setBack(_ seconds: Double) {
+        state.withLock { state in
+            state.seconds -= seconds
+            if let wake = state.wake {
+                state.wake = (min(wake.at - seconds, Self.start + state.seconds + 60), wake.call)
+            }
+        }
+    }
+
     func forgetWakes() { state.withLock { ($0.tick, $0.wake) = (nil, nil) } }
 
     /// An hour: how long a tick lasts, at most.
@@ -304,7 +314,8 @@ final class EpisodeShelf: EpisodeStore {
         var removed: [String] = []
         var begun: [String] = []
         var sizes: [String: Int64] = [:]
-        var failing: Set<String> = []
+        /// By URL, the bytes that arrive before the download fails.
+        var failing: [String: Int64] = [:]
         var held: Set<String> = []
         var activity = 0
     }
@@ -337,7 +348,10 @@ final class EpisodeShelf: EpisodeStore {
 
     fileprivate func isHeld(_ url: String) -> Bool { state.withLock { $0.held.contains(url) } }
 
-    func fails(_ url: String) { state.withLock { _ = $0.failing.insert(url) } }
+    /// Lets its download fail after some bytes.
+    func fails(_ url: String, after bytes: Int64 = 0) { state.withLock { $0.failing[url] = bytes } }
+
+    func works(_ url: String) { state.withLock { $0.failing[url] = nil } }
 
     func cached(_ url: OriginURL) -> CachedEpisode? {
         state.withLock { $0.bytes[url.absolute].map { CachedEpisode(bytes: $0, isComplete: true) } }
@@ -351,15 +365,17 @@ final class EpisodeShelf: EpisodeStore {
         }
     }
 
-    /// - Returns: its bytes; nil if the download fails.
-    fileprivate func download(_ url: String) -> Int64? {
+    fileprivate func download(_ url: String) -> (bytes: Int64, isComplete: Bool) {
         state.withLock { state in
             state.begun.append(url)
             state.activity += 1
-            guard !state.failing.contains(url) else { return nil }
+            if let bytes = state.failing[url] {
+                if bytes > 0 { state.bytes[url] = bytes }
+                return (bytes, false)
+            }
             let size = state.sizes[url] ?? 100
             state.bytes[url] = size
-            return size
+            return (size, true)
         }
     }
 }
@@ -374,8 +390,10 @@ private struct ShelfDownloads: DownloadSource {
     func begin(_ order: DownloadOrder, onEnd end: @escaping @Sendable (DownloadEnd) -> Void) -> any RunningDownload {
         var progress = DownloadProgress()
         if shelf.isHeld(order.url.absolute) { return Done(progress: progress) }
-        if let bytes = shelf.download(order.url.absolute) {
-            (progress.bytes, progress.total) = (bytes, bytes)
+        let (bytes, isComplete) = shelf.download(order.url.absolute)
+        progress.bytes = bytes
+        if isComplete {
+            progress.total = bytes
             end(.completed(progress))
         } else {
             end(.failed(DownloadFault(.final, "the origin answered 404"), progress))

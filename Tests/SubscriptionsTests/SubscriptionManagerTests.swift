@@ -441,6 +441,42 @@ import Testing
         #expect(world.shelf.begun.sorted() == ["e1.mp3", "e2.mp3"])
     }
 
+    @Test func episodeThatWasRemovedByHandAfterItFailedIsNotFetchedAgain() throws {
+        world.shelf.fails("https://media.test/e1.mp3", after: 40)
+        world.origin.serve(Self.feed, FeedWriter.episodes([1]))
+        try world.subscribe(Self.feed)
+        #expect(try world.episodes(Self.feed).map(\.state) == [.failed])
+        world.shelf.takeAway("https://media.test/e1.mp3")
+        world.shelf.works("https://media.test/e1.mp3")
+        world.pass(86_400)
+        #expect(world.shelf.begun == ["e1.mp3"] && world.shelf.cached == [])
+        #expect(try world.report(Self.feed).failed == 0)
+    }
+
+    @Test func episodeThatFailedAndIsOneTooManyIsNotFetchedAgain() throws {
+        world.shelf.fails("https://media.test/e2.mp3", after: 40)
+        world.origin.serve(Self.feed, FeedWriter.episodes([2, 1]))
+        try world.subscribe(Self.feed) { $0.keep = .limit(.count(2)) }
+        world.origin.serve(Self.feed, FeedWriter.episodes([4, 3, 2, 1]))
+        try world.check()
+        #expect(world.shelf.cached == ["e3.mp3", "e4.mp3"])
+        world.shelf.works("https://media.test/e2.mp3")
+        world.pass(86_400)
+        #expect(world.shelf.begun.filter { $0 == "e2.mp3" }.count == 1)
+        world.origin.serve(Self.feed, FeedWriter.episodes([5, 4, 3, 2, 1]))
+        world.pass(86_400)
+        #expect(world.shelf.cached == ["e4.mp3", "e5.mp3"])
+    }
+
+    @Test func feedIsCheckedAsOftenAfterTheClockWasSetBack() throws {
+        world.origin.serve(Self.feed, FeedWriter.episodes([1]))
+        try world.subscribe(Self.feed)
+        world.time.setBack(86_400)
+        // It is noticed within a minute.
+        world.pass(3 * 3600 + 60)
+        #expect(world.origin.requests.count == 4)
+    }
+
     @Test func failedDownloadIsRetriedForAWeekLessAndLessOften() throws {
         world.shelf.fails("https://media.test/e2.mp3")
         world.origin.serve(Self.feed, FeedWriter.episodes([2, 1]))

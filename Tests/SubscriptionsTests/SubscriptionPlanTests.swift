@@ -251,6 +251,17 @@ import Testing
         #expect(Self.plan(try Self.items([1]), known: mixed).forgotten == [3, 4, 5])
     }
 
+    @Test func longRowsAreRememberedForLessLong() throws {
+        let template = try #require(Self.first(try Self.items([1])).changed.first)
+        let long = String(repeating: "a", count: SubscriptionPlan.mostRememberedBytes / 8)
+        let known = (1...20).map { number in
+            KnownEpisode(
+                id: Int64(number), guid: "old\(number)", file: "\(long)\(number)", url: template.url, title: nil,
+                published: nil, found: 0, state: .passedOver)
+        }
+        #expect(Self.plan(try Self.items([1]), known: known).forgotten == Array(1...13))
+    }
+
     // MARK: What is kept
 
     @Test(

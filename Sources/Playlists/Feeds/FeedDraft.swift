@@ -21,6 +21,15 @@ struct FeedDraft {
     /// Whether the text ends within the item.
     var isCut = false
 
+    /// Takes media that is not there yet, unless its address is too long.
+    mutating func take(_ enclosure: Enclosure) {
+        guard enclosure.url.absolute.utf8.count <= FeedLimits.enclosure else {
+            if fault == .noEnclosure { fault = .address("it is longer than \(FeedLimits.enclosure >> 10) KiB") }
+            return
+        }
+        if !media.contains(where: { $0.url == enclosure.url }) { media.append(enclosure) }
+    }
+
     /// The skipped item, named by its position if it has no name.
     func skipped(_ reason: SkippedItem.Reason, at position: Int) -> SkippedItem {
         SkippedItem(

@@ -56,7 +56,7 @@ extension FeedDraft {
         switch offer.enclosure {
         case .success(let enclosure):
             resolved += enclosure.url.absolute.utf8.count
-            if !media.contains(where: { $0.url == enclosure.url }) { media.append(enclosure) }
+            take(enclosure)
         case .failure(let failure):
             if fault == .noEnclosure { fault = failure.reason }
         }

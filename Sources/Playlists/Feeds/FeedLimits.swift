@@ -20,6 +20,8 @@ package enum FeedLimits {
     static let base = 2048
     /// Addresses that are rewritten.
     static let addresses = 500_000
+    /// Bytes of the address of an item's media. The proxy takes no longer one from players.
+    static let enclosure = 8 << 10
     /// Other forms of one item's media.
     static let alternatives = 64
     /// Characters of a title.

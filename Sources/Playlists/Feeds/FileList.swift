@@ -52,8 +52,8 @@ struct FileList {
         guard drafts.count < FeedLimits.items, resolved <= FeedLimits.resolved else { return feed.cut = .tooManyItems }
         var draft = draft
         if let url = reference.text.contains("\\") ? nil : reference.url(at: feed.url) {
-            draft.media = [Enclosure(url: url)]
             resolved += url.absolute.utf8.count
+            draft.take(Enclosure(url: url))
         } else {
             draft.fault = reference.fault
         }
