@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a cache of very many resources costs: start, first hit, eviction, listing, memory.
+"""What a cache of very many resources costs: start, first hit, eviction, listing, /metrics, memory.
 
     Benchmarks/scale.py [--resources 1000000] [--compare 50000] [--repetitions 5] [--directory DIR] [--json FILE]
 
@@ -134,9 +134,20 @@ def get(connection, number):
     answer = connection.getresponse()
     body = answer.read()
     seconds = time.perf_counter() - begun
-    assert answer.status == 200 and answer.getheader("Cache-Status") == "reelcache; hit", (answer.status, answer.getheaders())
+    assert answer.status == 200 and answer.getheader("Cache-Status", "").startswith("reelcache; hit"), (answer.status, answer.getheaders())
     assert body == content(number), f"wrong bytes of {number}"
     return seconds
+
+
+def scrape(connection):
+    """Milliseconds until the numbers for Prometheus have arrived."""
+    begun = time.perf_counter()
+    connection.request("GET", "/metrics")
+    answer = connection.getresponse()
+    text = answer.read()
+    milliseconds = (time.perf_counter() - begun) * 1e3
+    assert answer.status == 200 and b"reelcache_cache_open_resources" in text, text[:200]
+    return milliseconds
 
 
 def command(binary, *arguments):
@@ -161,6 +172,8 @@ def measure(binary, cache, count, repetitions):
         others = random.Random(repetition).sample(range(100, min(count, HITS)), 200)
         connection = proxy.connection()
         note("first hit of a resource, p50 of 200, ms", statistics.median(get(connection, number) for number in others) * 1e3)
+        note("/metrics, first of the process, ms", scrape(connection))
+        note("/metrics, p50 of 50, ms", statistics.median(scrape(connection) for _ in range(50)))
         for order in ("recent", "size", "hits", "name"):
             seconds, text = command(binary, "ls", "--limit", "20", "--sort", order, "--cache-dir", cache)
             note(f"ls --limit 20 --sort {order}, through the proxy, s", seconds)

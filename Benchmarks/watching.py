@@ -3,10 +3,12 @@
 dashboard open, in turn.
 
     REELCACHE=$(scripts/build-release) Benchmarks/watching.py [--rounds 5] [--seconds 6] [--resources 10000] [--downloads 1000]
+        [--streams 25] [--segments 2700]
 
 Each player reads a cached film of 32 MiB again and again, once as fast as it can, once at 1 MB/s. The proxy has that many resources and waiting
-downloads in its lists. A page asks for what the dashboard asks for, as often: the live state, the map of each film every two seconds, its lists every
+downloads in its lists; the first page of the list has that many HLS films of six renditions, each with a playlist of that many segments. A page asks for what the dashboard asks for, as often: the live state, the map of each film every two seconds, its lists every
 ten. A slow page opens the live state and never reads. Ratios are computed round by round; their median counts, as the machine may be shared.
+Then it asks for a list of the streams alone, as the page does and with what is cached of each, and tells the processor time of each request.
 """
 import argparse
 import http.client
@@ -27,25 +29,33 @@ parser.add_argument("--rounds", type=int, default=5)
 parser.add_argument("--seconds", type=float, default=6)
 parser.add_argument("--resources", type=int, default=10_000)
 parser.add_argument("--downloads", type=int, default=1_000)
+parser.add_argument("--streams", type=int, default=25)
+parser.add_argument("--segments", type=int, default=2_700, help="of each of a stream's six renditions")
 options = parser.parse_args()
 binary = os.path.abspath(os.environ.get("REELCACHE") or sys.exit("name the binary of a release build in REELCACHE"))
 PLAYERS = 10
 SIZE = 32 << 20
 PACE = 1_000_000
 FILM = os.urandom(SIZE)
+RENDITIONS = 6
+MAIN = ("#EXTM3U\n" + "".join(f"#EXT-X-STREAM-INF:BANDWIDTH={number + 1}00000\n{number}.m3u8\n" for number in range(RENDITIONS))).encode()
+MEDIA = ("#EXTM3U\n#EXT-X-TARGETDURATION:2\n" + "".join(f"#EXTINF:2,\nsegment-{number}.ts\n" for number in range(options.segments))
+         + "#EXT-X-ENDLIST\n").encode()
 
 
 class Origin(socketserver.StreamRequestHandler):
-    """Sends films, and songs of 1,000 bytes."""
+    """Sends films, songs of 1,000 bytes, and playlists."""
 
     def handle(self):
         while line := self.rfile.readline():
             path = line.split()[1].decode()
             while self.rfile.readline().strip():
                 pass
-            body = FILM if path.startswith("/film") else FILM[:1000]
+            playlist = MAIN if path.endswith("main.m3u8") else MEDIA if path.endswith(".m3u8") else None
+            body = playlist or (FILM if path.startswith("/film") else FILM[:1000])
+            kind = "application/vnd.apple.mpegurl" if playlist else "video/mp4"
             head = (f'HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nETag: "1"\r\nAccept-Ranges: bytes\r\n'
-                    "Cache-Control: max-age=86400\r\nContent-Type: video/mp4\r\n\r\n").encode()
+                    f"Cache-Control: max-age=86400\r\nContent-Type: {kind}\r\n\r\n").encode()
             self.wfile.write(head + body)
 
 
@@ -128,13 +138,13 @@ class Page(threading.Thread):
                         self.get(api, "resources/coverage", url=film, buckets=400)
                 if now >= next_lists:
                     next_lists += 10
-                    self.get(api, "resources", sort="recent", limit=25, offset=0)
-                    self.get(api, "downloads")
+                    self.get(api, "resources", brief="true", sort="recent", limit=25, offset=0)
+                    self.get(api, "downloads", state="failed", sort="ended", limit=20)
                     self.get(api, "feeds")
                     self.get(api, "history", span="hour")
                     if now - begun < 1:
-                        self.get(api, "resources", sort="size", limit=1000)
-                        self.get(api, "resources", sort="recent", limit=500, offset=options.resources - 500)
+                        self.get(api, "resources", brief="true", sort="size", limit=1000)
+                        self.get(api, "resources", brief="true", sort="recent", limit=500, offset=options.resources - 500)
                         self.get(api, "downloads", state="completed")
 
 
@@ -204,13 +214,29 @@ def fill(cache, base):
     proxy, port = serve(cache, "--allow", "127.0.0.1")
     try:
         fetch = http.client.HTTPConnection("127.0.0.1", port)
-        for path in [f"film-{number}.mp4" for number in range(PLAYERS)] + [f"song-{number}.mp3" for number in range(options.resources)]:
+        for path in [f"film-{number}.mp4" for number in range(PLAYERS)] + [f"song-{number}.mp3" for number in range(options.resources)] + [
+                f"stream-{number}/{name}.m3u8" for number in range(options.streams) for name in ["main", *range(RENDITIONS)]]:
             fetch.request("GET", f"/http/{base}/{path}")
             response = fetch.getresponse()
             if not response.read() or response.status != 200:
                 sys.exit(f"{path}: {response.status}")
     finally:
         end(proxy)
+
+
+def list_streams(proxy, port):
+    """Prints the processor time of a list of the streams."""
+    api = http.client.HTTPConnection("127.0.0.1", port)
+    print(f"\nA list of {options.streams} streams of {RENDITIONS} renditions of {options.segments} segments\n{'':12}{'CPU ms':>10}")
+    for name, query, count in [("brief", "&brief=true", 50), ("in full", "", 3)]:
+        before = processor_seconds(proxy.pid)
+        for _ in range(count):
+            api.request("GET", f"/api/v1/resources?filter=stream-&limit=25{query}")
+            response = api.getresponse()
+            listing = json.loads(response.read())
+            if response.status != 200 or len(listing["resources"]) != min(25, options.streams):
+                sys.exit(f"the list: {response.status} {str(listing)[:200]}")
+        print(f"{name:12}{(processor_seconds(proxy.pid) - before) / count * 1000:10.1f}", flush=True)
 
 
 def order(cache, port, work):
@@ -231,6 +257,8 @@ with tempfile.TemporaryDirectory() as work:
     fill(cache, base)
     proxy, port = serve(cache, "--offline")
     try:
+        if options.streams:
+            list_streams(proxy, port)
         order(cache, port, work)
         films = [f"http://{base}/film-{number}.mp4" for number in range(PLAYERS)]
         players = [Player(port, number, f"/http/{base}/film-{number}.mp4") for number in range(PLAYERS)]

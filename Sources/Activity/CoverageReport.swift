@@ -44,8 +44,10 @@ package struct CoverageStrip: Codable, Sendable, Equatable {
     /// The rendition; nil for a resource by itself.
     package var name: String?
     package var unit: Unit
-    /// Of all of it.
+    /// Of all of it, as far as it was examined.
     package var length: Int64
+    /// How many more segments there are, of which nobody knows what is cached; nil for none.
+    package var unexamined: Int64?
     /// The window, half-open.
     package var from: Int64
     package var to: Int64
@@ -89,10 +91,12 @@ extension CoverageStrip {
             arriving: arriving, readers: readers)
     }
 
-    /// - Parameter cached: how much of each segment is cached, in percent. A cell with several segments has their
-    ///   average.
+    /// - Parameters:
+    ///   - cached: how much of each segment is cached, in percent. A cell with several segments has their average.
+    ///   - unexamined: how many more segments there are.
     package init(
-        name: String, segments cached: [Int], in window: Window, arriving: [Arrival], readers: [Reader]
+        name: String, segments cached: [UInt8], unexamined: Int = 0, in window: Window, arriving: [Arrival],
+        readers: [Reader]
     ) {
         let length = Int64(cached.count), range = window.range(of: length)
         let cells = CoverageCells(present: [], window: range, count: window.count).cells.map { cell in
@@ -102,6 +106,7 @@ extension CoverageStrip {
         self.init(
             name: name, unit: .segments, length: length, range, chunkSize: nil, cells: cells, arriving: arriving,
             readers: readers)
+        if unexamined > 0 { self.unexamined = Int64(unexamined) }
     }
 
     private init(
@@ -118,9 +123,9 @@ extension CoverageStrip {
     }
 
     /// The average, 0 only if all are 0, and 100 only if all are 100.
-    private static func percent(of parts: ArraySlice<Int>) -> Int {
+    private static func percent(of parts: ArraySlice<UInt8>) -> Int {
         guard !parts.isEmpty, parts.contains(where: { $0 > 0 }) else { return 0 }
         if parts.allSatisfy({ $0 >= 100 }) { return 100 }
-        return min(99, max(1, parts.reduce(0, +) / parts.count))
+        return min(99, max(1, parts.reduce(0) { $0 + Int($1) } / parts.count))
     }
 }

@@ -29,6 +29,8 @@ package struct FetchSample: Sendable {
         /// The rest of a file is fetched, because its rule says so.
         case fill
         case download
+        /// A subscription, which looks for new episodes.
+        case subscription
     }
 
     /// Unique among the transfers of this process.

@@ -15,15 +15,20 @@ package final class DocumentFetch: TransferDelegate {
         package let body: [UInt8]
     }
 
-    private let demand: Demand
+    let demand: Demand
     private let conditions: HeaderFields
     private let limit: Int
-    private let owner: LoopFiller
+    let owner: LoopFiller
+    /// Unique among the fetches of the loop.
+    let number: UInt64
+    /// When it began; monotonic, in nanoseconds.
+    let began = MonotonicClock.nanoseconds()
+    private(set) var phase: UpstreamError.Phase?
     /// nil when it is over.
     private var deliver: ((Result<Document, FillError>) -> Void)?
     private var transfer: Transfer?
-    private var head: UpstreamHead?
-    private var body: [UInt8] = []
+    private(set) var head: UpstreamHead?
+    private(set) var body: [UInt8] = []
     /// Ends a response that arrives too slowly.
     private var timer: LoopTimer?
 
@@ -36,6 +41,7 @@ package final class DocumentFetch: TransferDelegate {
     ) {
         (self.demand, self.conditions, self.limit, self.owner) = (demand, conditions, limit, owner)
         self.deliver = deliver
+        number = owner.numberOfNextFetch()
     }
 
     /// Sends the request. `deliver` is called once, later, unless cancelled.
@@ -71,6 +77,8 @@ package final class DocumentFetch: TransferDelegate {
         cancel()
         deliver?(result)
     }
+
+    package func transfer(_ transfer: Transfer, isIn phase: UpstreamError.Phase) { self.phase = phase }
 
     package func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
         self.head = head

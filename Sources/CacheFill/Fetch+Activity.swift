@@ -25,13 +25,30 @@ extension Fetch {
         case .ended: nil
         case .receiving(let transfer) where transfer.isPaused: .held
         case .receiving(let transfer) where transfer.isReceiving: .receiving
-        case .receiving:
-            switch status.phase {
-            case .queue: .queued
-            case nil, .names, .connect: .connecting
-            case .response: .requested
-            case .body: .receiving
-            }
+        case .receiving: FetchSample.Phase(status.phase)
+        }
+    }
+}
+
+extension DocumentFetch {
+    /// A check of a feed, whose document goes to no player.
+    var sample: FetchSample {
+        FetchSample(
+            id: "\(owner.loop.index)-\(number)", key: demand.url.cacheKey, whole: demand.whole,
+            url: demand.url.absolute,
+            requestedURL: head?.finalURL ?? demand.url.absolute, reason: .feed, phase: FetchSample.Phase(phase),
+            purposes: [.subscription], from: 0, to: head?.contentLength, arrived: Int64(body.count), began: began)
+    }
+}
+
+extension FetchSample.Phase {
+    /// - Parameter phase: of a transfer that is not held back; nil before it has begun.
+    fileprivate init(_ phase: UpstreamError.Phase?) {
+        switch phase {
+        case .queue: self = .queued
+        case nil, .names, .connect: self = .connecting
+        case .response: self = .requested
+        case .body: self = .receiving
         }
     }
 }

@@ -169,7 +169,8 @@ package final class LoopFiller {
         return fetchCount
     }
 
-    /// Adds the running fetches at this moment; if there are very many, those that began first.
+    /// Adds the running fetches at this moment; if there are very many, those that began first. Of feeds,
+    /// few are checked at once.
     package func addSamples(to samples: inout ActivitySamples) {
         let most = ActivitySamples.mostOfALoop
         let shown =
@@ -177,6 +178,7 @@ package final class LoopFiller {
             ? Array(fetches.values.sorted { $0.began < $1.began }.prefix(most)) : Array(fetches.values)
         samples.fetches += shown.compactMap(\.sample)
         samples.hiddenFetches +|= fetches.count - shown.count
+        samples.fetches += documents.values.prefix(most).map(\.sample)
     }
 
     // MARK: In the background

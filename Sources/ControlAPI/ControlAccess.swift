@@ -24,7 +24,7 @@ struct ControlAccess {
 
     /// - Throws: if the request may not change anything.
     func checkChanging(_ request: RequestHead) throws(ControlError) {
-        guard permitsChanges(request) else { throw .unauthorized(token) }
+        guard permitsChanges(request) else { throw .unauthorized(tokenIn: place(of: token)) }
     }
 
     /// Requires a token or a session for reading beyond the loopback interface, and everywhere for requests from
@@ -32,7 +32,13 @@ struct ControlAccess {
     func checkReading(_ request: RequestHead) throws(ControlError) {
         if readsFreely, !isOfOtherPage(request) { return }
         if readToken?.isShown(by: request.value(of: "Authorization")) == true || permitsChanges(request) { return }
-        throw .unauthorized(readToken ?? token)
+        throw .unauthorized(tokenIn: place(of: readToken ?? token))
+    }
+
+    /// Where a token is, as it is told to whoever does not show it: other machines need not know this one's
+    /// directories.
+    func place(of token: ControlToken) -> String {
+        readsFreely ? token.path : "\(token.name) in the cache directory"
     }
 
     /// Whether reading needs no token.

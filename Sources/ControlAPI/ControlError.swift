@@ -30,9 +30,9 @@ package struct ControlError: AdvisedError {
         return error
     }
 
-    static func unauthorized(_ token: ControlToken) -> ControlError {
-        var error = ControlError(
-            401, "this needs the token in \(token.path): send Authorization: Bearer TOKEN")
+    /// - Parameter place: where the token is.
+    static func unauthorized(tokenIn place: String) -> ControlError {
+        var error = ControlError(401, "this needs the token in \(place): send Authorization: Bearer TOKEN")
         error.field = ("WWW-Authenticate", "Bearer")
         return error
     }

@@ -16,6 +16,7 @@ extension ControlHandler {
             try parameters.states()
             ?? (ids == nil ? Set(DownloadState.allCases.filter { !$0.hasEnded }) : Set(DownloadState.allCases))
         let category = parameters["category"]
+        let order = try parameters.downloadOrder()
         let limit = try parameters.number("limit", in: 1...Int(Int32.max))
         let offset = try parameters.number("offset", in: 0...Int(Int32.max)) ?? 0
         answer(exchange) { [downloads] _ in
@@ -23,7 +24,7 @@ extension ControlHandler {
                 states.contains($0.state) && ids?.contains($0.id) ?? true
                     && (category == nil || $0.category == category)
             }
-            let page = listing.downloads.dropFirst(offset).prefix(limit ?? .max)
+            let page = order.sorted(listing.downloads).dropFirst(offset).prefix(limit ?? .max)
             return DownloadPage(downloads: Array(page), summary: listing.summary, total: listing.downloads.count)
         }
     }
@@ -119,7 +120,30 @@ private struct DownloadPage: Encodable {
     let total: Int
 }
 
+/// The order of a list of downloads.
+private enum ListOrder: String, CaseIterable {
+    /// That in which they run.
+    case queue
+    /// Those that ended last come first, and those that have not ended last.
+    case ended
+
+    /// - Parameter downloads: in the order in which they run.
+    func sorted(_ downloads: [DownloadReport]) -> [DownloadReport] {
+        switch self {
+        case .queue: downloads
+        case .ended: downloads.sorted { ($0.finished ?? 0, $0.id) > ($1.finished ?? 0, $1.id) }
+        }
+    }
+}
+
 extension ControlParameters {
+    fileprivate func downloadOrder() throws(ControlError) -> ListOrder {
+        guard let text = self["sort"] else { return .queue }
+        if let order = ListOrder(rawValue: text) { return order }
+        let names = ListOrder.allCases.map(\.rawValue).joined(separator: " or ")
+        throw ControlError(400, "sort is \(names), not \(text.prefix(100))")
+    }
+
     /// States separated by commas, or `all`; nil if the parameter is missing.
     fileprivate func states() throws(ControlError) -> Set<DownloadState>? {
         guard let text = self["state"] else { return nil }

@@ -11,7 +11,7 @@ extension ControlHandler {
     /// Responds with one resource, or with a page of all resources.
     func find(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
         guard let url = try parameters.url() else { return try list(exchange, parameters) }
-        if let other = ["sort", "filter", "after", "limit", "offset", "urls"].first(where: parameters.has) {
+        if let other = ["sort", "filter", "after", "limit", "offset", "brief", "urls"].first(where: parameters.has) {
             throw ControlError(400, "\(other) cannot be combined with url")
         }
         let listsSegments = try parameters.flag("segments")
@@ -51,10 +51,15 @@ extension ControlHandler {
         query.mask = mask(for: exchange)
         query.limit = try parameters.number("limit", in: 1...Self.maxLimit) ?? Self.defaultLimit
         query.offset = try parameters.number("offset", in: 0...Int(Int32.max)) ?? 0
+        let isBrief = try parameters.flag("brief")
         let urls = { @Sendable (listing: ResourceListing) in listing.resources.map(\.url) }
-        try answerList(exchange, parameters, isLong: true, urls: urls) { [query, policy] store in
+        try answerList(exchange, parameters, isLong: true, urls: urls) { [query, policy, titles] store in
             var listing = try store.resources(query)
-            PresentationContents.describe(&listing.resources, in: store, policy.value)
+            if isBrief {
+                titles.add(to: &listing.resources, in: store)
+            } else {
+                PresentationContents.describe(&listing.resources, in: store, policy.value)
+            }
             return listing
         }
     }

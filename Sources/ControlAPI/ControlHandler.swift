@@ -26,6 +26,7 @@ package final class ControlHandler: RequestHandler {
     let numbers: ControlNumbers
     let live: LiveState
     let surveys: CoverageSurveys
+    let titles: PresentationTitles
 
     /// - Parameters:
     ///   - readToken: the token for reading, in place of which `token` is accepted too; nil if only this machine can
@@ -36,12 +37,13 @@ package final class ControlHandler: RequestHandler {
     ///   - wantNext: has the next item after a URL downloaded when that was played. Called on a loop: it must not block.
     ///   - live: the live state, the same for all loops.
     ///   - surveys: shared by the handlers of all loops.
+    ///   - titles: shared by the handlers of all loops.
     ///   - now: the time, in seconds since 1970.
     package init(
         store: CacheStore, policy: Current<ProxyPolicy>, token: ControlToken, readToken: ControlToken?,
         sessions: SharedDashboardSessions, scrubs: ScrubTurn, downloads: DownloadManager, feeds: SubscriptionManager,
         session: String, wantNext: @escaping @Sendable (OriginURL) -> Void, numbers: ControlNumbers, live: LiveState,
-        surveys: CoverageSurveys,
+        surveys: CoverageSurveys, titles: PresentationTitles,
         now: @escaping @Sendable () -> Int64 = { Int64(time(nil)) }
     ) {
         self.store = store
@@ -55,6 +57,7 @@ package final class ControlHandler: RequestHandler {
         self.numbers = numbers
         self.live = live
         self.surveys = surveys
+        self.titles = titles
         self.now = now
     }
 

@@ -6,6 +6,8 @@ import HTTPModel
 package struct ControlToken: Sendable {
     /// The token's file.
     package let path: String
+    /// The name of that file.
+    package let name: String
     /// 64 hexadecimal digits.
     package let text: String
 
@@ -31,7 +33,7 @@ package struct ControlToken: Sendable {
 
     /// Reads the token of a cache directory.
     package init(of directory: String, for scope: Scope = .all) throws(TokenError) {
-        path = Self.path(in: directory, scope)
+        (path, name) = (Self.path(in: directory, scope), scope.rawValue)
         guard let mode = try Self.mode(of: path) else {
             throw TokenError("there is no \(path): the proxy creates it when it starts", isMendedAtStart: true)
         }

@@ -44,13 +44,14 @@ struct CoverageSurvey: Sendable {
     /// Empty if it is not a presentation, or its first playlist is not cached. Blocks.
     func cachedRenditions(in store: CacheStore) throws -> [CachedRendition] {
         try PresentationContents(
-            of: key, in: store, policy, listsSegments: true, mostSegments: CachedRendition.mostSegments
+            of: key, in: store, policy, listsSegments: true, mostSegments: CachedRendition.mostSegments,
+            isShared: true
         )?.renditions.map { CachedRendition($0) } ?? []
     }
 
     private func strip(_ rendition: CachedRendition) -> CoverageStrip {
         CoverageStrip(
-            name: rendition.name, segments: rendition.percentages, in: window,
+            name: rendition.name, segments: rendition.percentages, unexamined: rendition.unexamined, in: window,
             arriving: look.fetches.compactMap { arrival($0, in: rendition.segments) },
             readers: plays.flatMap { play in
                 play.segments.filter { $0.rendition == rendition.name }.map {
@@ -74,21 +75,24 @@ struct CachedRendition: Sendable {
     let name: String
     /// nil if its playlist is not cached.
     let segments: (any SegmentSequence)?
-    /// How much of each segment is cached, 0 to 100.
-    let percentages: [Int]
+    /// How much of each segment that was examined is cached, 0 to 100.
+    let percentages: [UInt8]
+    /// How many more segments there are.
+    let unexamined: Int
 
-    /// Renditions with more segments than these are shown as far as they go.
+    /// How many segments of all renditions are examined: each rendition gets its share.
     static let mostSegments = 100_000
 
     init(_ rendition: PresentationContents.Rendition) {
         name = PlayReport.Segment.name(rendition.report.name)
         segments = rendition.segments
         percentages = Self.percentages(rendition)
+        unexamined = max(0, (segments?.count ?? 0) - percentages.count)
     }
 
-    private static func percentages(_ rendition: PresentationContents.Rendition) -> [Int] {
+    private static func percentages(_ rendition: PresentationContents.Rendition) -> [UInt8] {
         guard let segments = rendition.segments else { return [] }
-        var cached = [Int](repeating: 0, count: min(segments.count, mostSegments))
+        var cached = [UInt8](repeating: 0, count: min(segments.count, rendition.examined))
         for segment in rendition.report.segmentList ?? [] {
             guard let position = segments.position(number: segment.number), position < cached.count else { continue }
             cached[position] = segment.percent
@@ -99,10 +103,10 @@ struct CachedRendition: Sendable {
 
 extension SegmentReport {
     /// 0 if nothing of it is cached, 100 if all of it is; 50 in between where its length is not known.
-    fileprivate var percent: Int {
+    fileprivate var percent: UInt8 {
         if isCached { return 100 }
         guard cached > 0 else { return 0 }
         guard let range, range.count > 0 else { return 50 }
-        return min(99, max(1, Int(saturating: Double(cached) / Double(range.count) * 100)))
+        return UInt8(min(99, max(1, Int(saturating: Double(cached) / Double(range.count) * 100)))) // no trap: 1 to 99
     }
 }

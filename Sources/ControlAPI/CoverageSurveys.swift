@@ -1,4 +1,5 @@
 import CachePolicy
+@preconcurrency import Dispatch
 import EventIO
 import HTTPModel
 import Synchronization
@@ -33,14 +34,40 @@ package final class CoverageSurveys: Sendable {
 
     private let state = Mutex(State())
     private let now: @Sendable () -> UInt64
+    private let later: Later
+
+    /// Does something after so many nanoseconds.
+    typealias Later = @Sendable (UInt64, @escaping @Sendable () -> Void) -> Void
 
     private static let mostKept = 16
     private static let lifetimes: UInt64 = 10
 
-    package convenience init() { self.init(now: MonotonicClock.nanoseconds) }
+    package convenience init() {
+        self.init(now: MonotonicClock.nanoseconds) { nanoseconds, act in
+            let span = DispatchTimeInterval.nanoseconds(Int(clamping: nanoseconds))
+            DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + span, execute: act)
+        }
+    }
 
-    /// - Parameter now: a monotonic clock, in nanoseconds.
-    init(now: @escaping @Sendable () -> UInt64) { self.now = now }
+    /// - Parameters:
+    ///   - now: a monotonic clock, in nanoseconds.
+    ///   - later: called once for each survey, to drop it when it is too old: that of a long film takes memory,
+    ///     and nobody may ever ask again.
+    init(now: @escaping @Sendable () -> UInt64, later: @escaping Later) { (self.now, self.later) = (now, later) }
+
+    /// How many surveys are kept.
+    var keptCount: Int { state.withLock { $0.known.count } }
+
+    private func dropOld() {
+        let time = now()
+        // Released outside of the lock: a survey of a long film takes a while to free.
+        let old = state.withLock { state in
+            let all = state.known
+            state.known = all.filter { $0.value.end > time }
+            return all
+        }
+        withExtendedLifetime(old) {}
+    }
 
     /// - Parameters:
     ///   - perform: runs blocking work on another thread.
@@ -71,10 +98,10 @@ package final class CoverageSurveys: Sendable {
     private func findNext(_ perform: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {
         guard let order = state.withLock({ $0.queue.isEmpty ? nil : $0.queue.removeFirst() }) else { return }
         let began = now(), outcome = Outcome { try order.find() }, ended = now()
+        let span = (ended -| began) &* Self.lifetimes
         let (waiting, isLast) = state.withLock { state in
             if case .success(let renditions) = outcome {
-                state.known[order.key] = Survey(
-                    renditions: renditions, end: ended &+ (ended -| began) &* Self.lifetimes)
+                state.known[order.key] = Survey(renditions: renditions, end: ended &+ span)
                 if state.known.count > Self.mostKept, let oldest = state.known.min(by: { $0.value.end < $1.value.end })
                 {
                     state.known[oldest.key] = nil
@@ -84,6 +111,7 @@ package final class CoverageSurveys: Sendable {
             return (state.waiting.removeValue(forKey: order.key) ?? [], state.queue.isEmpty)
         }
         for then in waiting { then(outcome) }
+        later(span) { [weak self] in self?.dropOld() }
         if !isLast { perform { [self] in findNext(perform) } }
     }
 }

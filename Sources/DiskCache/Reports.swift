@@ -37,6 +37,8 @@ package struct ResourceReport: Codable, Sendable, Equatable {
     package var partOf: String?
     /// For a presentation whose playlists are cached: how much of it is cached. `isComplete` is then taken from here.
     package var presentation: PresentationReport?
+    /// The author's title of a presentation, where that is all that was asked about its content.
+    package var title: String?
 }
 
 /// A part of a presentation. Sizes are in bytes.

@@ -8,10 +8,23 @@ extension Connection {
 
     /// Records an exchange that is over.
     func record(_ exchange: Exchange, isComplete: Bool) {
-        guard let recorder = server.recorder, recorder.isOn, exchange.startedAt > 0 else { return }
+        guard let recorder = server.recorder, recorder.isOn else { return }
         recorder.record(
             AccessRecord(exchange, of: peer, bytes: Int64(output.bodyBytesTaken), isComplete: isComplete))
     }
+
+    /// The target in bytes that are no request, as far as it can be told; `-` if there is none. Without its query: what
+    /// cannot be read has no parameters that could be masked.
+    static func target(inBroken bytes: some Sequence<UInt8>) -> String {
+        let line = bytes.prefix(longestTarget).prefix { $0 != ASCII.lineFeed && $0 != UInt8(ascii: "\r") }
+        let words = line.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
+        guard words.count > 1 else { return "-" }
+        let target = words[1].prefix { $0 != UInt8(ascii: "?") }
+        return target.isEmpty ? "-" : String(decoding: target, as: UTF8.self)
+    }
+
+    /// How many bytes are searched for a target.
+    private static let longestTarget = 500
 }
 
 extension AccessRecord {
@@ -23,7 +36,8 @@ extension AccessRecord {
         let request = exchange.request
         self.init(
             time: Double(now.tv_sec) + Double(now.tv_nsec) / 1e9 - Double(nanoseconds) / 1e9, client: client,
-            method: request.method.name, url: exchange.resourceURL ?? request.target,
+            method: exchange.unparsedTarget == nil ? request.method.name : "-",
+            url: exchange.unparsedTarget ?? exchange.resourceURL ?? request.target,
             range: request.combined("Range"), version: request.version, status: exchange.status,
             bytes: exchange.isAnswered ? bytes : 0,
             cacheBytes: exchange.bytesFromCache, originBytes: exchange.bytesFromOrigin,

@@ -179,8 +179,9 @@ final class Connection {
             return false
         case .invalid(let fault):
             server.metrics.errors.add("bad-request")
+            let target = isRecorded ? Self.target(inBroken: inHand) : "-"
             dropFromHand(inHand.count)
-            refuse(fault.status, fault.reason)
+            refuse(fault, target)
             return false
         }
     }
@@ -237,10 +238,13 @@ final class Connection {
     }
 
     /// Answers bytes that never became a request, and closes.
-    private func refuse(_ status: Int, _ reason: String) {
-        let exchange = Exchange(.simplest, on: self, startedAt: 0)
+    /// - Parameter target: what they ask for, as far as it can be told.
+    private func refuse(_ fault: RequestFault, _ target: String) {
+        let exchange = Exchange(.simplest, on: self, startedAt: MonotonicClock.nanoseconds())
+        exchange.unparsedTarget = target
         phase = .answering(exchange)
-        exchange.respond(status, text: reason, closes: true)
+        if isRecorded { _ = peer }
+        exchange.respond(fault.status, text: fault.reason, closes: true)
     }
 
     /// Continues after the answer was sent: with the next request, or with the end of the connection.
@@ -274,7 +278,7 @@ final class Connection {
         case .reading where !pending.isEmpty:
             server.metrics.errors.add("request-timeout")
             let fault = RequestFault.tooSlow("the request did not arrive", server.limits.requestSeconds)
-            refuse(fault.status, fault.reason)
+            refuse(fault, pending.withUnsafeBytes { Self.target(inBroken: $0) })
         case .answering where incoming?.sink != nil:
             refuseBody(.tooSlow("nothing more of the body arrived", server.limits.requestSeconds))
         default:

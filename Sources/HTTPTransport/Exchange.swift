@@ -36,6 +36,8 @@ package final class Exchange {
     package var isRecorded: Bool { connection.isRecorded }
     /// The URL of the requested resource for the access log; nil to log the target.
     package var resourceURL: String?
+    /// For the access log, the target of what never became a request, as far as it could be read; nil for a request.
+    var unparsedTarget: String?
     /// Bytes of the body that were stored before they were requested, and those that have arrived from an origin
     /// since.
     package var bytesFromCache: Int64 = 0

@@ -14,6 +14,8 @@ import Synchronization
 final class HistoryRecorder: Sendable {
     private struct State {
         var history: History
+        /// Counts the samples.
+        var turn: UInt64 = 0
         /// The times of the last sample and of the last save, by `MonotonicClock`.
         var lastSample = MonotonicClock.nanoseconds()
         var lastSave = MonotonicClock.nanoseconds()
@@ -140,8 +142,12 @@ final class HistoryRecorder: Sendable {
     // MARK: On any thread
 
     private func sample() {
+        let turn = state.withLock { $0.turn }
         let totals = HistoryCounts(metrics), time = now()
         state.withLock { state in
+            // Another was taken meanwhile, and perhaps of greater totals: what they count must not be counted twice.
+            guard state.turn == turn else { return }
+            state.turn &+= 1
             let instant = MonotonicClock.nanoseconds()
             let elapsed = Int64(clamping: (instant -| state.lastSample) / 1_000_000)
             // The rest of a millisecond belongs to the next sample.

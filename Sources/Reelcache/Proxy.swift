@@ -74,7 +74,7 @@ public final class Proxy: Sendable {
             let token = try ControlToken(makingIn: configuration.cacheDirectory)
             let readToken =
                 address.isLoopback ? nil : try ControlToken(makingIn: configuration.cacheDirectory, for: .reading)
-            let (dashboards, surveys) = (SharedDashboardSessions(), CoverageSurveys())
+            let (dashboards, surveys, titles) = (SharedDashboardSessions(), CoverageSurveys(), PresentationTitles())
             let hosts = HostPolicy(names: [address.host] + configuration.names.map(HostName.normalized))
             server = try HTTPServer(
                 address, loops: engine.loops.loops, limits: Self.limits(cache), metrics: engine.metrics,
@@ -89,7 +89,7 @@ public final class Proxy: Sendable {
                         store: engine.store, policy: engine.policy, token: token, readToken: readToken,
                         sessions: dashboards, scrubs: scrubs, downloads: downloads, feeds: feeds, session: session,
                         wantNext: { engine.next.want($0) }, numbers: numbers, live: live,
-                        surveys: surveys, now: now))
+                        surveys: surveys, titles: titles, now: now))
             }
             baseURL = "http://\(server.address.reachable)"
             do { try cache.began(self) } catch {

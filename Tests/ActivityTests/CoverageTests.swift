@@ -51,11 +51,15 @@ import Testing
             ([100, 100, 0, 0], 4, [100, 100, 0, 0]), ([100, 100, 0, 0], 2, [100, 0]),
             ([100, 0, 0, 0], 2, [50, 0]), ([0, 1, 0, 0], 1, [1]), ([100, 99, 100], 1, [99]), ([], 4, []),
             ([50], 10, [50]),
-        ] as [([Int], Int, [Int])])
-    func aCellOfSeveralSegmentsHasTheirAverage(segments: [Int], count: Int, cells: [Int]) {
+        ] as [([UInt8], Int, [Int])])
+    func aCellOfSeveralSegmentsHasTheirAverage(segments: [UInt8], count: Int, cells: [Int]) {
         let strip = CoverageStrip(
             name: "1080p", segments: segments, in: .init(count: count), arriving: [], readers: [])
         #expect(strip.cells == cells && strip.unit == .segments && strip.length == Int64(segments.count))
+        #expect(strip.unexamined == nil)
+        let part = CoverageStrip(
+            name: "1080p", segments: segments, unexamined: 7, in: .init(count: count), arriving: [], readers: [])
+        #expect(part.cells == cells && part.unexamined == 7)
     }
 
     @Test func numbersAtTheirLimitsDoNotTrap() {

@@ -157,6 +157,10 @@ import Testing
         let report = try #require(found?.report)
         #expect(report.renditions.map(\.segments) == [3, 0] && report.renditions.map(\.cachedSegments) == [3, 0])
         #expect(!report.isComplete && !report.isPlayable)
+        let shared = try PresentationContents(
+            of: whole, in: store, ProxyPolicy(), listsSegments: true, mostSegments: 5, isShared: true)
+        #expect(try #require(shared).renditions.map(\.examined) == [2, 3])
+        #expect(try #require(shared).report.renditions.map(\.cachedSegments) == [2, 3])
     }
 
     /// The index is not asked about each segment that is listed.

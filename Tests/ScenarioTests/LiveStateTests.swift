@@ -143,7 +143,7 @@ import Testing
     /// Each survey takes three seconds.
     @Test func aSurveyIsKeptForTenTimesAsLongAsItTook() {
         let time = Mutex<UInt64>(100), found = Mutex(0)
-        let surveys = CoverageSurveys { time.withLock { $0 * 1_000_000_000 } }
+        let surveys = CoverageSurveys(now: { time.withLock { $0 * 1_000_000_000 } }) { _, _ in }
         func find(_ key: String) -> Int {
             surveys.renditions(of: CacheKey(text: key)) {
                 $0()
@@ -165,8 +165,29 @@ import Testing
         #expect(find("a") == 104, "there are never more than a few")
     }
 
+    /// A survey of a long film takes memory: it goes even if nobody ever asks again.
+    @Test func aSurveyIsDroppedWhenItIsTooOld() {
+        let time = Mutex<UInt64>(100), alarms = Mutex<[(UInt64, @Sendable () -> Void)]>([])
+        let surveys = CoverageSurveys {
+            time.withLock { $0 }
+        } later: { span, act in
+            alarms.withLock { $0.append((span, act)) }
+        }
+        surveys.renditions(of: CacheKey(text: "a")) {
+            $0()
+        } find: {
+            time.withLock { $0 += 3 }
+            return []
+        } then: { _ in
+        }
+        #expect(surveys.keptCount == 1 && alarms.withLock { $0.map(\.0) } == [30])
+        time.withLock { $0 += 30 }
+        for (_, act) in alarms.withLock({ $0 }) { act() }
+        #expect(surveys.keptCount == 0)
+    }
+
     @Test func whatTakesNoTimeIsAlwaysNew() {
-        let surveys = CoverageSurveys { 100 }, found = Mutex(0)
+        let surveys = CoverageSurveys(now: { 100 }) { _, _ in }, found = Mutex(0)
         for _ in 0..<3 {
             surveys.renditions(of: CacheKey(text: "a")) {
                 $0()
@@ -182,7 +203,7 @@ import Testing
     private struct Damage: Error {}
 
     @Test func thoseWhoAskMeanwhileShareOneSurveyAndOneRunsAtATime() {
-        let surveys = CoverageSurveys { 100 }
+        let surveys = CoverageSurveys(now: { 100 }) { _, _ in }
         let threads = Mutex<[@Sendable () -> Void]>([]), found = Mutex<[String]>([]), told = Mutex<[String]>([])
         func ask(_ key: String, as name: String) {
             surveys.renditions(of: CacheKey(text: key)) { work in

@@ -77,6 +77,27 @@ extension Scenarios {
             #expect(players == ["a\"\\\u{9B}31m\tb"])
         }
 
+        /// What cannot be read is logged as far as it can be: without parameters, whose secrets nobody could find.
+        @Test func whatIsNoRequestHasALineToo() async throws {
+            let lines = try await logged { stage in
+                for text in [
+                    "GET /https/a.example/film.mp4?token=abc HTTP/1.1\r\nno field\r\n\r\n",
+                    "\u{16}\u{3}\u{1}\u{1B}[31m\n",
+                    "GET /\(String(repeating: "x", count: 70_000))",
+                ] {
+                    let player = try stage.player()
+                    try player.send(text)
+                    #expect(try player.readResponse().status >= 400)
+                }
+            }
+            #expect(lines.count == 3 && lines.allSatisfy { $0["method"] as? String == "-" })
+            let urls = lines.compactMap { $0["url"] as? String }.sorted { $0.count < $1.count }
+            #expect(urls.prefix(2) == ["-", "/https/a.example/film.mp4"] && urls.last?.count ?? 0 < 500)
+            #expect(lines.allSatisfy { ($0["status"] as? Int).map { $0 >= 400 } == true && $0["client"] != nil })
+            #expect(lines.allSatisfy { $0["complete"] as? Bool == true })
+            #expect(try !String(contentsOfFile: path, encoding: .utf8).contains("abc"))
+        }
+
         @Test func answerThatIsCutSaysSo() async throws {
             let lines = try await logged { stage in
                 stage.origin.script("/film.mp4") { $0.stallAfter = 100_000 }

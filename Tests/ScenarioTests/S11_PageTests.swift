@@ -232,10 +232,17 @@ extension Scenarios {
                 for place in Self.places {
                     let refusal = try stage.ask(place)
                     #expect(refusal.status == 401 && refusal.text.contains("control-token-read"), "\(place)")
+                    // Other machines need not know where this one keeps its cache.
+                    #expect(!refusal.text.contains(stage.cache), "\(place)")
                     #expect(try stage.ask(place, headers: stage.authorization(.wrong)).status == 401, "\(place)")
                     #expect(try stage.ask(place, headers: reading).status == 200, "\(place)")
                     #expect(try stage.ask(place, headers: stage.authorization()).status == 200, "\(place)")
                 }
+                let wrong = try stage.control(
+                    "POST", "/dashboard/session", .nothing,
+                    headers: [("Sec-Fetch-Site", "same-origin"), ("Origin", "http://127.0.0.1:\(stage.proxy.port)")],
+                    body: "{\"token\":\"0123\"}")
+                #expect(wrong.status == 403 && wrong.text.contains("control-token in the cache directory"))
                 // It reads, and tells no secrets.
                 #expect(try stage.ask("/api/v1/resources?all=true", headers: reading, method: "DELETE").status == 401)
                 #expect(try stage.ask("/api/v1/resources?secrets=true", headers: reading).status == 401)

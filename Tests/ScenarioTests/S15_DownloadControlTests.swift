@@ -51,6 +51,26 @@ extension Scenarios {
     @Suite struct S15DownloadControl {
         // MARK: Orders
 
+        /// A page with room for some shows those that ended last.
+        @Test func listIsSortedByTheTimeOfTheEnd() async throws {
+            try await scenario { stage in
+                for (id, finished) in [(1, 300), (2, 100), (3, 300), (4, 200)] as [(Int64, Int64)] {
+                    var report = DownloadReport.sample(id, .failed)
+                    report.finished = finished
+                    stage.snapshots.post(report)
+                }
+                stage.snapshots.post(.sample(5))
+                #expect(try stage.ids("?state=failed") == [1, 2, 3, 4])
+                #expect(try stage.ids("?state=failed&sort=ended") == [3, 1, 4, 2])
+                #expect(try stage.ids("?state=failed&sort=ended&limit=2") == [3, 1])
+                #expect(try stage.ids("?state=failed&sort=ended&limit=2&offset=2") == [4, 2])
+                #expect(try stage.ids("?state=all&sort=ended").last == 5)
+                let page = try stage.control("GET", "/downloads?state=failed&sort=ended&limit=1")
+                #expect(try page.members["total"] as? Int == 4)
+                expectRefusal(try stage.control("GET", "/downloads?sort=size"), 400, naming: "queue or ended")
+            }
+        }
+
         @Test func anOrderIsADownload() async throws {
             try await offline { stage in
                 let more =

@@ -131,6 +131,30 @@ extension Scenarios {
             }
         }
 
+        /// A page that shows a list for hours needs a title, and not how many segments of each rendition there are.
+        @Test func aBriefListHasTheTitleAndLooksAtNoSegment() async throws {
+            try await scenario { stage in
+                let text = """
+                    #EXTM3U
+                    #EXT-X-SESSION-DATA:DATA-ID="com.apple.hls.title",VALUE="Silent Reels"
+                    #EXT-X-STREAM-INF:BANDWIDTH=4000000,RESOLUTION=1920x1080
+                    high.m3u8
+                    """
+                _ = Film(stage)
+                stage.origin.serve(
+                    Film.main, bytes: Array(text.utf8), contentType: "application/vnd.apple.mpegurl")
+                _ = try stage.download(Film.main).complete()
+                let whole = try stage.read(ResourceListing.self, "/resources").resources[0]
+                let brief = try stage.read(ResourceListing.self, "/resources?brief=true").resources[0]
+                #expect(whole.presentation?.title == "Silent Reels" && whole.title == nil && whole.isComplete)
+                #expect(brief.presentation == nil && brief.title == "Silent Reels")
+                #expect(brief.cached == whole.cached && brief.parts == whole.parts)
+                expectRefusal(
+                    try stage.control("GET", "/resources?brief=true&" + stage.parameter(Film.main)), 400,
+                    naming: "brief")
+            }
+        }
+
         @Test func segmentsOfOneFileComeInFewRequests() async throws {
             let file = Media(seed: 189, size: 1_000_000)
             try await scenario { stage in

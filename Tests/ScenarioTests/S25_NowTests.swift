@@ -148,6 +148,24 @@ extension Scenarios {
 
         // MARK: Transfers
 
+        @Test func aCheckOfAFeedIsATransferToo() async throws {
+            try await scenario(Self.patient) { stage in
+                let feed = Array("<rss version=\"2.0\"><channel><title>Reels</title></channel></rss>".utf8)
+                stage.origin.serve("/feed.xml", bytes: feed, contentType: "application/rss+xml")
+                stage.origin.holdHeads("/feed.xml")
+                let body = "{\"url\": \"\(stage.origin.url("/feed.xml"))\"}"
+                let client = try stage.player()
+                let fields = try stage.authorization() + [("Content-Length", "\(body.utf8.count)")]
+                try client.send(client.request("/api/v1/feeds", headers: fields, method: "POST") + body)
+                let transfer = try stage.waitForTransfer("of the feed") { $0.phase == .requested }
+                #expect(transfer.reason == "feed" && transfer.purposes == [.subscription])
+                #expect(transfer.url == stage.origin.url("/feed.xml") && transfer.received == 0 && transfer.to == nil)
+                stage.origin.release("/feed.xml")
+                #expect(try client.readResponse(method: "POST").status == 201)
+                _ = try stage.waitForNow("the end of the check") { $0.transfers.isEmpty }
+            }
+        }
+
         @Test func aTransferTellsWhyItRunsAndForWhom() async throws {
             try await scenario(Self.patient) { stage in
                 Self.serveHalf(stage)

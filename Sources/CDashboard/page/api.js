@@ -86,7 +86,7 @@ export const session = {
 // The cache
 
 /** @param query with `urls`, each resource has its URL as it is as `whole`: it is never shown. */
-export const resources = (query) => listed("resources", query);
+export const resources = (query) => listed("resources", { brief: true, ...query });
 /** @param url without hidden parts. */
 export const coverage = (url, window = {}) => ask("resources/coverage", { parameters: { url, ...window } });
 export const pin = async (url, pinned) => patch("resources", { url: await whole(url) }, { pinned });
@@ -96,6 +96,15 @@ export const history = (span) => ask("history", { parameters: { span } });
 
 /** The path at which a player opens a media URL. */
 export const playerPath = async (url) => (await ask("url", { parameters: { url: await whole(url) } })).path;
+
+/** The same, if something comes from there: a browser would save a refusal as a broken file. */
+export async function savePath(url) {
+	const path = await playerPath(url);
+	const response = await fetch(path, { headers: { Range: "bytes=0-0" } });
+	if (!response.ok) throw new Refusal(response.status, `${(await response.text()).trim()}; reelcache export saves what is cached`);
+	response.body.cancel();
+	return path;
+}
 
 const mask = "***";
 
@@ -111,14 +120,27 @@ async function listed(path, parameters) {
 /** A URL as it is, where a report shows *** in place of its secrets. To know it, the browser has to be signed in. */
 export async function whole(url, candidates = cached) {
 	if (!isHidden(url)) return url;
-	const pattern = new RegExp(`^${url.split(/(?:\*{3})+/).map((text) => text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")).join(".*")}$`, "s");
-	const found = (await candidates(url)).filter((text) => pattern.test(text));
+	const pieces = url.split(/\*{3,}/);
+	const found = (await candidates(url)).filter((text) => isMadeOf(pieces, text));
 	if (!found.length) throw new Refusal(404, "this is no longer in the cache");
 	if (found.length > 1) throw new Refusal(409, `${found.length} addresses differ only in what is hidden: choose one in the list`);
 	return found[0];
 }
 
-const cached = async (url) => (await ask("resources", { parameters: { filter: url.split(mask, 1)[0], urls: true, limit: 1000 } })).urls;
+/** Whether a text is these pieces with anything between them. A regular expression could take for ever. */
+function isMadeOf([first, ...middle], text) {
+	const last = middle.pop();
+	if (!text.startsWith(first)) return false;
+	let end = first.length;
+	for (const piece of middle) {
+		const place = text.indexOf(piece, end);
+		if (place < 0) return false;
+		end = place + piece.length;
+	}
+	return text.length - last.length >= end && text.endsWith(last);
+}
+
+const cached = async (url) => (await resources({ filter: url.split(mask, 1)[0], urls: true, limit: 1000 })).urls;
 const subscribed = async () => (await ask("feeds", { parameters: { urls: true } })).urls;
 
 // Downloads

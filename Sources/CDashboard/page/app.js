@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import * as cache from "./cache.js";
 import * as coverage from "./coverage.js";
-import { dismiss, id, say, tell } from "./dom.js";
+import { dismiss, on, say, tell } from "./dom.js";
 import * as downloads from "./downloads.js";
 import * as feeds from "./feeds.js";
 import * as history from "./history.js";
@@ -21,7 +21,7 @@ function isHere(report) {
 	const wasLost = isLost;
 	isLost = false;
 	document.body.classList.remove("lost");
-	say(id("state"), "Live");
+	say("state", "Live");
 	now.show(report);
 	downloads.show(report);
 	cache.show(report);
@@ -32,21 +32,26 @@ function isHere(report) {
 function isGone(error) {
 	isLost = true;
 	document.body.classList.add("lost");
-	say(id("state"), error.status === 401 ? "Sign in to see what happens." : `${capitalized(error.message)}. Trying again.`);
+	say("state", error.status === 401 ? "Sign in to see what happens." : `${capitalized(error.message)}. Trying again.`);
 	if (error.status === 401) session.look();
 }
 
 const capitalized = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
-function refresh() {
+function refresh(isNews = false) {
 	if (document.hidden || isLost || !session.mayRead()) return;
-	for (const part of [cache, downloads, feeds, history]) refreshOne(part);
+	for (const part of [cache, downloads, feeds, history]) refreshOne(part, isNews);
 }
 
 /** What each part could not be asked for, which is told once. */
 const told = new Map();
 
-async function refreshOne(part) {
+/** The parts that are being asked for, and whether to ask once more. */
+const asking = new Map();
+
+async function refreshOne(part, isNews) {
+	if (asking.has(part)) return isNews && asking.set(part, true);
+	asking.set(part, false);
 	try {
 		await part.refresh();
 		told.delete(part);
@@ -54,6 +59,10 @@ async function refreshOne(part) {
 		if (error.status === 401) return session.look();
 		if (error.status !== 0 && told.get(part) !== error.message) tell(error.message, true);
 		told.set(part, error.message);
+	} finally {
+		const isStale = asking.get(part);
+		asking.delete(part);
+		if (isStale) refresh();
 	}
 }
 
@@ -61,17 +70,17 @@ async function refreshOne(part) {
 function changed() {
 	if (!session.mayRead()) {
 		follows?.stop();
-		return say(id("state"), "Sign in to see what happens.");
+		return say("state", "Sign in to see what happens.");
 	}
 	if (follows) follows.resume();
 	else follows = api.follow(isHere, isGone);
-	refresh();
+	refresh(true);
 }
 
 for (const part of [coverage, cache, downloads, feeds, history, attempts]) part.begin();
-id("news-dismiss").addEventListener("click", dismiss);
+on("news-dismiss", "click", dismiss);
 session.begin(changed);
 setInterval(refresh, listInterval);
-document.addEventListener("visibilitychange", refresh);
+document.addEventListener("visibilitychange", () => refresh());
 // A drop beside a field would replace the page.
 for (const type of ["dragover", "drop"]) addEventListener(type, (event) => event.target.closest?.("input") || event.preventDefault());

@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { concerns, showMap, strips } from "./coverage.js";
-import { attempt, bar, button, confirm, foreign, id, list, make, say, set, tell } from "./dom.js";
+import { attempt, bar, confirm, foreign, id, list, make, on, onSubmit, quiet, say, set, tell } from "./dom.js";
 import { isSignedIn, maySee, withSession } from "./session.js";
 import { ago, count, host, name, percent, place, plural, printable, quoted, size } from "./text.js";
 
@@ -17,16 +17,16 @@ let total = 0;
 
 export function begin() {
 	id("cache-meter").append(meter.element, used);
-	id("cache-sort").addEventListener("change", (event) => look({ sort: event.target.value, offset: 0 }));
+	on("cache-sort", "change", (event) => look({ sort: event.target.value, offset: 0 }));
 	let typing;
-	id("cache-filter").addEventListener("input", (event) => {
+	on("cache-filter", "input", (event) => {
 		clearTimeout(typing);
 		typing = setTimeout(() => look({ filter: event.target.value.trim(), offset: 0 }), 250);
 	});
-	id("cache-search").addEventListener("submit", (event) => event.preventDefault());
-	id("cache-earlier").addEventListener("click", () => look({ offset: Math.max(0, query.offset - pageSize) }));
-	id("cache-later").addEventListener("click", () => look({ offset: query.offset + pageSize }));
-	id("space").addEventListener("toggle", () => attempt(showSpace));
+	onSubmit("cache-search", () => {});
+	on("cache-earlier", "click", () => look({ offset: Math.max(0, query.offset - pageSize) }));
+	on("cache-later", "click", () => look({ offset: query.offset + pageSize }));
+	on("space", "toggle", () => attempt(showSpace));
 }
 
 function look(change) {
@@ -37,7 +37,7 @@ function look(change) {
 // Size
 
 const meter = bar("disk used");
-const used = make("span", { class: "faint" });
+const used = make("span.faint");
 
 /** Shows what happens: how full the cache is, and what moves in the list. */
 export function show(now) {
@@ -58,11 +58,11 @@ export async function refresh() {
 	total = listing.total;
 	if (!listing.resources.length && query.offset > 0) return look({ offset: Math.max(0, Math.floor((total - 1) / pageSize) * pageSize) });
 	const end = query.offset + listing.resources.length;
-	say(id("cache-count"), total ? `${count(query.offset + 1)} to ${count(end)} of ${count(total)}` : query.filter ? "Nothing has this in its URL." : "Nothing is cached yet.");
+	say("cache-count", total ? `${count(query.offset + 1)} to ${count(end)} of ${count(total)}` : query.filter ? "Nothing has this in its URL." : "Nothing is cached yet.");
 	id("cache-earlier").disabled = query.offset === 0;
 	id("cache-later").disabled = end >= total;
 	id("cache-table").hidden = !listing.resources.length;
-	list(id("cache-list"), listing.resources, (resource) => resource.whole, row);
+	list("cache-list", listing.resources, (resource) => resource.whole, row);
 	if (Date.now() - sampled >= sampleInterval) await showSpace();
 }
 
@@ -70,7 +70,7 @@ export async function refresh() {
 let maps = Promise.resolve();
 
 function row(first) {
-	const title = printable(first.presentation?.title || name(first.url));
+	const title = printable(first.title || name(first.url));
 	const map = strips(first.whole, { most: 3, shown: first.url });
 	let shown = null;
 	let latest = null;
@@ -85,28 +85,28 @@ function row(first) {
 			shown = maySee(first.whole) ? cached : null;
 		}).catch(() => {});
 	};
-	const cached = make("td", { class: "number" });
-	const read = make("td", { class: "wide" });
-	const hits = make("td", { class: "number wide" });
-	const pin = button("", () => withSession(async () => {
+	const cached = make("td.number");
+	const read = make("td.wide");
+	const hits = make("td.number.wide");
+	const pin = quiet("", () => withSession(async () => {
 		await api.pin(first.whole, pin.getAttribute("aria-pressed") !== "true");
 		await refresh();
-	}), { class: "quiet" });
-	const save = button("Save", () => (save.title ? tell(save.title) : saveFile(first)), { class: "quiet", "aria-label": `Save ${title} as a file` });
+	}));
+	const save = quiet("Save", () => (save.title ? tell(save.title) : saveFile(first)), `Save ${title} as a file`);
 	let removal = null;
 	const removing = () => (removal ??= remove(first, title).finally(() => (removal = null)));
-	const tools = make("td", { class: "tools" }, pin, save,
-		button("Map", () => showMap(first.whole, title), { class: "quiet", "aria-label": `Map of ${title}` }),
-		button("Remove", removing, { class: "quiet", "aria-label": `Remove ${title}` }));
-	const what = make("th", { scope: "row" }, foreign(title), make("span", { class: "faint" }, foreign(printable(place(first.url)))), map.element);
+	const tools = make("td.tools", {}, pin, save,
+		quiet("Map", () => showMap(first.whole, title), `Map of ${title}`),
+		quiet("Remove", removing, `Remove ${title}`));
+	const what = make("th", { scope: "row" }, foreign(title), make("span.faint", {}, foreign(printable(place(first.url)))), map.element);
 	const element = make("tr", { "data-url": first.url }, what, cached, hits, read, tools);
 	return {
 		element,
 		update(resource) {
 			latest = resource;
-			const isWhole = resource.is_complete || resource.presentation?.is_complete;
+			const bytes = size(resource.cached);
 			const share = resource.length ? resource.cached / resource.length : 0;
-			say(cached, resource.parts || isWhole ? size(resource.cached) : `${size(resource.cached)}, ${percent(share)}`);
+			say(cached, resource.parts || resource.is_complete ? bytes : `${bytes}, ${percent(share)}`);
 			say(hits, count(resource.hits));
 			say(read, ago(resource.last_access));
 			const verb = resource.is_pinned ? "Unpin" : "Pin";
@@ -145,7 +145,7 @@ async function remove(resource, title) {
 
 /** Gives the file to the browser, which asks where to put it. */
 function saveFile(resource) {
-	const save = async () => make("a", { href: await api.playerPath(resource.whole), download: name(resource.url) }).click();
+	const save = async () => make("a", { href: await api.savePath(resource.whole), download: name(resource.url) }).click();
 	return maySee(resource.whole) ? attempt(save) : withSession(save);
 }
 
@@ -163,17 +163,17 @@ async function showSpace() {
 		api.downloads({ state: "completed" }),
 	]);
 	const oldest = await api.resources({ sort: "recent", limit: oldestCount, offset: Math.max(0, all - oldestCount) });
-	say(id("space-note"), all > resources.length ? `Sums of the ${count(resources.length)} largest of ${count(all)}.` : "");
-	shares(id("space-hosts"), sums(resources, (resource) => host(resource.url)));
-	shares(id("space-kinds"), sums(resources, kind));
+	say("space-note", all > resources.length ? `Sums of the ${count(resources.length)} largest of ${count(all)}.` : "");
+	shares("space-hosts", sums(resources, (resource) => host(resource.url)));
+	shares("space-kinds", sums(resources, kind));
 	const categories = new Map(downloads.filter((download) => download.category).map((download) => [download.url, download.category]));
 	const inCategory = resources.filter((resource) => categories.has(resource.url));
-	shares(id("space-categories"), sums(inCategory, (resource) => categories.get(resource.url)));
+	shares("space-categories", sums(inCategory, (resource) => categories.get(resource.url)));
 	id("space-by-category").hidden = !inCategory.length;
 	const next = oldest.resources.filter((resource) => !resource.is_pinned).reverse().slice(0, 5);
-	say(id("space-next-none"), next.length ? "" : !all ? "Nothing is cached."
+	say("space-next-none", next.length ? "" : !all ? "Nothing is cached."
 		: all > oldestCount ? `The ${oldestCount} that were not read for longest are pinned.` : "Nothing: everything is pinned.");
-	list(id("space-next"), next, (resource) => resource.url, (resource) => {
+	list("space-next", next, (resource) => resource.url, (resource) => {
 		const facts = make("span");
 		return {
 			element: make("li", {}, foreign(printable(name(resource.url))), facts),
@@ -198,7 +198,7 @@ function shares(parent, sums) {
 	const most = Math.max(1, ...sums.map((sum) => sum.bytes));
 	list(parent, sums, (sum) => sum.key, (first) => {
 		const drawn = bar(first.key);
-		const number = make("span", { class: "number" });
+		const number = make("span.number");
 		return {
 			element: make("li", {}, foreign(printable(first.key)), number, drawn.element),
 			update(sum) {

@@ -1,7 +1,7 @@
 // The coverage map: what of a resource is there, what is coming in, and where players read.
 
 import * as api from "./api.js";
-import { attempt, button, foreign, id, list, make, say, set } from "./dom.js";
+import { attempt, button, foreign, id, list, make, on, say, set } from "./dom.js";
 import { maySee, withSession } from "./session.js";
 import { count, percent, printable, size } from "./text.js";
 
@@ -15,7 +15,7 @@ function strip(name) {
 	// Marks lie on outlines, which part them from what is below.
 	const names = ["part", "there", "arrived", "lines", "edge", "coming", "edges", "readers"];
 	const layers = Object.fromEntries(names.map((layer) => [layer, make("path", { class: layer })]));
-	const element = make("svg", { class: "strip", role: "img", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none" }, Object.values(layers));
+	const element = make("svg.strip", { role: "img", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none" }, Object.values(layers));
 	return {
 		element,
 		update(strip, live = strip) {
@@ -67,11 +67,16 @@ function description(name, strip, live) {
 	return texts.join("; ");
 }
 
-/** What the proxy says now of transfers and players of a resource, for a strip of its bytes. */
-function liveMarks(url, now) {
+/**
+ * What the proxy says now of transfers and players of a resource, for a strip of its bytes. Where a part of the URL is hidden, another
+ * resource may show the same: then only what the strip knows counts.
+ */
+function liveMarks(url, now, { arriving, readers }) {
+	const ofThis = (known) => (one) => one.url === url && (!api.isHidden(url) || known.includes(one.id));
 	return {
-		arriving: now.transfers.filter((one) => one.url === url && one.received > 0).map((one) => ({ from: one.from, at: one.from + one.received })),
-		readers: now.plays.filter((one) => one.url === url).flatMap((one) => one.positions.map((at) => ({ at, player: one.player }))),
+		arriving: now.transfers.filter(ofThis(arriving.map((one) => one.transfer))).filter((one) => one.received > 0)
+			.map((one) => ({ from: one.from, at: one.from + one.received })),
+		readers: now.plays.filter(ofThis(readers.map((one) => one.play))).flatMap((one) => one.positions.map((at) => ({ at, player: one.player }))),
 	};
 }
 
@@ -80,7 +85,7 @@ export const concerns = (now, url) => [...now.plays, ...now.transfers].some((one
 
 /** What of a strip is shown. */
 const extent = (one) => (one.unit === "segments"
-	? `segments ${count(Math.min(one.from + 1, one.to))} to ${count(one.to)} of ${count(one.length)}`
+	? `segments ${count(Math.min(one.from + 1, one.to))} to ${count(one.to)} of ${count(one.length)}${one.unexamined ? `; ${count(one.unexamined)} more were not examined` : ""}`
 	: `${size(one.from)} to ${size(one.to)} of ${size(one.length)}`);
 
 /**
@@ -90,8 +95,8 @@ const extent = (one) => (one.unit === "segments"
  */
 export function strips(url, { most = Infinity, hasExtents = false, shown = url } = {}) {
 	const drawn = make("div");
-	const note = make("p", { class: "faint" });
-	const element = make("div", { class: "strips" }, drawn, note);
+	const note = make("p.faint");
+	const element = make("div.strips", {}, drawn, note);
 	let report = null;
 	let live = null;
 	let whole = null;
@@ -140,12 +145,12 @@ export function strips(url, { most = Infinity, hasExtents = false, shown = url }
 			list(drawn, report.slice(0, most), (one) => one.name ?? "", (first) => {
 				const one = strip(printable(first.name ?? "the file"));
 				const where = make("span");
-				const label = first.name ? make("span", { class: "rendition" }, foreign(printable(first.name)), where) : null;
+				const label = first.name ? make("span.rendition", {}, foreign(printable(first.name)), where) : null;
 				return {
-					element: make("div", { class: "named-strip" }, label, one.element),
+					element: make("div.named-strip", {}, label, one.element),
 					update(latest) {
 						if (hasExtents) say(where, `, ${extent(latest)}`);
-						one.update(latest, live && latest.unit === "bytes" ? liveMarks(shown, live) : latest);
+						one.update(latest, live && latest.unit === "bytes" ? liveMarks(shown, live, latest) : latest);
 					},
 				};
 			});
@@ -164,7 +169,7 @@ export function showMap(url, title) {
 	dialog.querySelector("h2").replaceChildren(foreign(title));
 	open = { map: strips(url, { hasExtents: true }), view: { from: 0, to: 1 }, smallest: 1e-6 };
 	id("map-strips").replaceChildren(open.map.element);
-	for (const name of ["map-text", "map-error"]) say(id(name), "");
+	for (const name of ["map-text", "map-error"]) say(name, "");
 	dialog.showModal();
 	attempt(draw);
 }
@@ -181,7 +186,7 @@ export function begin() {
 		event.preventDefault();
 		keys[event.key]();
 	});
-	id("map-strips").addEventListener("wheel", (event) => {
+	on("map-strips", "wheel", (event) => {
 		// A map of many renditions is scrolled; with Ctrl, it zooms like a small one.
 		if (dialog.scrollHeight > dialog.clientHeight && !event.ctrlKey) return;
 		event.preventDefault();
@@ -237,7 +242,7 @@ function paint(shown, found) {
 	// It zooms to four chunks or segments.
 	shown.smallest = Math.min(1, ...found.map((one) => (4 * (one.chunk_size ?? 1)) / Math.max(1, one.length)));
 	const [one] = found;
-	say(id("map-text"), !one ? "Nothing of it is cached." : one.unit === "bytes"
+	say("map-text", !one ? "Nothing of it is cached." : one.unit === "bytes"
 		? `${extent(one)}, in chunks of ${size(one.chunk_size)}`
 		: `${percent(shown.view.from)} to ${percent(shown.view.to)} of each rendition`);
 }

@@ -5,16 +5,27 @@ const svgNames = new Set(["svg", "path", "rect", "line", "text", "g", "title"]);
 /** The element with an id. */
 export const id = (name) => document.getElementById(name);
 
+/** Listens to the element with an id. */
+export const on = (name, type, act) => id(name).addEventListener(type, act);
+
+/** Does something when the form with an id is sent. */
+export const onSubmit = (name, act) => on(name, "submit", (event) => {
+	event.preventDefault();
+	act();
+});
+
 /**
  * Makes an element.
- * @param attributes values by name; functions become listeners, true an empty attribute; null and false are left out.
+ * @param tag with its classes: `td.number`
+ * @param attributes values by name; functions become listeners; null and false are left out.
  * @param children elements and texts; null and false are left out.
  */
 export function make(tag, attributes = {}, ...children) {
-	const element = svgNames.has(tag) ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+	const [kind, ...classes] = tag.split(".");
+	const element = svgNames.has(kind) ? document.createElementNS("http://www.w3.org/2000/svg", kind) : document.createElement(kind);
+	if (classes.length) element.classList.add(...classes);
 	for (const [name, value] of Object.entries(attributes)) {
 		if (typeof value === "function") element.addEventListener(name, value);
-		else if (value === true) element.setAttribute(name, "");
 		else if (isThere(value)) element.setAttribute(name, value);
 	}
 	element.append(...children.flat().filter(isThere));
@@ -26,8 +37,11 @@ const isThere = (value) => value !== null && value !== undefined && value !== fa
 /** A text of somebody else's, kept from changing the direction of what is around it. */
 export const foreign = (text) => make("bdi", { dir: "auto" }, text);
 
-/** Sets a text, only if it is another: screen readers may tell changes. */
-export function say(element, text) {
+const found = (place) => (typeof place === "string" ? id(place) : place);
+
+/** Sets the text of an element, or of that with an id, only if it is another: screen readers may tell changes. */
+export function say(place, text) {
+	const element = found(place);
 	if (element.textContent !== text) element.textContent = text;
 }
 
@@ -37,12 +51,13 @@ export function set(element, name, value) {
 }
 
 /**
- * Makes the children of an element those of a list. Those that stay are changed and not made anew. The focus stays when the order
+ * Makes the children of an element, or of that with an id, those of a list. Those that stay are changed and not made anew. The focus stays when the order
  * changes, and goes to the next child, or to the heading, when its child goes.
  * @param keyOf tells items apart; those that are equal, as what differs is hidden, are told apart by their order.
  * @param create makes a child: `{ element, update(item) }`.
  */
-export function list(parent, items, keyOf, create) {
+export function list(place, items, keyOf, create) {
+	const parent = found(place);
 	const known = (parent.known ??= new Map());
 	const wanted = new Map();
 	for (const item of items) {
@@ -51,7 +66,7 @@ export function list(parent, items, keyOf, create) {
 		wanted.set(key, item);
 	}
 	const held = parent.contains(document.activeElement) ? document.activeElement : null;
-	const place = held ? [...parent.children].findIndex((child) => child.contains(held)) : -1;
+	const heldAt = held ? [...parent.children].findIndex((child) => child.contains(held)) : -1;
 	for (const [key, child] of known) {
 		if (wanted.has(key)) continue;
 		child.element.remove();
@@ -65,7 +80,7 @@ export function list(parent, items, keyOf, create) {
 		if (child.element === next) next = next.nextElementSibling;
 		else parent.insertBefore(child.element, next);
 	}
-	if (held && held !== document.activeElement) (parent.contains(held) ? held : neighbour(parent, place, held))?.focus({ preventScroll: true });
+	if (held && held !== document.activeElement) (parent.contains(held) ? held : neighbour(parent, heldAt, held))?.focus({ preventScroll: true });
 }
 
 /** What gets the focus of an element that is gone: the same control of the next child, or the heading. */
@@ -80,10 +95,13 @@ function neighbour(parent, place, held) {
 /** A button. */
 export const button = (text, act, attributes = {}) => make("button", { type: "button", click: act, ...attributes }, text);
 
+/** A button without a frame. @param label its name for those who do not see what it is beside. */
+export const quiet = (text, act, label) => button(text, act, { class: "quiet", "aria-label": label });
+
 /** A bar that fills: `update(share, text)`, a share from 0 to 1, or null while it is unknown. */
 export function bar(label) {
-	const fill = make("span", { class: "fill" });
-	const element = make("span", { class: "bar", role: "progressbar", "aria-label": label, "aria-valuemin": 0, "aria-valuemax": 100 }, fill);
+	const fill = make("span.fill");
+	const element = make("span.bar", { role: "progressbar", "aria-label": label, "aria-valuemin": 0, "aria-valuemax": 100 }, fill);
 	return {
 		element,
 		update(share, text) {
@@ -101,7 +119,7 @@ let timer;
 /** Takes the news away. */
 export function dismiss() {
 	id("news").hidden = true;
-	say(id("news-text"), "");
+	say("news-text", "");
 }
 
 /** Tells something to those who see it and to those who hear it. What is behind an open dialog is neither seen nor heard. */
@@ -112,7 +130,7 @@ export function tell(text, isError = false) {
 	clearTimeout(timer);
 	place.classList.toggle("error", isError);
 	place.hidden = false;
-	say(id("news-text"), text);
+	say("news-text", text);
 	// An error stays until it is dismissed.
 	if (!isError) timer = setTimeout(dismiss, 8000);
 }
@@ -133,8 +151,8 @@ export const confirm = (question, action) => (asking = asking.then(() => ask(que
 
 function ask(question, action) {
 	const dialog = id("confirm");
-	say(id("confirm-text"), question);
-	say(id("confirm-yes"), action);
+	say("confirm-text", question);
+	say("confirm-yes", action);
 	dialog.returnValue = "";
 	dialog.showModal();
 	return new Promise((done) => dialog.addEventListener("close", () => done(dialog.returnValue === "yes"), { once: true }));

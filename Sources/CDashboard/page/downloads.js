@@ -1,33 +1,38 @@
 // Downloads: what is being fetched to be played later, and the form that orders it.
 
 import * as api from "./api.js";
-import { attempt, bar, button, confirm, foreign, id, list, make, say, set, tell } from "./dom.js";
+import { attempt, bar, button, confirm, foreign, id, list, make, on, onSubmit, say, set, tell } from "./dom.js";
 import { withSession } from "./session.js";
 import { ago, duration, name, percent, place, printable, quoted, rate, size } from "./text.js";
 
 const mostFailed = 20;
+/** Of how many downloads the proxy is asked at once. */
+const mostAsked = 200;
 
-/** Downloads whose end is to be told, by number: whether the proxy was asked for it since it was last seen. */
+/** Downloads whose end is to be told, by number: whether they were listed. One that was not may be beyond what a report lists. */
 const watched = new Map();
 
 /** Shows those that have not ended. */
 export function show({ downloads, queue, hidden: { downloads: hidden = 0 } = {} }) {
-	for (const { id } of downloads) watched.set(id, false);
-	const gone = [...watched].filter(([number, isAsked]) => !isAsked && !downloads.some((one) => one.id === number)).map(([number]) => number);
-	if (gone.length) attempt(() => tellEnd(gone, hidden > 0));
-	say(id("downloads-none"), downloads.length ? "" : "Nothing is being downloaded.");
-	list(id("downloads-list"), downloads, (download) => download.id, card);
+	const listed = new Set(downloads.map((one) => one.id));
+	const gone = [...watched].filter(([number, wasListed]) => !listed.has(number) && (wasListed || !hidden)).map(([number]) => number);
+	for (const number of gone) watched.delete(number);
+	for (const number of listed) watched.set(number, true);
+	if (gone.length) attempt(() => tellEnd(gone));
+	say("downloads-none", downloads.length ? "" : "Nothing is being downloaded.");
+	list("downloads-list", downloads, (download) => download.id, card);
 	const texts = [queue?.is_offline && "The proxy is offline: nothing starts.", printable(queue?.message), hidden && `${hidden} more wait.`];
-	say(id("downloads-note"), texts.filter(Boolean).join(" "));
+	say("downloads-note", texts.filter(Boolean).join(" "));
 }
 
 /** Tells how downloads ended that are no longer shown. */
-async function tellEnd(numbers, areSomeHidden) {
-	for (const number of numbers) watched.set(number, true);
-	const { downloads } = await api.downloads({ id: numbers.join(","), state: "all" });
-	for (const number of numbers) watched.delete(number);
-	// It was ordered a moment ago, or is too far behind for the report.
-	for (const one of downloads) if (["waiting", "downloading", "paused"].includes(one.state)) watched.set(one.id, areSomeHidden);
+async function tellEnd(numbers) {
+	const downloads = [];
+	for (let place = 0; place < numbers.length; place += mostAsked) {
+		downloads.push(...(await api.downloads({ id: numbers.slice(place, place + mostAsked).join(",") })).downloads);
+	}
+	// It was ordered a moment ago, or has moved beyond what is listed.
+	for (const one of downloads) if (!one.finished && !watched.has(one.id)) watched.set(one.id, false);
 	const [failed, completed] = ["failed", "completed"].map((state) => downloads.filter((one) => one.state === state && (state === "failed" || !one.feed)));
 	if (failed.length) {
 		tell(failed.length > 1 ? `${failed.length} downloads failed.` : `${quoted(title(failed[0]))} could not be downloaded: ${printable(failed[0].message)}`, true);
@@ -39,24 +44,22 @@ async function tellEnd(numbers, areSomeHidden) {
 
 /** Asks the proxy for those that have failed. */
 export async function refresh() {
-	for (const number of watched.keys()) watched.set(number, false);
-	const { downloads, total } = await api.downloads({ state: "failed" });
-	downloads.sort((a, b) => (b.finished ?? 0) - (a.finished ?? 0));
-	id("failed").hidden = !downloads.length;
-	list(id("failed-list"), downloads.slice(0, mostFailed), (download) => download.id, failedCard);
-	say(id("failed-more"), total > mostFailed ? `${total - mostFailed} more` : "");
+	const { downloads, total } = await api.downloads({ state: "failed", sort: "ended", limit: mostFailed });
+	id("failed").hidden = !total;
+	list("failed-list", downloads, (download) => download.id, failedCard);
+	say("failed-more", total > mostFailed ? `${total - mostFailed} more` : "");
 }
 
 function failedCard(first) {
-	const facts = make("p", { class: "facts" });
-	const message = make("p", { class: "error" });
+	const facts = make("p.facts");
+	const message = make("p.error");
 	const retry = button("Retry", () => withSession(async () => {
 		await api.changeDownload(first.id, { action: "retry" });
 		await refresh();
 	}), { "aria-label": `Retry ${title(first)}` });
 	return {
-		element: make("li", { class: "card", "data-id": first.id },
-			make("div", { class: "row" }, make("h4", {}, foreign(title(first))), retry), message, facts),
+		element: make("li.card", { "data-id": first.id },
+			make("div.row", {}, make("h4", {}, foreign(title(first))), retry), message, facts),
 		update(download) {
 			say(message, printable(download.message ?? "failed"));
 			say(facts, [quoted(place(download.url)), download.finished ? ago(download.finished) : null].filter(Boolean).join(" · "));
@@ -76,8 +79,8 @@ const title = (download) => printable(download.file_name || name(download.url));
 
 function card(first) {
 	const heading = make("h3", {}, foreign(title(first)));
-	const state = make("span", { class: "badge" });
-	const facts = make("p", { class: "facts" });
+	const state = make("span.badge");
+	const facts = make("p.facts");
 	const progress = bar("downloaded");
 	const change = (what) => () => withSession(() => api.changeDownload(first.id, what));
 	// One button for both, which keeps the focus.
@@ -93,9 +96,9 @@ function card(first) {
 	const cancel = button("Cancel", async () => {
 		if (await confirm(`Cancel the download of ${quoted(title(first))}? What it has fetched stays in the cache.`, "Cancel it")) await change({ action: "cancel" })();
 	}, { "aria-label": `Cancel ${title(first)}` });
-	const element = make("li", { class: "card", "data-id": first.id },
-		make("div", { class: "row" }, heading, state), progress.element, facts,
-		make("div", { class: "tools" }, toggle, priority, cancel));
+	const element = make("li.card", { "data-id": first.id },
+		make("div.row", {}, heading, state), progress.element, facts,
+		make("div.tools", {}, toggle, priority, cancel));
 	return {
 		element,
 		update(download) {
@@ -130,10 +133,7 @@ function texts(download) {
 
 export function begin() {
 	const form = id("order");
-	form.addEventListener("submit", (event) => {
-		event.preventDefault();
-		order();
-	});
+	onSubmit("order", order);
 	for (const type of ["dragover", "drop"]) {
 		form.addEventListener(type, (event) => {
 			event.preventDefault();
@@ -143,21 +143,21 @@ export function begin() {
 			fill(dropped, "What was dropped is not a URL: drop a link, or paste its address.");
 		});
 	}
-	id("order-url").addEventListener("paste", (event) => {
+	on("order-url", "paste", (event) => {
 		const pasted = event.clipboardData?.getData("text/plain") ?? "";
 		// The field would join the lines.
 		if (!pasted.trim().includes("\n")) return;
 		event.preventDefault();
 		fill(pasted);
 	});
-	id("failed-forget").addEventListener("click", forget);
+	on("failed-forget", "click", forget);
 	form.addEventListener("dragleave", () => form.classList.remove("over"));
 }
 
 /** Puts the URLs of a text into the form. Lines with # are comments (RFC 2483 §5). */
 function fill(text, complaint = "") {
 	const urls = text.split(/[\r\n]+/).map((line) => line.trim()).filter((line) => line && !line.startsWith("#"));
-	say(id("order-error"), urls.length ? "" : complaint);
+	say("order-error", urls.length ? "" : complaint);
 	if (urls.length) id("order-url").value = urls.join(" ");
 	id("order-url").focus();
 }
@@ -165,8 +165,8 @@ function fill(text, complaint = "") {
 async function order() {
 	const field = (name) => id(`order-${name}`).value.trim();
 	const urls = field("url").split(/\s+(?=https?:)/i).filter(Boolean);
-	say(id("order-error"), "");
-	if (!urls.length) return say(id("order-error"), "Paste the URL of a film, an episode or a playlist.");
+	say("order-error", "");
+	if (!urls.length) return say("order-error", "Paste the URL of a film, an episode or a playlist.");
 	const order = { priority: field("priority") };
 	for (const name of ["first", "quality", "category"]) if (field(name)) order[name] = field(name);
 	await withSession(async () => {
@@ -179,7 +179,7 @@ async function order() {
 			id("order").reset();
 		} catch (error) {
 			if (error.status === 401) throw error;
-			say(id("order-error"), error.message);
+			say("order-error", error.message);
 			id("order-url").focus();
 		}
 	});

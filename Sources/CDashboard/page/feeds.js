@@ -1,27 +1,24 @@
 // Subscriptions and their state.
 
 import * as api from "./api.js";
-import { button, confirm, foreign, id, list, make, say, tell } from "./dom.js";
+import { button, confirm, foreign, id, list, make, onSubmit, say, tell } from "./dom.js";
 import { isSignedIn, withSession } from "./session.js";
 import { ago, duration, name, plural, printable, quoted } from "./text.js";
 
 export function begin() {
-	id("subscribe").addEventListener("submit", (event) => {
-		event.preventDefault();
-		subscribe();
-	});
+	onSubmit("subscribe", subscribe);
 }
 
 /** Asks the proxy again. */
 export async function refresh() {
 	const { feeds } = await api.feeds({ urls: isSignedIn() });
-	say(id("feeds-none"), feeds.length ? "" : "No feed is subscribed.");
-	list(id("feeds-list"), feeds, (feed) => feed.whole, card);
+	say("feeds-none", feeds.length ? "" : "No feed is subscribed.");
+	list("feeds-list", feeds, (feed) => feed.whole, card);
 }
 
 async function subscribe() {
 	const url = id("subscribe-url").value.trim();
-	say(id("subscribe-error"), url ? "" : "Paste the URL of a feed.");
+	say("subscribe-error", url ? "" : "Paste the URL of a feed.");
 	if (!url) return;
 	await withSession(async () => {
 		try {
@@ -31,7 +28,7 @@ async function subscribe() {
 			await refresh();
 		} catch (error) {
 			if (error.status === 401) throw error;
-			say(id("subscribe-error"), error.message);
+			say("subscribe-error", error.message);
 		}
 	});
 }
@@ -40,8 +37,8 @@ const title = (feed) => printable(feed.title || name(feed.url));
 
 function card(first) {
 	const heading = make("h3", {}, foreign(title(first)));
-	const state = make("span", { class: "badge" });
-	const facts = make("p", { class: "facts" });
+	const state = make("span.badge");
+	const facts = make("p.facts");
 	const check = button("Check now", () => withSession(async () => {
 		const { checks } = await api.checkFeed(first.whole);
 		const [result] = checks;
@@ -56,7 +53,7 @@ function card(first) {
 		});
 	}, { "aria-label": `Unsubscribe from ${title(first)}` });
 	return {
-		element: make("li", { class: "card", "data-url": first.url }, make("div", { class: "row" }, heading, state), facts, make("div", { class: "tools" }, check, remove)),
+		element: make("li.card", { "data-url": first.url }, make("div.row", {}, heading, state), facts, make("div.tools", {}, check, remove)),
 		update(feed) {
 			say(state, feed.message ? "failing" : feed.checked ? "fine" : "new");
 			state.parentNode.parentNode.dataset.state = feed.message ? "failed" : "fine";

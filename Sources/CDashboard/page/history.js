@@ -1,7 +1,7 @@
 // Over time: what the proxy has counted, as plots and as a table.
 
 import * as api from "./api.js";
-import { attempt, id, list, make, say, set } from "./dom.js";
+import { attempt, id, list, make, on, say, set } from "./dom.js";
 import { percent, plural, size } from "./text.js";
 
 /** Of a plot, in units that are stretched to the room there is. */
@@ -47,7 +47,7 @@ export function begin() {
 			attempt(refresh);
 		});
 	}
-	id("history-details").addEventListener("toggle", table);
+	on("history-details", "toggle", table);
 }
 
 /** Asks the proxy again. */
@@ -56,19 +56,19 @@ export async function refresh() {
 	const report = await api.history(asked);
 	if (asked !== span) return;
 	latest = report;
-	list(id("plots"), plots, (plot) => plot.title, figure);
+	list("plots", plots, (plot) => plot.title, figure);
 	table();
 }
 
 /** A plot, which stays while its lines change, with the values that somebody points at. */
 function figure(plot) {
 	const lines = plot.lines.map((_, index) => make("path", { class: `line line-${index}` }));
-	const pointer = make("line", { class: "pointer", y1: 0, y2: height, visibility: "hidden" });
+	const pointer = make("line.pointer", { y1: 0, y2: height, visibility: "hidden" });
 	const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img" },
-		[0, 0.5, 1].map((share) => make("line", { class: "grid", x1: 0, x2: width, y1: height * share, y2: height * share })), lines, pointer);
+		[0, 0.5, 1].map((share) => make("line.grid", { x1: 0, x2: width, y1: height * share, y2: height * share })), lines, pointer);
 	const values = [make("span"), make("span"), make("span")];
 	const times = [make("span"), make("span"), make("span", {}, "now")];
-	const reading = make("p", { class: "reading" }, legend(plot));
+	const reading = make("p.reading", {}, legend(plot));
 	let drawn = null;
 	let pointed = null;
 
@@ -85,8 +85,8 @@ function figure(plot) {
 	svg.addEventListener("pointermove", (event) => ((pointed = event.clientX), read()));
 	svg.addEventListener("pointerleave", () => ((pointed = null), read()));
 	return {
-		element: make("figure", { class: "plot" }, make("figcaption", {}, plot.title),
-			make("div", { class: "chart" }, make("div", { class: "values" }, values), svg, make("div", { class: "times" }, times)), reading),
+		element: make("figure.plot", {}, make("figcaption", {}, plot.title),
+			make("div.chart", {}, make("div.values", {}, values), svg, make("div.times", {}, times)), reading),
 		update() {
 			drawn = scaled(plot, latest);
 			drawn.paths.forEach((path, index) => set(lines[index], "d", path));
@@ -155,7 +155,7 @@ function table() {
 	}
 	const sums = [...rows].reverse().map(([start, periods]) => ({ start, period: summed(periods) }));
 	list(id("history-table").tBodies[0], sums, ({ start }) => `${span} ${start}`, ({ start }) => {
-		const cells = lines.map(() => make("td", { class: "number" }));
+		const cells = lines.map(() => make("td.number"));
 		return {
 			element: make("tr", {}, make("th", { scope: "row" }, clock(start)), cells),
 			update: ({ period }) => cells.forEach((cell, index) => {
@@ -168,14 +168,13 @@ function table() {
 
 /** Several periods as one. Percentiles have no sum: the longest stands for all. */
 function summed(periods) {
-	const sum = (of) => periods.reduce((sum, period) => sum + of(period), 0);
+	const sums = (parts, ...names) => Object.fromEntries(names.map((name) => [name, parts.reduce((sum, part) => sum + part[name], 0)]));
 	const longest = (kind, percentile) => periods.map((period) => period[kind][percentile] ?? null)
 		.reduce((most, value) => (most === null || value > most ? value : most));
 	const waits = (kind) => ({ p50: longest(kind, "p50"), p99: longest(kind, "p99") });
 	return {
-		seconds: sum((period) => period.seconds), errors: sum((period) => period.errors), size: periods.at(-1).size,
-		bytes: { from_cache: sum((period) => period.bytes.from_cache), from_upstream: sum((period) => period.bytes.from_upstream) },
-		upstream_bytes: sum((period) => period.upstream_bytes),
+		...sums(periods, "seconds", "errors", "upstream_bytes"), size: periods.at(-1).size,
+		bytes: sums(periods.map((period) => period.bytes), "from_cache", "from_upstream"),
 		first_byte_of_hits: waits("first_byte_of_hits"), first_byte_of_misses: waits("first_byte_of_misses"),
 	};
 }

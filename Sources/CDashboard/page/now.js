@@ -1,7 +1,7 @@
 // What happens now: who plays what, and what comes from origins.
 
 import { refreshMap, showMap, strips } from "./coverage.js";
-import { bar, button, foreign, id, list, make, say } from "./dom.js";
+import { bar, foreign, id, list, make, quiet, say } from "./dom.js";
 import { duration, host, isGeneric, name, percent, place, plural, printable, quoted, rate, size } from "./text.js";
 
 /** How often the map of a play is asked for, in milliseconds; between that, its marks move by themselves. */
@@ -12,6 +12,7 @@ const states = { starting: "starting", active: "playing", stalled: "waiting for 
 const reasons = {
 	"uri-miss": "nothing of it was cached", gap: "a part was missing", resume: "to go on after a break", bypass: "it is not to be cached",
 	validation: "to see whether it has changed", head: "its length was asked for", method: "it is never cached",
+	feed: "to look for new episodes",
 };
 
 const phases = {
@@ -19,7 +20,7 @@ const phases = {
 	held: "far enough ahead", finishing: "being written",
 };
 
-const purposes = { play: "a player", ahead: "a player soon", fill: "the rest of the file", download: "a download" };
+const purposes = { play: "a player", ahead: "a player soon", fill: "the rest of the file", download: "a download", subscription: "a subscription" };
 
 let latest = null;
 
@@ -27,13 +28,13 @@ let latest = null;
 export function show(now) {
 	latest = now;
 	summarize(now);
-	say(id("plays-none"), now.plays.length ? "" : "Nobody plays anything.");
-	list(id("plays"), now.plays, (play) => play.id, playCard);
-	say(id("transfers-none"), now.transfers.length ? "" : "Nothing is being fetched.");
+	say("plays-none", now.plays.length ? "" : "Nobody plays anything.");
+	list("plays", now.plays, (play) => play.id, playCard);
+	say("transfers-none", now.transfers.length ? "" : "Nothing is being fetched.");
 	id("transfers-table").hidden = !now.transfers.length;
-	list(id("transfers"), now.transfers, (transfer) => transfer.id, transferRow);
+	list("transfers", now.transfers, (transfer) => transfer.id, transferRow);
 	const hidden = now.hidden?.plays + now.hidden?.transfers;
-	say(id("now-more"), hidden ? `${hidden} more are not shown.` : "");
+	say("now-more", hidden ? `${hidden} more are not shown.` : "");
 	refreshMap().catch(() => {});
 }
 
@@ -43,28 +44,28 @@ const titleOf = (play) => printable(isGeneric(play.title) ? name(play.url) : pla
 function summarize(now) {
 	const fetching = now.transfers.reduce((sum, transfer) => sum + (transfer.rate ?? 0), 0);
 	// A film that plays from a full buffer makes no request for a while. The proxy tells when a play is over.
-	say(id("sum-playing"), String(now.plays.length));
-	say(id("sum-playing-more"), now.plays.map((play) => quoted(titleOf(play))).join(", "));
-	say(id("sum-fetching"), rate(fetching));
-	say(id("sum-fetching-more"), plural(now.transfers.length, "transfer"));
-	say(id("sum-disk"), size(now.cache.size));
-	say(id("sum-disk-more"), `of ${size(now.cache.limit)}`);
+	say("sum-playing", String(now.plays.length));
+	say("sum-playing-more", now.plays.map((play) => quoted(titleOf(play))).join(", "));
+	say("sum-fetching", rate(fetching));
+	say("sum-fetching-more", plural(now.transfers.length, "transfer"));
+	say("sum-disk", size(now.cache.size));
+	say("sum-disk-more", `of ${size(now.cache.limit)}`);
 	const { from_cache: cached, from_origin: fetched } = now.served;
-	say(id("sum-saved"), percent(now.served.hit_ratio));
-	say(id("sum-saved-more"), cached + fetched ? `${size(cached)} saved` : "nothing was played yet");
+	say("sum-saved", percent(now.served.hit_ratio));
+	say("sum-saved-more", cached + fetched ? `${size(cached)} saved` : "nothing was played yet");
 }
 
 // Plays
 
 function playCard(first) {
 	const title = titleOf(first);
-	const state = make("span", { class: "badge" });
-	const facts = make("p", { class: "facts" });
+	const state = make("span.badge");
+	const facts = make("p.facts");
 	const map = strips(first.url, { most: 8 });
 	// Never, while the answer is awaited.
 	let due = 0;
-	const element = make("li", { class: "card", "data-url": first.url },
-		make("div", { class: "row" }, make("h4", {}, foreign(title)), state, button("Map", () => showMap(first.url, title), { class: "quiet", "aria-label": `Map of ${title}` })),
+	const element = make("li.card", { "data-url": first.url },
+		make("div.row", {}, make("h4", {}, foreign(title)), state, quiet("Map", () => showMap(first.url, title), `Map of ${title}`)),
 		map.element, facts);
 	return {
 		element,
@@ -99,8 +100,8 @@ function playFacts(play) {
 function transferRow(first) {
 	const label = make("span");
 	const progress = bar("received");
-	const what = make("th", { scope: "row" }, foreign(printable(name(first.url))), make("span", { class: "faint" }, foreign(printable(host(first.url)))));
-	const [why, how, bytes, speed] = [make("td"), make("td", {}, label), make("td", { class: "number" }), make("td", { class: "number" })];
+	const what = make("th", { scope: "row" }, foreign(printable(name(first.url))), make("span.faint", {}, foreign(printable(host(first.url)))));
+	const [why, how, bytes, speed] = [make("td"), make("td", {}, label), make("td.number"), make("td.number")];
 	return {
 		element: make("tr", {}, what, why, how, bytes, speed),
 		update(transfer) {

@@ -2,8 +2,7 @@
 
 /** Error correction codewords of each block, and blocks, by version (level M, table 9). */
 const correction = [
-	10, 16, 26, 18, 24, 16, 18, 22, 22, 26, 30, 22, 22, 24, 24, 28, 28, 26, 26, 26,
-	26, 28, 28, 28, 28, 28, 28, 28, 28, 28, 28, 28, 28, 28, 28, 28, 28, 28, 28, 28,
+	10, 16, 26, 18, 24, 16, 18, 22, 22, 26, 30, 22, 22, 24, 24, 28, 28, 26, 26, 26, 26, ...new Array(19).fill(28),
 ];
 const blocks = [
 	1, 1, 1, 2, 2, 4, 4, 4, 5, 5, 5, 8, 9, 9, 10, 10, 11, 13, 14, 16,
@@ -159,12 +158,17 @@ function alignmentCentres(version) {
 	return centres;
 }
 
+/** The bits of a value with check bits (annexes C and D). */
+function coded(value, count, divisor, mask = 0) {
+	let rest = value;
+	for (let turn = 0; turn < count; turn++) rest = (rest << 1) ^ ((rest >>> (count - 1)) * divisor);
+	const bits = ((value << count) | rest) ^ mask;
+	return (place) => ((bits >>> place) & 1) === 1;
+}
+
 /** Level M is 00 (§7.9). */
 function drawFormat(modules, mask) {
-	let rest = mask;
-	for (let turn = 0; turn < 10; turn++) rest = (rest << 1) ^ ((rest >>> 9) * 0x537);
-	const bits = ((mask << 10) | rest) ^ 0x5412;
-	const bit = (place) => ((bits >>> place) & 1) === 1;
+	const bit = coded(mask, 10, 0x537, 0x5412);
 	const extent = modules.length;
 	for (let place = 0; place <= 5; place++) modules[place][8] = bit(place);
 	[modules[7][8], modules[8][8], modules[8][7]] = [bit(6), bit(7), bit(8)];
@@ -176,13 +180,10 @@ function drawFormat(modules, mask) {
 
 /** §7.10 */
 function drawVersion(modules, version) {
-	let rest = version;
-	for (let turn = 0; turn < 12; turn++) rest = (rest << 1) ^ ((rest >>> 11) * 0x1f25);
-	const bits = (version << 12) | rest;
+	const bit = coded(version, 12, 0x1f25);
 	for (let place = 0; place < 18; place++) {
-		const isDark = ((bits >>> place) & 1) === 1;
 		const [a, b] = [modules.length - 11 + (place % 3), Math.floor(place / 3)];
-		modules[b][a] = modules[a][b] = isDark;
+		modules[b][a] = modules[a][b] = bit(place);
 	}
 }
 

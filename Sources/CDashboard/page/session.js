@@ -1,7 +1,7 @@
 // Signing in: with the link of `reelcache dashboard`, or with the token in a form.
 
 import * as api from "./api.js";
-import { attempt, id, say, tell } from "./dom.js";
+import { attempt, id, on, onSubmit, say, tell } from "./dom.js";
 
 let state = { is_signed_in: false, reads_freely: true };
 let isKnown = false;
@@ -18,9 +18,9 @@ export const maySee = (url) => isSignedIn() || !api.isHidden(url);
 /** @param changed called whenever somebody has signed in or out. */
 export async function begin(changed) {
 	whenChanged = changed;
-	id("sign").addEventListener("click", () => (state.is_signed_in ? end() : ask()));
-	id("sign-in").querySelector("form").addEventListener("submit", submit);
-	id("sign-in-cancel").addEventListener("click", () => id("sign-in").close());
+	on("sign", "click", () => (state.is_signed_in ? end() : ask()));
+	onSubmit("sign-form", submit);
+	on("sign-in-cancel", "click", () => id("sign-in").close());
 	api.whenKeyChanges(look);
 	// A link that is opened in a tab of this page does not load it again.
 	addEventListener("hashchange", useLink);
@@ -45,12 +45,12 @@ export async function look() {
 	} catch (error) {
 		// The header says that the proxy is gone, and it is asked again when it is back.
 		if (isKnown) return;
-		say(id("state"), `The page cannot begin: ${error.message}. Trying again.`);
+		say("state", `The page cannot begin: ${error.message}. Trying again.`);
 		setTimeout(look, 2000);
 		return;
 	}
 	isKnown = true;
-	say(id("sign"), state.is_signed_in ? "Sign out" : "Sign in");
+	say("sign", state.is_signed_in ? "Sign out" : "Sign in");
 	document.body.classList.toggle("signed-in", state.is_signed_in);
 	document.body.classList.toggle("locked", !mayRead());
 	whenChanged();
@@ -77,14 +77,13 @@ export async function withSession(action) {
 /** Shows the form. @returns whether somebody signed in. */
 function ask() {
 	const dialog = id("sign-in");
-	say(id("sign-in-error"), "");
+	say("sign-in-error", "");
 	id("token").value = "";
 	dialog.showModal();
 	return new Promise((done) => dialog.addEventListener("close", () => done(state.is_signed_in), { once: true }));
 }
 
-async function submit(event) {
-	event.preventDefault();
+async function submit() {
 	try {
 		await api.session.begin({ token: id("token").value.trim() });
 		await look();
@@ -92,7 +91,7 @@ async function submit(event) {
 		id("sign-in").close();
 		tell("Signed in.");
 	} catch (error) {
-		say(id("sign-in-error"), error.message);
+		say("sign-in-error", error.message);
 		id("token").focus();
 	}
 }

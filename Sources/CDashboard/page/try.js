@@ -1,19 +1,16 @@
 // The address of something through the proxy: to copy, to photograph, or to play here.
 
 import * as api from "./api.js";
-import { id, make, say } from "./dom.js";
+import { id, make, on, onSubmit, say } from "./dom.js";
 import { matrix } from "./qr.js";
 
 export function begin() {
-	id("try-form").addEventListener("submit", (event) => {
-		event.preventDefault();
-		show();
-	});
-	id("try-url").addEventListener("paste", () => setTimeout(show));
-	id("try-copy").addEventListener("click", copy);
-	id("try-play").addEventListener("click", play);
-	id("try-player").addEventListener("error", () => {
-		say(id("try-note"), "This browser cannot play it: copy the address into a player such as mpv or VLC.");
+	onSubmit("try-form", show);
+	on("try-url", "paste", () => setTimeout(show));
+	on("try-copy", "click", copy);
+	on("try-play", "click", play);
+	on("try-player", "error", () => {
+		say("try-note", "This browser cannot play it: copy the address into a player such as mpv or VLC.");
 	});
 }
 
@@ -21,31 +18,31 @@ async function show() {
 	const url = id("try-url").value.trim();
 	stop();
 	id("try-result").hidden = true;
-	say(id("try-error"), url ? "" : "Paste the URL of a film, an episode or a playlist.");
+	say("try-error", url ? "" : "Paste the URL of a film, an episode or a playlist.");
 	if (!url) return;
 	try {
 		const address = location.origin + (await api.playerPath(url));
-		say(id("try-address"), address);
+		say("try-address", address);
 		id("try-qr").replaceChildren(isOfThisMachine(location.hostname) ? hint() : code(address));
 		id("try-result").hidden = false;
 	} catch (error) {
-		say(id("try-error"), error.message);
+		say("try-error", error.message);
 	}
 }
 
 const isOfThisMachine = (host) => /^(127\.[\d.]+|\[::1\]|(.+\.)?localhost)$/.test(host);
 
-const hint = () => make("p", { class: "faint" },
+const hint = () => make("p.faint", {},
 	"Only this machine reaches this address. For a QR code for a phone, set ", make("code", {}, "listen"), " to an address of your network and open the dashboard there.");
 
 /** The QR code of a text, or nothing if it is too long for one. */
 function code(text) {
 	const modules = matrix(text);
-	if (!modules) return make("p", { class: "faint" }, "The address is too long for a QR code.");
+	if (!modules) return make("p.faint", {}, "The address is too long for a QR code.");
 	const quiet = 4;
 	const extent = modules.length + 2 * quiet;
 	const path = modules.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x + quiet} ${y + quiet}h1v1h-1z` : ""))).join("");
-	return make("svg", { class: "qr", role: "img", "aria-label": "QR code of this address", viewBox: `0 0 ${extent} ${extent}` },
+	return make("svg.qr", { role: "img", "aria-label": "QR code of this address", viewBox: `0 0 ${extent} ${extent}` },
 		make("rect", { width: extent, height: extent, class: "paper" }), make("path", { d: path, class: "ink" }));
 }
 
@@ -53,17 +50,17 @@ async function copy() {
 	const address = id("try-address").textContent;
 	try {
 		await navigator.clipboard.writeText(address);
-		say(id("try-note"), "Copied.");
+		say("try-note", "Copied.");
 	} catch {
 		// Without https, only this machine's browsers have a clipboard: the address is selected instead.
 		getSelection().selectAllChildren(id("try-address"));
-		say(id("try-note"), "Selected: copy it with Ctrl+C.");
+		say("try-note", "Selected: copy it with Ctrl+C.");
 	}
 }
 
 function play() {
 	const player = id("try-player");
-	say(id("try-note"), "");
+	say("try-note", "");
 	player.src = id("try-address").textContent;
 	player.hidden = false;
 	player.play().catch(() => {});
@@ -74,5 +71,5 @@ function stop() {
 	player.hidden = true;
 	player.removeAttribute("src");
 	player.load();
-	say(id("try-note"), "");
+	say("try-note", "");
 }

@@ -65,7 +65,7 @@ extension ControlHandler {
                 403, "this link was used, or is more than a minute old: run reelcache dashboard for another")
         case .token(let text):
             guard access.token.isShown(as: text) else {
-                throw ControlError(403, "this is not the token: it is the text in \(access.token.path)")
+                throw ControlError(403, "this is not the token: it is the text in \(access.place(of: access.token))")
             }
             return access.sessions.update { $0.begin(at: ControlAccess.now, using: &generator) }
         }

@@ -20,6 +20,8 @@ package struct PresentationContents: Sendable {
         package let report: RenditionReport
         /// Nil if its playlist is not cached.
         package let segments: (any SegmentSequence)?
+        /// How many of them were examined, from the first on.
+        package var examined = 0
     }
 
     /// - Parameters:
@@ -28,15 +30,16 @@ package struct PresentationContents: Sendable {
     ///   - listsSegments: whether each segment is reported.
     ///   - mostSegments: how many are examined in all. A rendition with more is reported as incomplete, and with
     ///     too low counts.
+    ///   - isShared: whether each rendition gets an equal share of these; otherwise the first ones may get all.
     /// - Returns: nil if that is not completely cached, or is not a readable playlist.
     package init?(
         of key: CacheKey, in store: CacheStore, _ policy: ProxyPolicy, listsSegments: Bool = false,
-        mostSegments: Int = Self.mostSegments
+        mostSegments: Int = Self.mostSegments, isShared: Bool = false
     ) throws(StoreError) {
         guard let document = try PlaylistDocument(stored: key, in: store) else { return nil }
         (self.key, self.document) = (key, document)
         var survey = try RenditionSurvey(
-            document, store, policy, listsSegments: listsSegments, mostSegments: mostSegments)
+            document, store, policy, listsSegments: listsSegments, mostSegments: mostSegments, isShared: isShared)
         renditions = try survey.renditions()
     }
 
@@ -67,14 +70,14 @@ package struct PresentationContents: Sendable {
     }
 
     package var report: PresentationReport {
-        let (kind, title): (String, String?) =
+        let kind =
             switch document.content {
-            case .hls(let playlist): ("hls", playlist.multivariant?.title)
-            case .dash(let mpd): ("dash", mpd.title)
-            case .feed: ("feed", nil)
+            case .hls: "hls"
+            case .dash: "dash"
+            case .feed: "feed"
             }
         return PresentationReport(
-            kind: kind, title: title, isPlayable: isPlayable, isLive: document.isLive,
+            kind: kind, title: document.title, isPlayable: isPlayable, isLive: document.isLive,
             renditions: renditions.map(\.report))
     }
 }
@@ -132,15 +135,19 @@ private struct RenditionSurvey {
     private var parts: CachedParts
     /// How many more segments may be examined.
     private var budget: Int
+    /// Whether renditions share the budget evenly, and how many still have to get theirs.
+    private let isShared: Bool
+    private var renditionsLeft = 1
 
     /// How many times the index is queried for keys, initialization sections and files: each rendition has few.
     private static let mostLookUps = 10_000
 
     init(
-        _ document: PlaylistDocument, _ store: CacheStore, _ policy: ProxyPolicy, listsSegments: Bool, mostSegments: Int
+        _ document: PlaylistDocument, _ store: CacheStore, _ policy: ProxyPolicy, listsSegments: Bool,
+        mostSegments: Int, isShared: Bool
     ) throws(StoreError) {
         (self.document, self.store, self.policy, self.listsSegments) = (document, store, policy, listsSegments)
-        budget = mostSegments
+        (budget, self.isShared) = (mostSegments, isShared)
         parts = try CachedParts(of: document.key, store, policy, lookUps: Self.mostLookUps)
     }
 
@@ -149,10 +156,12 @@ private struct RenditionSurvey {
         case .hls(let playlist):
             if let multivariant = playlist.multivariant { return try renditions(of: multivariant) }
             guard let segments = playlist.segments else { return [] }
-            var report = try survey(segments, RenditionReport(name: "media", kind: "video"))
+            var (report, examined) = try survey(segments, RenditionReport(name: "media", kind: "video"))
             report.url = document.url.absolute
             return [
-                .init(id: RenditionID(playlist: document.key), url: document.url, report: report, segments: segments)
+                .init(
+                    id: RenditionID(playlist: document.key), url: document.url, report: report, segments: segments,
+                    examined: examined)
             ]
         case .dash(let mpd): return try renditions(of: mpd)
         case .feed: return []
@@ -164,7 +173,9 @@ private struct RenditionSurvey {
     private mutating func renditions(of playlist: MultivariantPlaylist) throws(StoreError)
         -> [PresentationContents.Rendition]
     {
-        try NamedRenditions.of(playlist).map { one throws(StoreError) in
+        let renditions = NamedRenditions.of(playlist)
+        renditionsLeft = renditions.count
+        return try renditions.map { one throws(StoreError) in
             try rendition(at: one.url, one.name, kind: one.kind, bandwidth: one.bandwidth)
         }
     }
@@ -177,16 +188,22 @@ private struct RenditionSurvey {
         report.url = url.absolute
         let media = try budget > 0 ? PlaylistDocument(stored: key, in: store, importing: document.variables) : nil
         var segments: MediaPlaylistSegments?
+        var examined = 0
         if case .hls(let playlist)? = media?.content { segments = playlist.segments }
-        if let segments { report = try survey(segments, report) }
-        return .init(id: RenditionID(playlist: key), url: url, report: report, segments: segments)
+        if let segments { (report, examined) = try survey(segments, report) }
+        renditionsLeft -= 1
+        return .init(
+            id: RenditionID(playlist: key), url: url, report: report, segments: segments, examined: examined)
     }
 
     // MARK: DASH
 
     private mutating func renditions(of mpd: MPD) throws(StoreError) -> [PresentationContents.Rendition] {
         var found: [PresentationContents.Rendition] = []
-        for (id, name) in NamedRenditions.of(mpd) {
+        let renditions = NamedRenditions.of(mpd)
+        renditionsLeft = renditions.count
+        for (id, name) in renditions {
+            defer { renditionsLeft -= 1 }
             guard let representation = mpd[id] else { continue }
             let set = mpd.periods[id.period].adaptationSets[id.adaptationSet]
             let kind = set.kind == .text ? "subtitles" : set.kind.rawValue
@@ -194,11 +211,12 @@ private struct RenditionSurvey {
                 name: name, kind: kind, bandwidth: representation.bandwidth)
             report.isEncrypted = representation.isProtected
             let segments = try budget > 0 ? self.segments(of: id, in: mpd) : nil
-            if let segments { report = try survey(segments, report) }
+            var examined = 0
+            if let segments { (report, examined) = try survey(segments, report) }
             found.append(
                 .init(
                     id: RenditionID(playlist: document.key, representation: id), url: document.url, report: report,
-                    segments: segments))
+                    segments: segments, examined: examined))
         }
         return found
     }
@@ -215,17 +233,21 @@ private struct RenditionSurvey {
 
     // MARK: Both
 
+    /// - Returns: also how many of the segments were examined.
     private mutating func survey(_ segments: some SegmentSequence, _ report: RenditionReport) throws(StoreError)
-        -> RenditionReport
+        -> (RenditionReport, examined: Int)
     {
         var report = report
+        var examined = 0
+        let share = isShared ? budget / max(1, renditionsLeft) : budget
         if listsSegments { (report.segmentList, report.initializations) = ([], []) }
         var (initializations, keys, isComplete) = (Set<InitializationSection>(), Set<OriginURL>(), !segments.isEmpty)
         for segment in segments.all {
-            guard budget > 0 else {
+            guard examined < share else {
                 isComplete = false
                 break
             }
+            examined += 1
             budget -= 1
             for key in segment.keys {
                 report.isEncrypted = true
@@ -243,7 +265,7 @@ private struct RenditionSurvey {
             isComplete = try add(segment, at: url, to: &report) && isComplete
         }
         report.isComplete = isComplete
-        return report
+        return (report, examined)
     }
 
     /// - Returns: whether all of it is cached.

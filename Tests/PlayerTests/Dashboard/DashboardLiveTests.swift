@@ -254,6 +254,136 @@ struct DashboardLiveTests {
         stage.expectNoComplaints()
     }
 
+    /// The browser would save the refusal, under the name of the film.
+    @Test func fileThatIsNotPlayedWithoutItsOriginIsNotSavedAndThePageSaysHow() throws {
+        let stage = try DashboardStage(), tab = stage.tab
+        stage.origin.serve("/film.mp4", Media(seed: 5, size: 1000))
+        stage.origin.script("/film.mp4") { $0.headers = [("Cache-Control", "no-cache, must-revalidate")] }
+        _ = try stage.proxy.get(stage.origin.url("/film.mp4"))
+        stage.origin.stop()
+        try stage.waitUntilLive()
+        try tab.click("#cache-list [aria-label='Save film.mp4 as a file'][aria-disabled=false]")
+        try tab.wait(for: "document.querySelector('#news-text').textContent.includes('reelcache export')")
+        #expect(try tab.text("document.querySelector('#news').className").contains("error"))
+    }
+
+    /// Addresses with many hidden parts, such as a page can embed that somebody visits, take no time to tell apart.
+    @Test func addressesWithManyHiddenPartsDoNotFreezeThePage() throws {
+        let stage = try DashboardStage(), tab = stage.tab
+        try stage.waitUntilLive()
+        try tab.evaluate(
+            """
+            globalThis.whole = async (url, ...known) => {
+                const { whole } = await import("/api/dashboard/api.js");
+                return whole(url, async () => known).catch(error => error.status);
+            }
+            """)
+        let hidden = "https://a.example/" + String(repeating: "***a", count: 40)
+        let other = "https://a.example/" + String(repeating: "a", count: 200) + "!"
+        #expect(try tab.text("whole(\(literal(hidden)), \(literal(other)))") == "404")
+        for (shown, known, found) in [
+            ("https://a/***b***c", ["https://a/1b2c", "https://a/1c2b"], "https://a/1b2c"),
+            ("https://a/***", ["https://a/", "https://b/1"], "https://a/"), ("https://a/x***x", ["https://a/x"], "404"),
+            ("https://a/***a***a", ["https://a/a", "https://a/1aa"], "https://a/1aa"),
+            ("https://a/******b", ["https://a/*b"], "https://a/*b"),
+            ("https://a/***b", ["https://a/1b", "https://a/2b"], "409"), ("https://a/b", [], "https://a/b"),
+        ] {
+            let list = known.map { ", " + literal($0) }.joined()
+            #expect(try tab.text("whole(\(literal(shown))\(list))") == found, "\(shown)")
+        }
+        stage.expectNoComplaints()
+    }
+
+    /// The live state shows one address for both.
+    @Test func marksAreThoseOfTheFileThatIsPlayed() throws {
+        let stage = try DashboardStage(), tab = stage.tab
+        for (viewer, size) in [("anna", 1_000_000), ("bert", 2_000_000)] {
+            stage.origin.serve("/film.mp4?token=\(viewer)secret", Media(seed: 5, size: Int64(size)))
+        }
+        try stage.signIn()
+        try tab.paste(stage.origin.url("/film.mp4?token=annasecret"), into: "#order-url")
+        try tab.press("Enter")
+        try tab.wait(for: "document.querySelector('#cache-list [data-cached=\"100\"]')")
+        stage.origin.script("/film.mp4?token=bertsecret") { $0.stallAfter = 1_000_000 }
+        let player = try RawClient(port: stage.proxy.port)
+        try player.send(player.request(ProxyProcess.target(stage.origin.url("/film.mp4?token=bertsecret"))))
+        _ = try player.readHead()
+        _ = try player.readBody(exactly: 1000)
+        let row = "[...document.querySelectorAll('#cache-list tr')]"
+        func marks(_ text: String) -> String {
+            "\(row).find(row => row.textContent.includes('\(text)')).querySelector('.readers').getAttribute('d')"
+        }
+        try tab.wait(for: "\(row).length == 2 && \(marks("%"))")
+        // Both are drawn with each report.
+        #expect(try tab.text("\(row).filter(row => row.querySelector('.readers')?.getAttribute('d')).length") == "1")
+        stage.expectNoComplaints()
+    }
+
+    private static let asked =
+        "performance.getEntriesByType('resource').map(one => new URL(one.name).searchParams.get('id')).filter(Boolean)"
+
+    /// Those beyond what a report lists are not gone; one that is gone is asked for alone.
+    @Test func manyOrdersAreNotAskedForOneByOne() throws {
+        let stage = try DashboardStage(["--offline"]), tab = stage.tab
+        try stage.signIn()
+        let urls = (1...300).map { "https://a.example/\($0).mp3" }.joined(separator: " ")
+        try tab.evaluate("document.querySelector('#order-url').value = \(literal(urls))")
+        try tab.click("#order .primary")
+        try tab.wait(for: "document.querySelector('#news-text').textContent == 'Ordered: 300 downloads.'")
+        try tab.wait(for: "document.querySelector('#downloads-note').textContent.includes('200 more wait.')")
+        let number = try tab.text("document.querySelector('#downloads-list .card').dataset.id")
+        try tab.click("#downloads-list .card button:last-child")
+        try tab.click("#confirm-yes")
+        try tab.wait(for: "\(Self.asked).length > 0")
+        #expect(try tab.text("\(Self.asked).join(' ')") == number)
+        stage.expectNoComplaints()
+    }
+
+    @Test func endsOfManyDownloadsAreAskedForInParts() throws {
+        let stage = try DashboardStage(), tab = stage.tab
+        try stage.waitUntilLive()
+        try tab.evaluate(
+            """
+            import("/api/dashboard/downloads.js").then(({ show }) => {
+                const one = number => ({ id: number, url: "https://a.example/1.mp3", state: "waiting", bytes: 0 });
+                show({ downloads: Array.from({ length: 450 }, (_, place) => one(1000 + place)) });
+                show({ downloads: [] });
+            })
+            """)
+        try tab.wait(for: "\(Self.asked).length == 3")
+        #expect(try tab.text("\(Self.asked).map(one => one.split(',').length).join(' ')") == "200 200 50")
+        stage.expectNoComplaints()
+    }
+
+    /// A slow proxy is not asked again before it has answered, but once more for who signs in meanwhile.
+    @Test func listsAreAskedForOneAtATime() throws {
+        let stage = try DashboardStage(), tab = stage.tab
+        try stage.waitUntilLive()
+        try tab.wait(for: "document.querySelector('#cache-count').textContent != ''")
+        try tab.evaluate(
+            """
+            globalThis.lists = 0; globalThis.answer = null;
+            const ask = fetch;
+            globalThis.fetch = async (url, options) => {
+                if (!String(url).includes("/resources?brief")) return ask(url, options);
+                lists++;
+                if (lists === 1) await new Promise(done => answer = done);
+                return ask(url, options);
+            };
+            for (let turn = 0; turn < 5; turn++) document.dispatchEvent(new Event("visibilitychange"));
+            """)
+        try tab.wait(for: "answer")
+        #expect(try tab.text("lists") == "1")
+        try tab.click("#sign")
+        try tab.paste(stage.token, into: "#token")
+        try tab.press("Enter")
+        try tab.wait(for: "document.body.classList.contains('signed-in')")
+        #expect(try tab.text("lists") == "1")
+        try tab.evaluate("answer()")
+        try tab.wait(for: "lists >= 2")
+        stage.expectNoComplaints()
+    }
+
     @Test func fileThatIsNotCompleteIsNotSavedAndThePageSaysWhy() throws {
         let stage = try DashboardStage(), tab = stage.tab
         stage.origin.serve("/film.mp4", Media(seed: 5, size: 1_000_000))
