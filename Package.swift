@@ -36,7 +36,7 @@ let package = Package(
         // Pure values and decisions
         .target(name: "HTTPModel"),
         .target(name: "Units", dependencies: ["HTTPModel"]),
-        .target(name: "CachePolicy", dependencies: ["HTTPModel", "Units"]),
+        .target(name: "CachePolicy", dependencies: ["CXXHash", "HTTPModel", "Units"]),
         .target(name: "Playlists", dependencies: ["CExpat", "HTTPModel", "CachePolicy"]),
         .target(name: "Activity", dependencies: ["CachePolicy", "HTTPModel", "Metrics", "Units"]),
 

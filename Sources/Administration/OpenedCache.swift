@@ -14,9 +14,9 @@ import Units
 
 /// A cache that no proxy owns, opened by this process.
 package final class OpenedCache: CacheAccess {
-    private let store: CacheStore
+    let store: CacheStore
     private let directory: String
-    private let policy: ProxyPolicy
+    let policy: ProxyPolicy
     /// The database of downloads, opened on first use.
     private var downloads: DownloadManager?
     private let downloadSettings: DownloadSettings
@@ -134,7 +134,7 @@ package final class OpenedCache: CacheAccess {
     }
 
     /// nil if nothing was ever downloaded: a query does not create the database.
-    private func knownDownloads() throws -> DownloadManager? {
+    func knownDownloads() throws -> DownloadManager? {
         if downloads == nil, access(CacheStore.downloads(in: directory), F_OK) == 0 {
             downloads = try Self.openDownloads(store, directory, policy, downloadSettings)
         }
@@ -260,7 +260,7 @@ package final class OpenedCache: CacheAccess {
 extension CacheAccessError {
     init(_ error: ControlError) {
         self.init(error.reason, error.advice)
-        (missing, status, download) = (error.missing, error.status, error.download)
+        (missing, status, download, archive) = (error.missing, error.status, error.download, error.archive)
     }
 
     static func importExists(_ url: OriginURL) -> CacheAccessError {

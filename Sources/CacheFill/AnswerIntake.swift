@@ -21,6 +21,8 @@ struct AnswerIntake {
     let purpose: Fetch.Purpose
     let demand: Demand
     let filler: CacheFiller
+    /// Whether a parent gave the answer. The origin, which is then asked, knows better which version is current.
+    var isFromParent = false
 
     private var resource: OpenResource { status.resource }
     private var store: CacheStore { filler.store }
@@ -206,7 +208,7 @@ struct AnswerIntake {
             return false
         case .whole: return true
         case .anotherVersion:
-            filler.discard(generation, of: resource)
+            if !isFromParent { filler.discard(generation, of: resource) }
             throw .changed
         case .unusable(let why): throw .unusable(why)
         case .status: throw .originStatus(head.status)

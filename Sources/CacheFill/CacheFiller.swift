@@ -23,6 +23,8 @@ package struct FillSettings: Sendable {
     package var longestWait: Double = 10
     /// The same once part of the response has been sent: giving up would cut it off.
     package var longestMidwayWait: Double = 60
+    /// How long a parent may take to answer while another proxy waits for the same bytes; up to twice as long.
+    package var parentPatience: Double = 3
     /// A monotonic clock in nanoseconds, used for back-off.
     package var clock: @Sendable () -> UInt64 = MonotonicClock.nanoseconds
 

@@ -80,6 +80,9 @@ package final class Demand: Sendable {
             passesCredentials: passesCredentials && isSame, referrer: referrer)
     }
 
+    /// Whether another proxy sends the request (RFC 9110 §7.6.3).
+    var isOfProxy: Bool { request?.combined("Via") != nil }
+
     /// Whether the client expects media, so that a web page cannot be the right answer.
     var expectsMedia: Bool {
         // A playlist or a resolver names this resource, so it is media, whatever its URL looks like.

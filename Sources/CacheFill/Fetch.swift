@@ -60,6 +60,8 @@ package final class Fetch: TransferDelegate {
     var phase = Phase.waiting(nil)
     private var retry: FetchRetry
     var leaving = Leaving.not
+    /// Runs while a parent is asked that has not answered.
+    var parentTimer: LoopTimer?
     /// Why it contacts the origin; nil until it does so for the first time.
     private(set) var reason: FetchReason?
     /// Unique among the fetches of its loop.
@@ -120,16 +122,19 @@ package final class Fetch: TransferDelegate {
         guard isLocated(before: reason) else { return }
         var next = request.make(for: knownGeneration, output.wanted, overlap: output.overlap)
         next.priority = status.isForDownloads ? .download : .playback
-        switch retry.turn(wait: filler.backoff.wait(before: next.url), random: .random(in: 0..<1)) {
+        // An origin in back-off is not contacted, but a parent may have the bytes.
+        let wait = next.parent == nil ? filler.backoff.wait(before: next.url) : 0
+        switch retry.turn(wait: wait, random: .random(in: 0..<1)) {
         case .now: break
-        case .later(let seconds): return wait(seconds, then: reason)
+        case .later(let seconds): return self.wait(seconds, then: reason)
         case .busy(let seconds): return fail(.busy(retryAfter: seconds))
         }
         filler.metrics.upstreamReasons[reason].add()
         if reason == .resume { filler.metrics.resumedTransfers.add() }
-        request.asked(next.url, at: filler.now())
+        request.asked(next, at: filler.now())
         output.beginAnswer()
         phase = .receiving(owner.upstream.start(next, delegate: self))
+        watchParent()
     }
 
     /// Drops the current answer and sends another request.
@@ -159,10 +164,11 @@ package final class Fetch: TransferDelegate {
     package func transfer(_ transfer: Transfer, isIn phase: UpstreamError.Phase) { status.isIn(phase) }
 
     package func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
-        guard !hasEnded else { return }
+        guard !hasEnded, isAnswerOfOrigin(head) else { return }
         status.answered(head.status)
-        filler.backoff.note(head, asking: request.url)
-        let intake = AnswerIntake(status: status, purpose: purpose, demand: demand, filler: filler)
+        let intake = AnswerIntake(
+            status: status, purpose: purpose, demand: demand, filler: filler,
+            isFromParent: request.parents.asked != nil)
         do throws(FillError) {
             switch try intake.accept(head, &request, &output) {
             case .receive: break
@@ -219,7 +225,7 @@ package final class Fetch: TransferDelegate {
     }
 
     package func transfer(_ transfer: Transfer, finishedWith error: UpstreamError?) {
-        if let error { filler.backoff.note(error, asking: request.url) }
+        if let error { note(error) }
         guard !hasEnded else {
             phase = .ended(nil)
             return owner.ended(self)
@@ -315,6 +321,7 @@ package final class Fetch: TransferDelegate {
         transfer?.cancel()
         phase = .waiting(nil)
         output.dropStaged()
+        if turnsFromParent(after: error) { return }
         let known = knownGeneration
         if known == nil { request.leavesPlay() }
         let verdict = retry.failed(
@@ -339,11 +346,16 @@ package final class Fetch: TransferDelegate {
         }
     }
 
+    /// Whether another answer could be matched to the bytes that have arrived.
+    var canGoOn: Bool {
+        knownGeneration.map { $0.head.status == 200 && ($0.head.rangeCondition != nil || output.overlap > 0) } ?? true
+    }
+
     private func failure(isTransient: Bool) -> FetchRetry.Failure {
         let head = knownGeneration?.head
         return FetchRetry.Failure(
             isTransient: isTransient,
-            canGoOn: head.map { $0.status == 200 && ($0.rangeCondition != nil || output.overlap > 0) } ?? true,
+            canGoOn: canGoOn,
             isNeeded: purpose.validated == nil || head != nil,
             // A download that starts over would meet the next expiry at the same place.
             isForDownloads: status.isForDownloads && !demand.resolvedRule.mayMove, brought: output.brought)
@@ -360,7 +372,7 @@ package final class Fetch: TransferDelegate {
         finish(.failed(error))
     }
 
-    private func log(_ message: @autoclosure () -> String, failure: FailureKind? = nil) {
+    func log(_ message: @autoclosure () -> String, failure: FailureKind? = nil) {
         var about: Logger.Metadata = ["resource": "\(resource.key.text)", "offset": "\(output.position)"]
         if let failure { about["failure"] = "\(failure.rawValue)" }
         filler.logger.info("\(message())", metadata: about)
@@ -389,6 +401,7 @@ package final class Fetch: TransferDelegate {
 
     private func end(_ result: FetchEnd, leaving transfer: Transfer?) {
         phase = .ended(transfer)
+        parentTimer = nil
         let generation = output.generation
         if demand.resolvedRule.pins, let generation, generation.isStored { filler.pin(generation, of: resource) }
         request.endPlay()

@@ -28,10 +28,13 @@ struct FetchRequest {
     private var isOfPlay = false
     /// Where the media is, if not at the demand's URL.
     private(set) var moved: MovedMedia
+    /// Which parent is asked, if any.
+    private(set) var parents: ParentTurns
 
     init(_ purpose: Fetch.Purpose, _ demand: Demand, _ resource: OpenResource, _ filler: CacheFiller) {
         (self.purpose, self.demand, self.resource, self.filler) = (purpose, demand, resource, filler)
         moved = MovedMedia(demand, filler.locations)
+        parents = ParentTurns(demand.resolvedRule.parents, for: resource.key)
     }
 
     /// The range that an opening requests; nil for the whole.
@@ -45,7 +48,9 @@ struct FetchRequest {
     ///   - wanted: the range of it that is wanted; without an upper end while the length is unknown.
     ///   - overlap: how many bytes before it to request as well, to compare them.
     func make(for known: Generation?, _ wanted: Range<Int64>, overlap: Int64 = 0) -> UpstreamRequest {
-        let url = known.map(urlOfGaps) ?? sourceOfPlay ?? firstURL
+        let parent = parent(for: known)
+        // A parent follows redirects by itself.
+        let url = parent == nil ? known.map(urlOfGaps) ?? sourceOfPlay ?? firstURL : firstURL
         var fields = known == nil ? demand.openingFields(to: url) : demand.fields(to: url)
         moved.location?.addHeaders(to: &fields, for: url)
         var span = openingSpan
@@ -59,13 +64,33 @@ struct FetchRequest {
             // version.
             fields.lines += Freshening.conditions(for: validated.head.fields)?.lines ?? []
         }
-        return UpstreamRequest(
+        var request = UpstreamRequest(
             url: url, method: .get, span: span, fields: fields,
             confined: demand.confined + (moved.location?.confined ?? []))
+        request.parent = parent?.url
+        return request
+    }
+
+    /// The parent to ask; nil to contact the origin. Where the media has moved, and where answers differ although no
+    /// validator shows it, the origin alone has the right bytes.
+    private func parent(for known: Generation?) -> ParentProxy? {
+        guard !parents.isEmpty, moved.location == nil, sourceOfPlay == nil,
+            known.map({ $0.head.rangeCondition != nil }) ?? true
+        else { return nil }
+        return parents.next(isResting: filler.backoff.isResting)
     }
 
     /// Records the request just sent.
-    mutating func asked(_ url: String, at time: Int64) { (self.url, self.time) = (url, time) }
+    mutating func asked(_ request: UpstreamRequest, at time: Int64) {
+        (url, self.time) = (request.url, time)
+        parents.ask(request.parent.flatMap { url in demand.resolvedRule.parents.first { $0.url == url } })
+    }
+
+    /// The parent asked last has failed: the next request goes to another one, or to the origin.
+    mutating func leavesParent() { parents.leave() }
+
+    /// The origin has failed: a retry begins with the parents again.
+    mutating func originFailed() { parents.restart() }
 
     /// Requests gaps where the first bytes came from: origins that assemble each answer individually do so behind a
     /// redirect.

@@ -58,6 +58,8 @@ package enum FetchEnd: Sendable {
 /// The state of one fetch: what it delivers, its progress, and its followers. A value without lock, clock or thread
 /// (`ResourceState`).
 struct FetchState {
+    /// Whether a client that waits for it is another proxy.
+    var isJoinedByProxy = false
     /// nil until the origin has stated what the resource is.
     var opening: Opening?
     /// The range that this fetch fills; its upper end is `Int64.max` while the length is unknown.

@@ -61,7 +61,7 @@ extension UpstreamError {
         switch self {
         case .addressRefused: .addressRefused
         case .cannotResolve: .originUnresolved
-        case .cannotConnect, .badURL: .originUnreachable
+        case .cannotConnect, .badURL, .proxyFailed, .proxyDenied: .originUnreachable
         case .tls: .originTLS
         case .timedOut(_, .queue), .timedOut(_, .names), .outOfDescriptors: .proxyBusy
         case .timedOut: .originTimeout

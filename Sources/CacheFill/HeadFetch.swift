@@ -13,6 +13,7 @@ package final class HeadFetch: TransferDelegate {
     private let conditions: HeaderFields?
     private let owner: LoopFiller
     private var head: UpstreamHead?
+    private var parents: ParentTurns
     /// Runs while the host is in back-off.
     private var timer: LoopTimer?
 
@@ -24,7 +25,9 @@ package final class HeadFetch: TransferDelegate {
         self.conditions = conditions
         self.owner = owner
         self.deliver = deliver
-        let wait = owner.filler.backoff.wait(before: demand.url.absolute)
+        parents = ParentTurns(demand.resolvedRule.parents, for: owner.filler.policy.value.resolve(demand.url).key)
+        let hasParent = parents.next(isResting: owner.filler.backoff.isResting) != nil
+        let wait = hasParent ? 0 : owner.filler.backoff.wait(before: demand.url.absolute)
         if wait == 0 {
             begin()
             return
@@ -42,9 +45,20 @@ package final class HeadFetch: TransferDelegate {
         owner.filler.metrics.upstreamReasons[conditions == nil ? .head : .validation].add()
         var fields = demand.openingFields(to: demand.url.absolute)
         fields.lines += conditions?.lines ?? []
-        transfer = owner.upstream.start(
-            UpstreamRequest(url: demand.url.absolute, method: .head, fields: fields, confined: demand.confined),
-            delegate: self)
+        parents.ask(parents.next(isResting: owner.filler.backoff.isResting))
+        var request = UpstreamRequest(
+            url: demand.url.absolute, method: .head, fields: fields, confined: demand.confined)
+        request.parent = parents.asked?.url
+        transfer = owner.upstream.start(request, delegate: self)
+    }
+
+    /// Asks somebody else if a parent has failed.
+    private func turnsFromParent() -> Bool {
+        guard parents.asked != nil else { return false }
+        parents.leave()
+        owner.filler.metrics.errors.add(FailureKind.parentFailed.rawValue)
+        begin()
+        return true
     }
 
     package func cancel() {
@@ -54,6 +68,11 @@ package final class HeadFetch: TransferDelegate {
     }
 
     package func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
+        if parents.asked != nil {
+            // Otherwise somebody else is asked when this exchange has ended.
+            if ParentAnswer(status: head.status, fields: head.fields) == .origins { self.head = head }
+            return
+        }
         self.head = head
         owner.filler.backoff.note(head, asking: demand.url.absolute)
     }
@@ -62,7 +81,14 @@ package final class HeadFetch: TransferDelegate {
 
     package func transfer(_ transfer: Transfer, finishedWith error: UpstreamError?) {
         self.transfer = nil
-        if let error { owner.filler.backoff.note(error, asking: demand.url.absolute) }
+        if let parent = parents.asked {
+            if head == nil {
+                if error != nil { owner.filler.backoff.failed(parent) }
+                if turnsFromParent() { return }
+            }
+        } else if let error {
+            owner.filler.backoff.note(error, asking: demand.url.absolute)
+        }
         if let head { return deliver(.success(head)) }
         deliver(.failure(.upstream(error ?? .broken(detail: "no answer"))))
     }

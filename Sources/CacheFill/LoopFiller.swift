@@ -58,6 +58,7 @@ package final class LoopFiller {
                 alone ? .bypass : validated == nil ? .uriMiss : .validation)
         } else {
             filler.metrics.collapsed.add()
+            if demand.isOfProxy { status.joinedByProxy() }
         }
         return (status, !isNew)
     }
@@ -86,8 +87,11 @@ package final class LoopFiller {
             return ResourceState.Reach(window: filler.window(of: demand), furthest: filler.readAhead)
         }
         let found = resource.locate(request, in: generation, isThere: isThere, reach: reach, wake: wake)
-        if case .coming(let id, let gap?) = found {
+        switch found {
+        case .coming(let id, let gap?):
             self.start(SharedFetch(resource: resource, id: id), .gap(generation), demand, gap, .gap, isMidway: isMidway)
+        case .coming(let id, nil) where demand.isOfProxy: SharedFetch(resource: resource, id: id).joinedByProxy()
+        case .coming, .present, .passing, .failed, .lost, .unsettled: break
         }
         return found
     }

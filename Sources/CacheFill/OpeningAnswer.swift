@@ -104,7 +104,8 @@ extension HeaderFields {
         removeHopByHop()
         remove(allOf: Self.ofTheProxy)
         removeMalformed()
+        boundCacheStatus()
     }
 
-    private static let ofTheProxy: FieldNames = ["content-length", "age", "cache-status", "set-cookie"]
+    private static let ofTheProxy: FieldNames = ["content-length", "age", "reelcache-source", "set-cookie"]
 }

@@ -97,6 +97,41 @@ package final class OriginBackoff: Sendable {
         return RetryAfter.seconds(head.fields["Retry-After"], now: now)
     }
 
+    // MARK: Parents
+
+    /// Whether a parent failed so recently that it is not asked.
+    func isResting(_ parent: ParentProxy) -> Bool {
+        guard let standing = standing(of: parent.url) else { return false }
+        let now = nanoseconds()
+        return standing.isDown(at: now) || standing.wait(for: "/", at: now) > 0
+    }
+
+    /// A parent has answered, whatever its origin said.
+    func answered(_ parent: ParentProxy) {
+        guard hosts.withLock({ !$0.isEmpty }), let host = Host(parent.url) else { return }
+        hosts.withLock { $0[host] = nil }
+    }
+
+    /// A parent could not be reached, or fell silent.
+    func failed(_ parent: ParentProxy) {
+        guard let host = Host(parent.url) else { return }
+        let now = nanoseconds()
+        hosts.withLock { hosts in
+            hosts[host, default: HostStanding()].failed(at: now)
+            Self.shrink(&hosts, at: now)
+        }
+    }
+
+    /// A parent is not asked for some seconds.
+    func rest(_ parent: ParentProxy, seconds: Int64) {
+        guard let host = Host(parent.url) else { return }
+        let now = nanoseconds()
+        hosts.withLock { hosts in
+            hosts[host, default: HostStanding()].answered(seconds, from: "/", at: now)
+            Self.shrink(&hosts, at: now)
+        }
+    }
+
     private static func shrink(_ hosts: inout [Host: HostStanding], at now: UInt64) {
         guard hosts.count > capacity else { return }
         hosts = hosts.filter { $0.value.isRemarkable(at: now) }
@@ -177,7 +212,9 @@ extension UpstreamError {
     /// The host to which no connection could be made; nil for other errors.
     fileprivate var unreachableHost: String? {
         switch self {
-        case .cannotResolve(let host), .cannotConnect(let host, _), .timedOut(let host, .connect): host
+        case .cannotResolve(let host), .cannotConnect(let host, _), .timedOut(let host, .connect),
+            .proxyFailed(_, let host, _):
+            host
         default: nil
         }
     }

@@ -103,7 +103,12 @@ package struct SharedFetch: Sendable, Hashable {
         if bytes > 0 { pace.deliver(bytes) }
     }
 
+    /// Another proxy waits for its bytes, which may in turn be waited for.
+    func joinedByProxy() { note { $0.isJoinedByProxy = true } }
+
     // MARK: For the fetch
+
+    var isJoinedByProxy: Bool { read { $0.isJoinedByProxy } ?? false }
 
     func attach(_ fetch: LoopBound<Fetch>) { resource.change { $0.loops[id] = fetch } }
 

@@ -23,6 +23,8 @@ package enum FailureKind: String, Sendable, CaseIterable {
     case originChanged = "origin-changed"
     /// The origin's answer does not match the request.
     case originUnusable = "origin-unusable"
+    /// A parent did not deliver; the next one, or the origin, was asked.
+    case parentFailed = "parent-failed"
     /// A resolver found no media.
     case resolverFailed = "resolver-failed"
     /// A resolver took too long.

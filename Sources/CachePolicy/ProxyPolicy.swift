@@ -16,6 +16,8 @@ package struct ProxyPolicy: Sendable, Equatable {
     /// only segments that a playlist names.
     package var ignoresReload: Bool?
     package var rules: [Rule] = []
+    /// The caches that are asked before origins, unless a rule names others.
+    package var parents: [ParentProxy] = []
     /// The programs that find the media behind pages; the first that matches a URL is used.
     package var resolvers: [Resolver] = []
     /// Which pages have the same media. Learnt, not configured.

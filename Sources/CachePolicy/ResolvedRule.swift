@@ -32,6 +32,8 @@ package struct ResolvedRule: Sendable, Equatable {
     package var largestStored: Int64?
     /// The program that knows where the media of this URL is; nil if the URL is that of the media.
     package var resolver: Resolver?
+    /// The caches that are asked before the origin; none for what bypasses the cache.
+    package var parents: [ParentProxy] = []
     /// Where a fresh link is obtained when the URL's own has expired midway.
     package var refresh: MediaLocation?
 

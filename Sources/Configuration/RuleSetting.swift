@@ -45,6 +45,7 @@ package struct RuleKey: Sendable {
         RuleKey("store_pages", .bool, at: \.storesPages),
         RuleKey("max_object", .size(atLeast: 0), at: \.maxObject),
         RuleKey("refresh", .refreshTemplate, at: \.refresh),
+        RuleKey("parents", .parents, at: \.parents),
     ]
 
     /// A sentence or two in the imperative.
@@ -164,6 +165,21 @@ private extension SettingReader<IgnoredParameters> {
             case .nothing: ["false"]
             case .parameters(let names): ["[\(names.joined(separator: ", "))]"]
             }
+        }
+    }
+}
+
+private extension SettingReader<[String]> {
+    /// A list of parents, perhaps an empty one.
+    static var parents: Self {
+        let list = SettingKind<String>.parent.listReader
+        return SettingReader(placeholder: "[http://host:port, ...]") { value throws(SettingProblems) in
+            guard case .list = value.content else {
+                throw value.problem("is not a list; write parents: [http://10.0.0.5:7335], or parents: [] to ask none")
+            }
+            return try list.read(value)
+        } texts: {
+            ["[\($0.joined(separator: ", "))]"]
         }
     }
 }

@@ -72,9 +72,20 @@ extension Setting {
         Setting(
             "player", .player, at: \.player, standard: "mpv, vlc or ffplay, the first that is installed",
             command: "play"),
+        Setting(listOf: .parent, "parents", flag: "parent", at: \.proxy.parents, standard: "none", isPolicy: true),
+        Setting(
+            optional: .outgoingProxy, "upstream_proxy", at: \.proxy.upstreamProxy, standard: "none",
+            reload: Self.setUpstreamProxy),
+        Setting(
+            listOf: .proxyException, "upstream_proxy_except", at: \.proxy.upstreamProxyExceptions, standard: "none",
+            reload: Self.setUpstreamProxy),
         Setting("resolvers", .resolvers, at: \.proxy.resolvers, standard: "none", isPolicy: true),
         Setting("rules", .rules, at: \.proxy.rules, standard: "none", isPolicy: true),
     ]
+
+    private static let setUpstreamProxy: Reload = {
+        try $0.cache.setUpstreamProxy($1.proxy.upstreamProxy, except: $1.proxy.upstreamProxyExceptions)
+    }
 
     private static let byKey = Dictionary(uniqueKeysWithValues: all.map { ($0.key, $0) })
 

@@ -238,6 +238,22 @@ extension SettingKind<String> {
     }
 }
 
+extension SettingKind<String> {
+    static var parent: Self { checked("http://host:port") { text throws(RuleError) in _ = try ParentProxy(text) } }
+    /// Its password is a secret: it is never written again.
+    static var outgoingProxy: Self {
+        SettingKind("scheme://host:port") { (text, _) throws(InvalidValue) in
+            do throws(RuleError) { _ = try OutgoingProxy(text) } catch { throw InvalidValue(reason: error.reason) }
+            return text
+        } write: {
+            try? OutgoingProxy($0).masked
+        }
+    }
+    static var proxyException: Self {
+        checked("host|network") { text throws(RuleError) in _ = try ProxyExceptions([text]) }
+    }
+}
+
 extension SettingKind<AccessLogFormat> {
     static var accessLogFormat: Self {
         let names = AccessLogFormat.allCases.map(\.rawValue)

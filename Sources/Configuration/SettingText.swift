@@ -184,6 +184,25 @@ struct SettingText: Sendable {
             `*` stands for any run of characters. Names such as `token`, `sig` and `*password*` are secrets already; \
             docs/guide/security.md lists them.
             """, example: "[viewer, x-id-*]"),
+        "parents": SettingText(
+            "Ask this other reelcache before the origin: http://HOST:PORT.",
+            """
+            With several parents, each resource has one of them, so that together they hold each resource once. A parent \
+            that does not answer is passed over for some seconds: the next one is asked, and at last the origin, also in the \
+            middle of a response. A parent needs `any_origin: true`, and its own address policy applies to origins. A rule \
+            can name other parents, or none.
+            """, example: "[http://10.0.0.5:7335, http://10.0.0.6:7335]"),
+        "upstream_proxy": SettingText(
+            "Reach origins through this proxy: http://[USER:PASSWORD@]HOST:PORT, or socks5h:// and the same.",
+            """
+            The proxy looks up the names of origins and connects to them, so reelcache cannot check their addresses: let \
+            the proxy refuse those of your network. URLs with a private address are still refused unless `allow` names \
+            it. Parents are reached directly, and tunnels are refused.
+            """, example: "http://proxy.example:3128"),
+        "upstream_proxy_except": SettingText(
+            "Reach this host without the upstream proxy: a name, with all names below it, an address, or a network such as 10.0.0.0/8.",
+            "Networks are compared with addresses in URLs; names are not looked up for it.",
+            example: "[nas.local, 192.168.0.0/16]"),
         "threads": SettingText("Run this many event loops, each in a thread of its own; 1 to 256.", example: "4"),
         "ca_file": SettingText(
             "Trust the certificates in this PEM file instead of the system's.",
@@ -343,6 +362,9 @@ struct SettingText: Sendable {
             example: "true"),
         "max_object": SettingText(
             "Do not store resources larger than this, such as 2GB.", example: "10GB"),
+        "parents": SettingText(
+            "Ask these parents before the origin, as the setting of the same name does; an empty list for none.",
+            example: "[http://10.0.0.5:7335]"),
         "refresh": SettingText(
             "When a player's link expires midway, request the rest at this address.",
             """

@@ -19,7 +19,7 @@ extension ControlHandler {
         perform(exchange) { [policy] store in
             try store.importer(policy.value.resolve(url).key, length: length, fields: fields, replaces: replaces)
         } then: { [store] exchange, importer in
-            ImportAnswer(exchange, importer, store, mask).start()
+            ImportAnswer(exchange, importer, store, mask, status: 201).start()
         }
     }
 
@@ -42,12 +42,29 @@ extension ControlHandler {
     }
 }
 
-/// Passes a resource from a request's body to the store. Loop-bound.
+/// What takes a request's body in pieces, on a thread of the store.
+protocol BodyIntake: AnyObject, Sendable {
+    associatedtype Report: Encodable & Sendable
+    associatedtype Failure: Error
+
+    func write(_ bytes: UnsafeRawBufferPointer) throws(Failure)
+    /// The body is complete.
+    func finish() throws(Failure) -> Report
+    /// No more will come.
+    func cancel()
+}
+
+extension Importer: BodyIntake {}
+
+/// Passes a request's body to the store. Loop-bound.
 ///
 /// Bytes that arrive while a thread writes are buffered, up to one piece; then the client has to wait.
-private final class ImportAnswer: BodySink {
+final class ImportAnswer<Intake: BodyIntake>: BodySink {
     private let exchange: Exchange
-    private let importer: Importer
+    private let importer: Intake
+    private let status: Int
+    private let isLong: Bool
+    private let refusal: (any Error) -> ControlError
     private let store: CacheStore
     private let mask: URLMask?
     private var piece: [UInt8] = []
@@ -58,10 +75,17 @@ private final class ImportAnswer: BodySink {
     private var isComplete = false
     /// Whether it has failed, or the client has disconnected.
     private var isOver = false
-    private static let pieceBytes = 1 << 20
+    private static var pieceBytes: Int { 1 << 20 }
 
-    init(_ exchange: Exchange, _ importer: Importer, _ store: CacheStore, _ mask: URLMask?) {
-        self.mask = mask
+    /// - Parameters:
+    ///   - status: of the answer when all is well.
+    ///   - isLong: whether it may keep the disk busy for long.
+    ///   - refusal: the answer for an error.
+    init(
+        _ exchange: Exchange, _ importer: Intake, _ store: CacheStore, _ mask: URLMask?, status: Int,
+        isLong: Bool = false, refusal: @escaping (any Error) -> ControlError = { ControlError($0) }
+    ) {
+        (self.mask, self.status, self.isLong, self.refusal) = (mask, status, isLong, refusal)
         self.exchange = exchange
         self.importer = importer
         self.store = store
@@ -117,7 +141,7 @@ private final class ImportAnswer: BodySink {
             try importer.finish()
         } then: { answer, report in
             answer.isOver = true
-            do { answer.exchange.respond(201, json: try ControlJSON.line(report, masked: answer.mask)) } catch {
+            do { answer.exchange.respond(answer.status, json: try ControlJSON.line(report, masked: answer.mask)) } catch {
                 answer.exchange.respond(ControlError(error))
             }
         }
@@ -125,16 +149,20 @@ private final class ImportAnswer: BodySink {
 
     private func cancel() {
         isOver = true
-        store.perform { [importer] in importer.cancel() }
+        perform { [importer] in importer.cancel() }
+    }
+
+    private func perform(_ work: @escaping @Sendable () -> Void) {
+        if isLong { store.performLong(work) } else { store.perform(work) }
     }
 
     /// Lends the importer to a thread.
     private func work<Value: Sendable>(
-        _ body: @escaping @Sendable (Importer) throws -> Value, then: @escaping @Sendable (ImportAnswer, Value) -> Void
+        _ body: @escaping @Sendable (Intake) throws -> Value, then: @escaping @Sendable (ImportAnswer, Value) -> Void
     ) {
         isWriting = true
         let bound = LoopBound(self, on: exchange.loop)
-        store.perform { [importer] in
+        perform { [importer] in
             let result = Result { try body(importer) }
             bound.post { $0.worked(result, then) }
         }
@@ -146,8 +174,10 @@ private final class ImportAnswer: BodySink {
         switch result {
         case .success(let value): then(self, value)
         case .failure(let error):
+            // Before another thread uses the importer.
+            let answer = refusal(error)
             cancel()
-            exchange.respond(ControlError(error))
+            exchange.respond(answer)
         }
     }
 }

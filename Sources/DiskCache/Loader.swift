@@ -102,10 +102,12 @@ struct Loader: Sendable {
         return all
     }
 
+    /// - Parameter geometry: nil for the configured one.
     /// - Throws: `StoreError`; a `.system` error with ENOSPC if there is no room even for an empty file.
-    func make(_ key: CacheKey, head: GenerationHead, length: Int64?, isHidden: Bool, partOf whole: CacheKey? = nil)
-        throws(StoreError) -> Generation
-    {
+    func make(
+        _ key: CacheKey, head: GenerationHead, length: Int64?, isHidden: Bool, partOf whole: CacheKey? = nil,
+        geometry: ChunkGeometry? = nil
+    ) throws(StoreError) -> Generation {
         let id = core.files.makeID()
         guard core.ledger.reserve(CapacityLedger.fileOverhead) || core.ledger.reserveFile() else {
             throw .system(operation: "reserve space for", path: core.files.path(of: id), code: ENOSPC)
@@ -114,7 +116,7 @@ struct Loader: Sendable {
             try core.files.unfinished.begin([id])
             defer { core.files.unfinished.end() }
             let file = try core.files.make(id, length: length)
-            let chunks = ChunkTable(core.configuration.geometry, length: length, isStored: true)
+            let chunks = ChunkTable(geometry ?? core.configuration.geometry, length: length, isStored: true)
             let generation = Generation(
                 id: id, key: key, head: head, chunks: chunks, file: file, ledger: core.ledger, isHidden: isHidden,
                 // A replacement belongs to the same presentation, even if the old generation's rows are removed before

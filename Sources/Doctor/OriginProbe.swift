@@ -9,11 +9,13 @@ import Upstream
 /// Sends one request as the proxy would, with its redirects, its certificates and its address policy.
 struct OriginProbe {
     private let settings: UpstreamSettings
+    private let outgoing: OutgoingProxy?
 
     /// The time limit for the whole request, in seconds.
     private static let patience = 15.0
 
     init(_ configuration: ProxyConfiguration) {
+        outgoing = try? configuration.outgoingProxy()
         settings = UpstreamSettings(
             connectTimeout: min(10, Double(configuration.connectTimeout.components.seconds)),
             caFile: configuration.certificateFile, userAgent: "reelcache/\(Proxy.version)")
@@ -25,9 +27,10 @@ struct OriginProbe {
         loop.start()
         defer { loop.stop() }
         let answer = ProbeAnswer(url)
-        let settings = settings
+        let (settings, outgoing) = (settings, outgoing)
         let client = loop.sync {
-            let client = UpstreamClient(loop: loop, policy: Current(policy), settings: settings)
+            let client = UpstreamClient(
+                loop: loop, policy: Current(policy), settings: settings, outgoing: Current(outgoing))
             var request = UpstreamRequest(url: url, span: .bounded(0..<1), fields: fields)
             request.confined = fields.lines.map(\.name)
             let transfer = client.start(request, delegate: answer.delegate)

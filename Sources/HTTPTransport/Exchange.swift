@@ -128,7 +128,7 @@ package final class Exchange {
         onAbort = nil
         isAnswered = true
         status = response.status
-        if connection.isRecorded || onRespond != nil { cacheStatus = response.value(of: "Cache-Status") }
+        if connection.isRecorded || onRespond != nil { cacheStatus = response.lastValue(of: "Cache-Status") }
         onRespond?(response.status, cacheStatus)
         onRespond = nil
         var response = response

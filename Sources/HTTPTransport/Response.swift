@@ -68,9 +68,9 @@ package struct Response {
         fieldBytes.append(contentsOf: bytes)
     }
 
-    /// The first value of that name, as it is sent.
-    func value(of name: String) -> String? {
-        for line in fieldBytes.split(separator: ASCII.lineFeed) {
+    /// The last value of that name, as it is sent: this proxy's own comes after those that are passed on.
+    func lastValue(of name: String) -> String? {
+        for line in fieldBytes.split(separator: ASCII.lineFeed).reversed() {
             let named = line.prefix { $0 != ASCII.colon }
             guard ASCII.equalIgnoringCase(named, name.utf8) else { continue }
             return String(

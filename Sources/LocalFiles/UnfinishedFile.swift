@@ -158,6 +158,13 @@ package final class UnfinishedFile {
         }
     }
 
+    /// Appends bytes.
+    /// - Parameter end: the current length of this file.
+    package func append(_ bytes: UnsafeRawBufferPointer, at end: inout Int64) throws {
+        try write(bytes, at: end)
+        end += Int64(bytes.count)
+    }
+
     private func write(_ bytes: UnsafeRawBufferPointer, at place: Int64) throws {
         var written = 0
         while written < bytes.count {

@@ -25,6 +25,9 @@ extension MediaHandler {
             response.fields(rendered: site)
             // RFC 9110 §7.6.3: a proxy adds Via in both directions, a gateway need not.
             response.field("Via", via.element)
+            if isPublic, route.isOpen, request.value(of: "Via") != nil {
+                response.field(SourceField.name, SourceField.isPublic)
+            }
         case .mount:
             response.fields(rendered: site)
             if !route.isOneSite, !content.isInert { response.field("Content-Security-Policy", SiteFields.belowMount) }

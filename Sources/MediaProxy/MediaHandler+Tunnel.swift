@@ -25,6 +25,11 @@ extension MediaHandler {
                     reason: "tunnels to port \(port) are not allowed, only to \(allowed): add it to tunnel_ports"),
                 closes: true)
         }
+        if let proxy = filler.upstream.proxy(to: url.host) {
+            let reason =
+                "tunnels do not go through \(proxy) (upstream_proxy): add \(url.host) to upstream_proxy_except to connect directly"
+            return refuse(exchange, .init(status: 403, reason: reason), closes: true)
+        }
         metrics.requests.add()
         Tunnel(exchange, self).start(url)
     }

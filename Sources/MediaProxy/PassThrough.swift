@@ -165,6 +165,8 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         fields.removeHopByHop()
         fields.removeMalformed()
         fields.remove("Content-Length")
+        fields.remove("\(SourceField.name)")
+        fields.boundCacheStatus()
         if !route.passesCookies { for name in ["Set-Cookie", "Set-Cookie2"] { fields.remove(name) } }
         var response = Response(head.status, length: head.contentLength)
         response.fields(fields)

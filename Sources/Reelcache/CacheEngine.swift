@@ -27,6 +27,8 @@ struct CacheEngine: Sendable {
     let ahead: SegmentAhead
     let next: NextItems
     let addresses: Current<AddressPolicy>
+    /// The proxy through which origins are reached.
+    let outgoing: Current<OutgoingProxy?>
     private let networks: LoopBound<NetworkWatch>
     let policy: Current<ProxyPolicy>
     /// Masks secrets by the policy.
@@ -45,6 +47,7 @@ struct CacheEngine: Sendable {
     /// - Parameter threads: the number of loops.
     init(_ configuration: ProxyConfiguration, tuning: ProxyTuning, threads: Int, logger: Logger) throws {
         let addresses = Current<AddressPolicy>(try AddressPolicy(allow: configuration.allow))
+        let outgoing = Current<OutgoingProxy?>(try configuration.outgoingProxy())
         var settled = try tuning.policy ?? configuration.policy()
         settled.adviceWords = tuning.adviceWords
         let policy = Current<ProxyPolicy>(settled)
@@ -89,7 +92,8 @@ struct CacheEngine: Sendable {
         fillers = loops.loops.map { loop in
             loop.sync {
                 let client = UpstreamClient(
-                    loop: loop, policy: addresses, settings: upstream, resolver: resolver, slots: slots)
+                    loop: loop, policy: addresses, settings: upstream, resolver: resolver, slots: slots,
+                    outgoing: outgoing)
                 return LoopBound(LoopFiller(filler, upstream: client, loop: loop), on: loop)
             }
         }
@@ -97,7 +101,19 @@ struct CacheEngine: Sendable {
         activity = ActivityCollector(fillers, plays)
         self.filler = filler
         self.addresses = addresses
+        self.outgoing = outgoing
         history.start()
+        noteOutgoingProxy()
+    }
+
+    /// Says in the log that another proxy decides which addresses are reached.
+    func noteOutgoingProxy() {
+        guard let proxy = outgoing.value else { return }
+        logger.warning(
+            """
+            origins are reached through \(proxy.masked): it looks up their names, so their addresses cannot be checked here; \
+            let it refuse addresses of your network
+            """)
     }
 
     /// Ends all transfers and the loops, and closes the store. Blocks.

@@ -14,6 +14,19 @@ extension MediaCache {
         do { try engine.store.setLimits(maxSize: maxSize, minFree: minFree) } catch { throw ProxyError(error) }
     }
 
+    /// Changes the proxy through which origins are reached: `upstreamProxy` and `upstreamProxyExceptions` of
+    /// `ProxyConfiguration`. Running transfers continue.
+    /// - Throws: `ProxyError` for an invalid proxy or exception, `CacheError.closed`; then nothing changes.
+    public func setUpstreamProxy(_ proxy: String?, except exceptions: [String] = []) throws {
+        try checkOpen()
+        var configuration = ProxyConfiguration()
+        (configuration.upstreamProxy, configuration.upstreamProxyExceptions) = (proxy, exceptions)
+        let proxy = try configuration.outgoingProxy()
+        guard proxy != engine.outgoing.value else { return }
+        engine.outgoing.value = proxy
+        engine.noteOutgoingProxy()
+    }
+
     /// Changes which private origins may be fetched from: the whole list `allow` of `ProxyConfiguration`. Running
     /// transfers continue.
     /// - Throws: `ProxyError` if an entry is not a host name, an address or a network, `CacheError.closed`; then

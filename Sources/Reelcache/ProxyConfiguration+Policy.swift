@@ -18,6 +18,9 @@ extension ProxyConfiguration {
         policy.ignoresReload = ignoresReload
         policy.mounts = try Self.policy(of: mounts)
         policy.rules = try Self.policy(of: rules)
+        do throws(RuleError) { policy.parents = try ParentProxy.list(parents) } catch {
+            throw .invalidSetting("parents: \(error)")
+        }
         policy.resolvers = try Self.policy(of: resolvers)
         policy.mask = try mask
         do throws(RuleError) { policy.webOrigins = try WebOrigins(webOrigins) } catch {
@@ -41,6 +44,20 @@ extension ProxyConfiguration {
                 throw .invalidSetting("secret_parameters: \(error)")
             }
         }
+    }
+
+    /// The proxy through which origins are reached.
+    /// - Throws: `ProxyError` for an invalid proxy or exception.
+    package func outgoingProxy() throws(ProxyError) -> OutgoingProxy? {
+        guard let upstreamProxy else { return nil }
+        var proxy: OutgoingProxy
+        do throws(RuleError) { proxy = try OutgoingProxy(upstreamProxy) } catch {
+            throw .invalidSetting("upstream_proxy: \(error)")
+        }
+        do throws(RuleError) { proxy.exceptions = try ProxyExceptions(upstreamProxyExceptions) } catch {
+            throw .invalidSetting("upstream_proxy_except: \(error)")
+        }
+        return proxy
     }
 
     static func checked(largestMountBody bytes: Int64?) throws(ProxyError) -> Int64? {
@@ -139,6 +156,7 @@ extension Rule {
             guard size >= 0 else { throw RuleError("max_object is 0 bytes or more, not \(size)") }
             return size
         }
+        effects.parents = try rule.parents.map { texts throws(RuleError) in try ParentProxy.list(texts) }
         effects.refresh = try rule.refresh.map { text throws(RuleError) in try RefreshTemplate(text) }
         self.init(
             hosts: try rule.hosts.map { text throws(RuleError) in try HostPattern(text) },

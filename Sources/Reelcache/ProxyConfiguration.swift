@@ -71,6 +71,16 @@ public struct ProxyConfiguration: Sendable {
     /// The most bytes that downloads may fetch from origins in each day and month of local time: `2GB/day`,
     /// `40GB/month`. Downloads then wait until the period has ended. Empty for no cap.
     public var downloadCaps: [String] = []
+    /// Other caches of this kind that are asked before the origin, unless a rule says otherwise: `http://host:port`, up
+    /// to 64. Each resource has one of them; if that one does not answer, the next is asked, and at last the origin.
+    public var parents: [String] = []
+    /// An HTTP or SOCKS proxy through which origins are reached: `http://[user:password@]host:port`, or the same with
+    /// `socks5h`. It looks up their names, so that the addresses of origins cannot be checked. Parents are reached
+    /// directly. Nil to connect to origins.
+    public var upstreamProxy: String?
+    /// Hosts that are reached without `upstreamProxy`: names, which stand for all names below them, too; addresses; and
+    /// networks such as `10.0.0.0/8`.
+    public var upstreamProxyExceptions: [String] = []
     /// How to handle certain resources. The first matching rule that sets an effect decides it.
     public var rules: [ResourceRule] = []
     /// Programs that find the media behind pages. The first that matches a URL is run.

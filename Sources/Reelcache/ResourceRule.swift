@@ -57,6 +57,8 @@ public struct ResourceRule: Sendable, Equatable {
     /// `{scheme}`, `{host}`, `{path}` and `{query}` for the parts of the requested URL. After a 401, 403, 404 or 410 for
     /// the rest of a response, the rest is requested there, and a redirect followed.
     public var refresh: String?
+    /// Other caches that are asked before the origin, as `ProxyConfiguration.parents` names them. An empty list asks none.
+    public var parents: [String]?
 
     /// Creates a rule for these hosts and paths that has no effect yet.
     public init(hosts: [String] = [], paths: [String] = []) {

@@ -62,6 +62,9 @@ struct ServeOptions: ParsableArguments {
     @Option(help: .setting("max_fetches_per_host")) var maxFetchesPerHost: String?
     @Option(help: .setting("web_origins")) var webOrigin: [String] = []
     @Option(help: .setting("secret_parameters")) var secretParameter: [String] = []
+    @Option(help: .setting("parents")) var parent: [String] = []
+    @Option(help: .setting("upstream_proxy")) var upstreamProxy: String?
+    @Option(help: .setting("upstream_proxy_except")) var upstreamProxyExcept: [String] = []
     @Option(help: .setting("threads")) var threads: String?
     @Option(help: .setting("ca_file"), completion: .file()) var caFile: String?
     @Option(help: .setting("log_level"), completion: .logLevels) var logLevel: String?
@@ -91,12 +94,14 @@ struct ServeOptions: ParsableArguments {
             "max_fetches": maxFetches, "max_fetches_per_host": maxFetchesPerHost, "threads": threads, "ca_file": caFile,
             "log_level": logLevel,
             "access_log": accessLog, "access_log_format": accessLogFormat,
+            "upstream_proxy": upstreamProxy,
         ]
         var flags = single.compactMapValues { $0.map { [$0] } }
         let lists = [
             ("names", name), ("allow", allow), ("mounts", mount), ("tunnel_ports", tunnelPort),
             ("web_origins", webOrigin),
             ("secret_parameters", secretParameter), ("schedule", schedule), ("download_cap", downloadCap),
+            ("parents", parent), ("upstream_proxy_except", upstreamProxyExcept),
         ]
         for (key, texts) in lists where !texts.isEmpty { flags[key] = texts }
         return cache.sources(flags)

@@ -13,6 +13,7 @@ extension Unpin: JSONCommand { var json: Bool { pinning.json } }
 extension Remove: JSONCommand {}
 extension Export: JSONCommand {}
 extension Import: JSONCommand {}
+extension Warm: JSONCommand {}
 extension Verify: JSONCommand {}
 extension ConfigCheck: JSONCommand {}
 extension ConfigShow: JSONCommand {}

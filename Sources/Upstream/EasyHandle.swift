@@ -72,6 +72,7 @@ final class EasyHandle {
         set(CURLOPT_PROTOCOLS_STR, "http,https")
         set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https")
         set(CURLOPT_FOLLOWLOCATION, 0)
+        // Unless `go` names a proxy.
         set(CURLOPT_PROXY, "")
         set(CURLOPT_NETRC, Int(CURL_NETRC_IGNORED.rawValue))
         set(CURLOPT_NOSIGNAL, 1)
@@ -141,7 +142,10 @@ final class EasyHandle {
 
     private static let framingFields: Set<String> = ["host", "content-length", "transfer-encoding", "expect"]
 
-    private func append(_ name: String, _ value: String) {
+    /// Keeps curl from sending a field by itself.
+    func removeField(_ name: String) { lines = curl_slist_append(lines, "\(name):") }
+
+    func append(_ name: String, _ value: String) {
         // A line end in a value would start another field: leave out such a line.
         guard !name.isEmpty, !(name + value).utf8.contains(where: { $0 == 0x0D || $0 == 0x0A || $0 == 0 }) else {
             return

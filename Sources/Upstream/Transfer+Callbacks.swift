@@ -116,6 +116,13 @@ extension Transfer {
             stage = .redirect
             return true
         }
+        if status == 407, case .proxy(let proxy, _) = way {
+            hop.fault = .proxyDenied(proxy: proxy.address)
+            return false
+        }
+        if !way.isDirect, let url = route?.url, let client {
+            isPublic = isPublic && way.isPublic(url, fields, client.policy.value)
+        }
         do throws(UpstreamError) {
             let head = UpstreamHead(
                 status: status, fields: fields, finalURL: route?.url.text ?? request.url,
@@ -136,7 +143,8 @@ extension Transfer {
     /// Checks the very address that curl connects to, whatever the name meant in an earlier look-up.
     private func openSocket(to address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
         guard stage != .ended, let client, let peer = SocketPeer(address) else { return CURL_SOCKET_BAD }
-        guard client.policy.value.permits(host: host, address: peer.address) else {
+        // A parent's or a proxy's address is configured. It is not an origin's: nobody else can name it as one.
+        guard !way.isDirect || client.policy.value.permits(host: host, address: peer.address) else {
             if hop.refused == nil { hop.refused = peer.text }
             return CURL_SOCKET_BAD
         }
@@ -154,7 +162,8 @@ extension Transfer {
     /// Called before each request is sent. A reused connection may have been established under another policy, and its
     /// origin may have sent more after its last answer.
     private func mayAsk(_ ends: OriginSockets.Ends) -> Bool {
-        guard let client, let peer = IPAddress(ends.address), client.policy.value.permits(host: host, address: peer)
+        guard let client, let peer = IPAddress(ends.address),
+            !way.isDirect || client.policy.value.permits(host: host, address: peer)
         else {
             hop.refused = ends.address
             return false
@@ -166,7 +175,7 @@ extension Transfer {
         } else {
             client.originSockets.named(ends, among: hop.sockets)
         }
-        isPublic = isPublic && client.policy.value.isPublic(peer)
+        if way.isDirect { isPublic = isPublic && client.policy.value.isPublic(peer) }
         return true
     }
 }

@@ -61,6 +61,8 @@ package final class Transfer {
     var easy: EasyHandle?
     /// nil if the URL is invalid.
     private(set) var route: Route?
+    /// Whom this hop connects to.
+    private(set) var way = Way.direct
     var hop = Hop()
     /// Whether the next hop, or this one's repetition, must use a new connection.
     private var needsNewConnection = false
@@ -196,6 +198,10 @@ package final class Transfer {
             // Later, because the owner may still be inside `start`, without the transfer.
             return client.loop.afterCallback { self.finish(with: .badURL(self.request.url)) }
         }
+        way = Way(request, to: url.host, client.outgoing.value)
+        if let refused = way.refusedAddress(of: url, client.policy.value) {
+            return client.loop.afterCallback { self.finish(with: .addressRefused(host: url.host, address: refused)) }
+        }
         hop = Hop()
         hopNumber += 1
         if stallTimer == nil { stallTimer = LoopTimer(on: client.loop) { [unowned self] in self.checkForStall() } }
@@ -213,7 +219,7 @@ package final class Transfer {
     private func slotCame(_ number: Int) {
         guard stage == .queued, hopNumber == number, let client, let url = route?.url else { return }
         slot.came(for: url.host)
-        guard let name = url.name else { return ask([]) }
+        guard let name = way.peer(of: url).name else { return ask([]) }
         stage = .resolving
         let this = LoopBound(self, on: client.loop)
         switch client.resolver.resolve(name, waiter: { addresses in this.post { $0.resolved(addresses, number) } }) {
@@ -233,8 +239,13 @@ package final class Transfer {
     private func resolved(_ addresses: [String], _ number: Int) {
         guard stage == .resolving, hopNumber == number else { return }
         lookUp = nil
-        guard !addresses.isEmpty else { return finish(with: .cannotResolve(host: host)) }
+        guard !addresses.isEmpty else { return finish(with: unresolved) }
         ask(addresses)
+    }
+
+    private var unresolved: UpstreamError {
+        guard case .proxy(let proxy, _) = way else { return .cannotResolve(host: host) }
+        return .proxyFailed(proxy: proxy.address, host: host, detail: "no such host")
     }
 
     private func ask(_ addresses: [String]) {
@@ -243,8 +254,14 @@ package final class Transfer {
         delegate?.transfer(self, isIn: .response)
         let easy = client.makeHandle()
         self.easy = easy
-        easy.setUp(url: route.url.text, settings: client.settings)
-        easy.set(addresses: addresses, of: route.url)
+        let peer = way.peer(of: route.url)
+        if case .parent = way {
+            easy.setUp(url: peer.text, settings: client.settings)
+        } else {
+            easy.setUp(url: route.url.text, settings: client.settings)
+        }
+        easy.go(way, to: route.url, settings: client.settings)
+        easy.set(addresses: addresses, of: peer)
         easy.set(request, fields: route.fields, settings: client.settings)
         if needsNewConnection { easy.set(CURLOPT_FRESH_CONNECT, 1) }
         setCallbacks(easy)
@@ -298,11 +315,12 @@ package final class Transfer {
         if code == CURLE_URL_MALFORMAT {
             return route?.location.map { .badRedirect(location: $0) } ?? .badURL(request.url)
         }
-        return UpstreamError(code, detail: easy?.detail ?? "", host: host, phase: phase)
+        return way.error(
+            UpstreamError(code, detail: easy?.detail ?? "", host: host, phase: phase), for: code, to: host)
     }
 
-    /// The host of this hop.
-    var host: String { route?.url.host ?? "" }
+    /// The host of this hop; a parent's if one is asked.
+    var host: String { way.blamed(for: route?.url) }
 
     private var phase: UpstreamError.Phase {
         stage == .body ? .body : easy?.isConnected == true ? .response : .connect

@@ -11,6 +11,8 @@ import HTTPModel
 package final class UpstreamClient {
     package let settings: UpstreamSettings
     package let policy: Current<AddressPolicy>
+    /// The proxy through which origins are reached.
+    let outgoing: Current<OutgoingProxy?>
     package let loop: EventLoop
 
     /// nil after `shutdown`.
@@ -30,10 +32,11 @@ package final class UpstreamClient {
     /// - Parameters:
     ///   - resolver: one for all loops.
     ///   - slots: one for all loops.
+    ///   - outgoing: the proxy through which origins are reached.
     package init(
         loop: EventLoop, policy: Current<AddressPolicy>, settings: UpstreamSettings = UpstreamSettings(),
         resolver: NameResolver = NameResolver(nanoseconds: MonotonicClock.nanoseconds),
-        slots: TransferSlots = TransferSlots()
+        slots: TransferSlots = TransferSlots(), outgoing: Current<OutgoingProxy?> = Current(nil)
     ) {
         loop.assertOnLoop()
         CurlLibrary.start()
@@ -43,6 +46,7 @@ package final class UpstreamClient {
         self.settings = settings
         self.resolver = resolver
         self.slots = slots
+        self.outgoing = outgoing
         self.multi = multi
         timer = LoopTimer(on: loop) { [unowned self] in self.act(CURL_SOCKET_TIMEOUT, 0) }
         setUp(multi)
@@ -54,6 +58,11 @@ package final class UpstreamClient {
 
     /// Transfers that have neither finished nor been cancelled.
     package var openTransfers: Int { transfers.count }
+
+    /// The proxy through which a host is reached, without its credentials; nil if it is reached directly.
+    package func proxy(to host: String) -> String? {
+        outgoing.value.flatMap { $0.carries(host: host) ? $0.address : nil }
+    }
 
     /// Starts a request. The delegate is called later, never from inside this call, even about an invalid URL. After
     /// `shutdown`, the transfer counts as cancelled.

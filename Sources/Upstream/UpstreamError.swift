@@ -31,14 +31,20 @@ package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible 
     /// The connection was lost before the end of the response, or before its head.
     case broken(detail: String)
     case protocolViolation(detail: String)
+    /// The proxy of the configuration could not be reached, or did not connect.
+    case proxyFailed(proxy: String, host: String, detail: String)
+    /// It wants other credentials.
+    case proxyDenied(proxy: String)
     /// The caller no longer wants it (`BlockingFetch.isWanted`).
     case interrupted
 
     /// Whether the same request may succeed later.
     package var isTransient: Bool {
         switch self {
-        case .cannotResolve, .cannotConnect, .outOfDescriptors, .timedOut, .broken: true
-        case .badURL, .addressRefused, .tls, .tooManyRedirects, .badRedirect, .protocolViolation, .interrupted: false
+        case .cannotResolve, .cannotConnect, .outOfDescriptors, .timedOut, .broken, .proxyFailed: true
+        case .badURL, .addressRefused, .tls, .tooManyRedirects, .badRedirect, .protocolViolation, .proxyDenied,
+            .interrupted:
+            false
         }
     }
 
@@ -70,6 +76,10 @@ package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible 
         case .badRedirect(let location): "redirected to \(location), which cannot be fetched"
         case .broken(let detail): "connection lost: \(detail)"
         case .protocolViolation(let detail): "invalid HTTP: \(detail)"
+        case .proxyFailed(let proxy, let host, let detail):
+            "\(host): cannot be reached through \(proxy) (upstream_proxy): \(detail)"
+        case .proxyDenied(let proxy):
+            "\(proxy) (upstream_proxy) does not accept the credentials: write them like http://USER:PASSWORD@\(proxy)"
         case .interrupted: "interrupted"
         }
     }

@@ -53,6 +53,10 @@ package struct UpstreamRequest: Sendable {
     package var content = Content.none
     package var priority = Priority.playback
 
+    /// The URL of another cache, `http://host[:port]/`, that is asked for `url` as an HTTP proxy; nil to contact the
+    /// origin.
+    package var parent: String?
+
     /// Names of fields that, like credentials, go only to the origin of `url`, and do not follow a redirect to another.
     package var confined: [String]
 

@@ -15,6 +15,9 @@ package struct UpstreamSettings: Sendable {
     package var receiveBufferBytes: Int
     /// Seconds without a byte in either direction after which a tunnel is closed.
     package var tunnelIdleTimeout: Double = 300
+    /// Seconds for connecting to a parent, if that is less than `connectTimeout`: parents are near, and there is another
+    /// way.
+    package var parentConnectTimeout: Double = 2
     /// How many unused connections a client keeps.
     package var idleConnections = 64
 

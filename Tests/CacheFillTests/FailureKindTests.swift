@@ -23,6 +23,8 @@ import Upstream
         (.upstream(.broken(detail: "reset")), "origin-broken"),
         (.upstream(.protocolViolation(detail: "no head")), "origin-unusable"),
         (.upstream(.interrupted), "origin-broken"),
+        (.upstream(.proxyFailed(proxy: "p:1", host: "a", detail: "refused")), "origin-unreachable"),
+        (.upstream(.proxyDenied(proxy: "p:1")), "origin-unreachable"),
         (.originStatus(500), "origin-error"), (.changed, "origin-changed"), (.unusable("short"), "origin-unusable"),
         (.strayPage(type: "text/html"), "page"), (.notStored("no room"), "no-room"), (.offline, "offline"),
         (.busy(retryAfter: 5), "origin-busy"),

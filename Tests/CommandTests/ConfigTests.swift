@@ -275,4 +275,25 @@ import Testing
             outcome.exit == .exited(0) && outcome.stderr == "" && outcome.stdout.contains("USAGE: reelcache config"),
             "\(outcome)")
     }
+
+    // MARK: Secrets
+
+    @Test func passwordOfTheUpstreamProxyIsNotShown() throws {
+        let file = try write("upstream_proxy: socks5h://me:hunter2@127.0.0.1:1080\nparents: [http://10.0.0.5:7335]\n")
+        for arguments in [["show", "--config", file], ["show", "--config", file, "--json"]] {
+            let outcome = try ReelcacheCommand.run(["config"] + arguments)
+            #expect(outcome.exit == .exited(0) && outcome.stdout.contains("socks5h://***@127.0.0.1:1080"), "\(outcome)")
+            #expect(!outcome.stdout.contains("hunter2") && outcome.stdout.contains("http://10.0.0.5:7335"))
+        }
+        let bad = try write("upstream_proxy: http://me:hunter2@\nparents: [10.0.0.5]\n")
+        let outcome = try config("check", bad)
+        #expect(
+            outcome.exit == .exited(1)
+                && outcome.stdout == """
+                    \(bad):1:17: upstream_proxy: is not a proxy's address; write it like http://proxy.example:3128 or socks5h://user:password@127.0.0.1:1080
+                    \(bad):2:11: parents: '10.0.0.5' is not the address of a parent; write it like http://10.0.0.5:7335
+
+                    """,
+            "\(outcome)")
+    }
 }

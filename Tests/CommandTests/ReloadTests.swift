@@ -33,6 +33,31 @@ import Testing
         return (try #require(cache["limit"] as? Int), try #require(cache["minFree"] as? Int))
     }
 
+    @Test func parentsAndUpstreamProxyChangeAtOnce() throws {
+        let origin = try ScriptedOrigin(), parent = try ScriptedOrigin()
+        defer { [origin, parent].forEach { $0.stop() } }
+        let proxy = try serve("max_size: 300MB")
+        let film = Media(seed: 8, size: 1000)
+        for path in ["/a.mp4", "/b.mp4"] {
+            origin.serve(path, film)
+            parent.serve(origin.url(path), film)
+        }
+        let own = "http://127.0.0.1:\(parent.port)"
+        try reload(proxy, "max_size: 300MB\nparents: [\(own)]", until: "parents is now \(own)")
+        #expect(try proxy.get("/http/127.0.0.1:\(origin.port)/a.mp4").status == 200)
+        #expect(parent.requestCount(origin.url("/a.mp4")) == 1 && origin.requestCount("/a.mp4") == 0)
+
+        let dead = "http://me:hunter2@127.0.0.1:1"
+        try reload(
+            proxy, "max_size: 300MB\nupstream_proxy: \(dead)", until: "upstream_proxy is now http://***@127.0.0.1:1")
+        let response = try proxy.get("/http/127.0.0.1:\(origin.port)/b.mp4")
+        #expect(response.status == 502 && response.text.contains("127.0.0.1:1 (upstream_proxy)"), "\(response.text)")
+        try reload(
+            proxy, "max_size: 300MB\nupstream_proxy: \(dead)\nupstream_proxy_except: [127.0.0.1]",
+            until: "upstream_proxy_except is now 127.0.0.1")
+        #expect(try proxy.get("/http/127.0.0.1:\(origin.port)/b.mp4").status == 200)
+    }
+
     @Test func limitsChangeAtOnce() throws {
         let proxy = try serve("max_size: 300MB\nmin_free: 1MB")
         #expect(try cacheLimits(proxy) == (300_000_000, 1_000_000))

@@ -29,6 +29,7 @@ import Testing
                 pin: true
                 max_object: 2GB
                 refresh: https://{host}/again{path}
+                parents: [http://10.0.0.5:7335, http://10.0.0.6:7335]
               - {bypass: false, ttl: 0s, ignore_query: true, fill: whole}
               - ignore_query: false
             """
@@ -40,6 +41,7 @@ import Testing
         (first.isMetered, first.pin, first.maxObject) = (true, true, 2_000_000_000)
         (first.aheadSegments, first.prefetchesNext, first.ignoresReload) = (5, true, false)
         first.refresh = "https://{host}/again{path}"
+        first.parents = ["http://10.0.0.5:7335", "http://10.0.0.6:7335"]
         var second = ResourceRule()
         (second.bypass, second.ttl, second.ignoredQuery, second.fill) = (false, .zero, .all, .whole)
         var third = ResourceRule()
@@ -78,7 +80,7 @@ import Testing
     // MARK: Mistakes
 
     private static let effects =
-        "bypass, ttl, ignore_no_store, play_stale, ignore_query, key, fill, metered, ahead_segments, prefetch_next, ignore_reload, headers, pin, store_pages, max_object, refresh"
+        "bypass, ttl, ignore_no_store, play_stale, ignore_query, key, fill, metered, ahead_segments, prefetch_next, ignore_reload, headers, pin, store_pages, max_object, refresh, parents"
 
     @Test(arguments: [
         // The list

@@ -46,6 +46,9 @@ import TestSupport
         "threads": ("1", "2"), "ca_file": ("/one.pem", "/two.pem"), "log_level": ("info", "error"),
         "schedule": ("01:00-06:30=unlimited", "else=500kB"), "download_cap": ("2GB/day", "40GB/month"),
         "access_log_format": ("combined", "json"), "player": ("mpv", "/opt/player"),
+        "parents": ("http://10.0.0.5:7335", "http://edge.local"),
+        "upstream_proxy": ("http://proxy.example:3128", "socks5h://10.0.0.1:1080"),
+        "upstream_proxy_except": ("nas.local", "10.0.0.0/8"),
     ]
 
     @Test(arguments: Setting.all.filter { !$0.isFileOnly }.map(\.key)) func eachSettingIsTakenFromTheFirstThatSaysIt(

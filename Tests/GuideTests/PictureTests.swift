@@ -7,7 +7,9 @@ import Testing
 
     init() throws { text = try Documents.text("docs/images/reelcache.svg") }
 
-    @Test func isSmallAndNeedsNothingElse() throws {
+    @Test(arguments: ["docs/images/reelcache.svg", "docs/images/cluster.svg"])
+    func isSmallAndNeedsNothingElse(path: String) throws {
+        let text = try Documents.text(path)
         #expect(text.utf8.count < 60_000)
         #expect(try XMLReader.isWellFormed(text))
         // No external fonts or pictures, and no scripts.

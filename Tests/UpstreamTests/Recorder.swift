@@ -94,7 +94,7 @@ final class Upstreams: Sendable {
     init(
         allow: [String] = ["127.0.0.1", "localhost"], _ settings: UpstreamSettings = UpstreamSettings(),
         resolver: NameResolver = NameResolver(nanoseconds: MonotonicClock.nanoseconds),
-        slots: TransferSlots = TransferSlots()
+        slots: TransferSlots = TransferSlots(), outgoing: OutgoingProxy? = nil
     ) throws {
         let loop = try EventLoop()
         let policy = Current<AddressPolicy>(try AddressPolicy(allow: allow))
@@ -104,7 +104,9 @@ final class Upstreams: Sendable {
         self.slots = slots
         client = loop.sync {
             LoopBound(
-                UpstreamClient(loop: loop, policy: policy, settings: settings, resolver: resolver, slots: slots),
+                UpstreamClient(
+                    loop: loop, policy: policy, settings: settings, resolver: resolver, slots: slots,
+                    outgoing: Current(outgoing)),
                 on: loop)
         }
     }

@@ -20,6 +20,8 @@ package struct RuleEffects: Sendable, Equatable {
     /// Bytes.
     package var largestStored: Int64?
     package var refresh: RefreshTemplate?
+    /// Empty to ask none.
+    package var parents: [ParentProxy]?
 
     package init() {}
 
@@ -41,6 +43,7 @@ package struct RuleEffects: Sendable, Equatable {
         storesPages = storesPages ?? other.storesPages
         largestStored = largestStored ?? other.largestStored
         refresh = refresh ?? other.refresh
+        parents = parents ?? other.parents
     }
 
     func key(of url: OriginURL) -> CacheKey {
@@ -69,6 +72,7 @@ package struct RuleEffects: Sendable, Equatable {
         resolvedRule.pins = pins ?? false
         resolvedRule.storesPages = storesPages ?? false
         resolvedRule.largestStored = largestStored
+        resolvedRule.parents = resolvedRule.bypasses ? [] : parents ?? policy.parents
         return resolvedRule
     }
 }

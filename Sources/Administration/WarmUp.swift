@@ -1,0 +1,262 @@
+import DiskCache
+import Foundation
+import HTTPModel
+
+/// Fills a cache from another node: reads its list, asks the own cache what of it is wanted, and imports archives of
+/// that, a batch at a time. A connection that breaks costs a resource at most.
+package final class WarmUp {
+    package struct Progress {
+        /// Bytes that the other node has of what is wanted; nil while its list is read.
+        package var total: Int64?
+        /// Bytes that have come.
+        package var received: Int64 = 0
+        /// Resources of its list so far.
+        package var listed = 0
+    }
+
+    package struct Result {
+        package var report = ArchiveReport()
+        package var received: Int64 = 0
+        /// Bytes of lists.
+        package var listBytes: Int64 = 0
+        /// Resources of the list.
+        package var listed = 0
+        /// Of these, the ones that were there already, or newer.
+        package var unwanted = 0
+        /// Resources that the token does not permit to read.
+        package var leftOut = 0
+        /// Why it did not come to its end.
+        package var error: CacheAccessError?
+    }
+
+    private struct Wanted {
+        let generation: String
+        let bytes: Int64
+    }
+
+    private let node: ArchiveNode
+    private let cache: any CacheAccess
+    private let newest: Int64?
+    private let isWanted: (Progress) -> Bool
+    private var pace: TransferPace
+    private var progress = Progress()
+    private var result = Result()
+    private var wanted: [Wanted] = []
+
+    /// A batch has at most so many resources and, unless it is a single one, bytes.
+    private static let batch = (resources: 64, bytes: 256 << 20 as Int64)
+    private static let mostAttempts = 6
+
+    /// - Parameters:
+    ///   - rate: bytes per second; nil for no limit.
+    ///   - newest: only so many bytes of what the node read last; nil for all.
+    ///   - isWanted: called at least four times a second; false ends it.
+    package init(
+        _ node: ArchiveNode, _ cache: any CacheAccess, rate: Int64?, newest: Int64?,
+        isWanted: @escaping (Progress) -> Bool
+    ) {
+        (self.node, self.cache, self.newest, self.isWanted) = (node, cache, newest, isWanted)
+        pace = TransferPace(rate: rate)
+    }
+
+    package func run() -> Result {
+        do {
+            try repeating { try readList() }
+            progress.total = wanted.reduce(0) { $0 +| $1.bytes }
+            try importAll()
+        } catch { result.error = error as? CacheAccessError ?? CacheAccessError("\(error)") }
+        (result.received, result.listed) = (progress.received, progress.listed)
+        return result
+    }
+
+    private var isStillWanted: () -> Bool { { [self] in isWanted(progress) } }
+
+    /// Repeats what fails for a reason that may pass, with growing pauses.
+    private func repeating(_ body: () throws -> Void) throws {
+        for attempt in 1... {
+            do { return try body() } catch let error as ArchiveNode.Broken {
+                guard attempt < Self.mostAttempts else { throw CacheAccessError(error.reason) }
+                try pause(seconds: Double(1 << min(attempt - 1, 4)) / 2)
+            }
+        }
+    }
+
+    private func pause(seconds: Double) throws {
+        let end = ContinuousClock.now + .seconds(seconds)
+        while .now < end {
+            guard isWanted(progress) else { throw CacheAccessError.interrupted }
+            usleep(50_000)
+        }
+    }
+
+    // MARK: The list
+
+    private func readList() throws {
+        (wanted, progress.listed, result.unwanted) = ([], 0, 0)
+        var bytes: Int64 = 0
+        let end = try node.list(nil, isWanted: isStillWanted) { [self] lines in
+            result.listBytes +|= Int64(lines.count)
+            var heads: [Wanted] = []
+            for line in lines.split(separator: ASCII.lineFeed) {
+                guard let head = try? ArchiveHead(line: line) else {
+                    throw CacheAccessError("\(node.url) sends a list that cannot be read: it may be another version")
+                }
+                bytes +|= max(0, head.cached)
+                if let newest, bytes > newest { break }
+                heads.append(Wanted(generation: head.generation, bytes: max(0, head.cached)))
+            }
+            try note(heads, lines)
+            return newest.map { bytes <= $0 } ?? true
+        }
+        result.leftOut = end?.leftOut ?? 0
+    }
+
+    private func note(_ heads: [Wanted], _ lines: [UInt8]) throws {
+        progress.listed += heads.count
+        let names = Set(try cache.wanted(lines))
+        let more = heads.filter { names.contains($0.generation) }
+        result.unwanted += heads.count - more.count
+        wanted += more
+    }
+
+    // MARK: Archives
+
+    private func importAll() throws {
+        var rest = wanted[...]
+        while !rest.isEmpty {
+            var batch: [Wanted] = [], bytes: Int64 = 0
+            while let next = rest.first, batch.count < Self.batch.resources,
+                batch.isEmpty || bytes +| next.bytes <= Self.batch.bytes
+            {
+                batch.append(next)
+                bytes +|= next.bytes
+                rest.removeFirst()
+            }
+            try importBatch(batch.map(\.generation))
+        }
+    }
+
+    private func importBatch(_ generations: [String]) throws {
+        var left = generations
+        var isFirst = true
+        try repeating {
+            // After a break, some of them are there, and others have changed.
+            if !isFirst { left = try stillWanted(left) }
+            isFirst = false
+            guard !left.isEmpty else { return }
+            try importOnce(left)
+        }
+    }
+
+    private func stillWanted(_ generations: [String]) throws -> [String] {
+        var names: [String] = []
+        _ = try node.list(generations, isWanted: isStillWanted) { [self] lines in
+            names += try cache.wanted(lines)
+            return true
+        }
+        return names
+    }
+
+    private func importOnce(_ generations: [String]) throws {
+        let channel = try Channel()
+        let intake = Intake(cache, channel.output)
+        let broken = Swift.Result {
+            defer { channel.endInput() }
+            try node.archive(generations, isWanted: isStillWanted) { [self] bytes in
+                progress.received +|= Int64(bytes.count)
+                try wait(for: pace.delay(after: bytes.count, now: .now))
+                return channel.write(bytes)
+            }
+        }
+        let outcome = intake.wait()
+        result.report = result.report + outcome.report
+        // The import's own error comes second: an archive that broke off is cut.
+        try broken.get()
+        if let error = outcome.error { throw error }
+    }
+
+    private func wait(for delay: Duration) throws {
+        let end = ContinuousClock.now + delay
+        while ContinuousClock.now < end {
+            guard isWanted(progress) else { throw CacheAccessError.interrupted }
+            usleep(20_000)
+        }
+    }
+}
+
+/// Keeps a transfer to a rate: after each piece, the time is due at which that many bytes may have come. A value.
+struct TransferPace {
+    let rate: Int64?
+    private var due: ContinuousClock.Instant?
+    /// Time that was not used counts for a quarter of a second.
+    private static let memory = Duration.milliseconds(250)
+
+    init(rate: Int64?) { self.rate = rate }
+
+    /// - Returns: how long to wait before the next piece.
+    mutating func delay(after bytes: Int, now: ContinuousClock.Instant) -> Duration {
+        guard let rate, rate > 0 else { return .zero }
+        let start = max(due ?? now, now - Self.memory)
+        due = start + .seconds(Double(bytes) / Double(rate))
+        return max(.zero, (due ?? now) - now)
+    }
+}
+
+/// Two connected sockets: unlike to a pipe, one can write to them without a signal when the reader is gone.
+private final class Channel {
+    let output: Int32
+    private var input: Int32
+
+    init() throws {
+        var ends: [Int32] = [0, 0]
+        // no trap: constants
+        guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
+            throw CacheAccessError("cannot make a channel to the cache: \(String(errno: errno))")
+        }
+        (input, output) = (ends[0], ends[1])
+    }
+
+    deinit {
+        endInput()
+        close(output)
+    }
+
+    /// - Returns: whether the reader is still there.
+    func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        var done = 0
+        while done < bytes.count {
+            let count = send(input, bytes.baseAddress! + done, bytes.count - done, Int32(MSG_NOSIGNAL))
+            if count < 0 && errno == EINTR { continue }
+            guard count > 0 else { return false }
+            done += count
+        }
+        return true
+    }
+
+    func endInput() {
+        if input >= 0 { close(input) }
+        input = -1
+    }
+}
+
+/// An import on a thread of its own, while this one receives.
+private final class Intake: @unchecked Sendable {
+    // `@unchecked` because its creator reads `outcome` only after the thread has ended.
+    private var outcome = ArchiveOutcome(report: ArchiveReport(), error: nil)
+    private let isOver = DispatchSemaphore(value: 0)
+
+    init(_ cache: any CacheAccess, _ descriptor: Int32) {
+        nonisolated(unsafe) let cache = cache
+        Thread.detachNewThread { [self] in
+            outcome = cache.importArchive(descriptor, keepsPins: false) { _ in true }
+            // The writer must not wait for a reader that is gone.
+            shutdown(descriptor, Int32(SHUT_RD)) // no trap: a constant
+            isOver.signal()
+        }
+    }
+
+    func wait() -> ArchiveOutcome {
+        isOver.wait()
+        return outcome
+    }
+}

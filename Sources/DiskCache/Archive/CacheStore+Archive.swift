@@ -1,0 +1,79 @@
+import CachePolicy
+import HTTPModel
+
+/// Archives of a cache. All of these methods block, like other commands.
+extension CacheStore {
+    /// - Parameters:
+    ///   - generations: only these, by their names in a list; nil for everything. Those that are not there any more are
+    ///     left out.
+    ///   - isTold: whether a resource's head, as JSON, may be told.
+    package func exportArchive(of generations: [String]? = nil, isTold: @escaping @Sendable ([UInt8]) -> Bool = { _ in true })
+        throws(StoreError) -> ArchiveExport
+    {
+        ArchiveExport(core, queue, loader, try archiveCatalog(generations, isTold))
+    }
+
+    /// Lists what `exportArchive` would export.
+    package func listArchive(of generations: [String]? = nil, isTold: @escaping @Sendable ([UInt8]) -> Bool = { _ in true })
+        throws(StoreError) -> ArchiveList
+    {
+        ArchiveList(try archiveCatalog(generations, isTold))
+    }
+
+    private func archiveCatalog(_ generations: [String]?, _ isTold: @escaping @Sendable ([UInt8]) -> Bool)
+        throws(StoreError) -> ArchiveCatalog
+    {
+        try ArchiveCatalog(core, queue, only: generations?.compactMap(GenerationID.init(fileName:)), isTold: isTold)
+    }
+
+    package func importArchive(_ options: ArchiveOptions) -> ArchiveImport { ArchiveImport(self, options) }
+
+    /// Which resources of another cache's list would be imported now, as far as there is room. Those that are not valid
+    /// are left out.
+    package func wanted(_ heads: [ArchiveHead], _ options: ArchiveOptions) throws(StoreError) -> [ArchiveHead] {
+        let now = AccessClock.now()
+        var wanted: [ArchiveHead] = []
+        for head in heads {
+            guard let resource = try? head.checked(now: now) else { continue }
+            let decision = ArchiveDecision(
+                resource, own: try administration.ownVersion(of: resource.key),
+                isBeingDownloaded: options.isBeingDownloaded(resource.key))
+            if case .pass = decision { continue }
+            wanted.append(head)
+        }
+        return wanted
+    }
+}
+
+extension Administration {
+    /// What is cached of a resource; nil for nothing.
+    func ownVersion(of key: CacheKey) throws(StoreError) -> OwnVersion? {
+        if let open = core.open.newest(of: key) {
+            let known = open.presentRanges
+            return OwnVersion(
+                id: open.id, head: open.head, length: known?.length, geometry: open.geometry,
+                present: known?.present ?? [], isKept: open.isKept, isBeingFilled: open.isBeingFilled)
+        }
+        let found: CacheIndex.GenerationRow?
+        do throws(StoreError) { found = try core.index.rows.generation(of: key) } catch .damagedRow {
+            // Looking it up removes the damage.
+            _ = try loader.load(key)
+            return nil
+        }
+        guard let row = found else { return nil }
+        let extents = try core.index.rows.presence(of: row).map { ($0.ordinal, $0.present) }
+        return OwnVersion(
+            id: row.id, head: row.head, length: row.length, geometry: row.geometry,
+            present: row.geometry.ranges(of: extents, length: row.length), isKept: try core.index.pins.isKept(key),
+            isBeingFilled: false)
+    }
+
+    /// Evicts what was read before a time, if that makes room for this many bytes.
+    /// - Returns: whether there is room.
+    func makeRoom(_ bytes: Int64, readBefore time: Int64) throws(StoreError) -> Bool {
+        let lacking = bytes -| core.ledger.spare
+        guard lacking > 0 else { return true }
+        guard try core.index.listing.evictableBytes(readBefore: time) >= lacking else { return false }
+        return queue.sync { $0.evictor.makeRoom(bytes, readBefore: time) }
+    }
+}

@@ -1,0 +1,124 @@
+import CCurl
+import CachePolicy
+import HTTPModel
+
+/// Whom a hop connects to: the origin itself, or a server that passes the request on. A value.
+enum Way {
+    case direct
+    /// Another cache, which is asked as an HTTP proxy: `GET https://host/path`, also for https.
+    case parent(UpstreamURL)
+    /// The proxy of the configuration, and its address as a URL.
+    case proxy(OutgoingProxy, UpstreamURL)
+
+    /// - Parameter host: the host of the hop's URL.
+    init(_ request: UpstreamRequest, to host: String, _ outgoing: OutgoingProxy?) {
+        if let parent = request.parent.flatMap({ UpstreamURL($0) }) {
+            self = .parent(parent)
+        } else if let outgoing, outgoing.carries(host: host), let url = UpstreamURL("http://\(outgoing.address)/") {
+            self = .proxy(outgoing, url)
+        } else {
+            self = .direct
+        }
+    }
+
+    /// Whether the connection is to the origin, so that its address can be checked.
+    var isDirect: Bool { if case .direct = self { true } else { false } }
+
+    /// The server to connect to for a URL.
+    func peer(of url: UpstreamURL) -> UpstreamURL {
+        switch self {
+        case .direct: url
+        case .parent(let peer), .proxy(_, let peer): peer
+        }
+    }
+
+    /// The host that is at fault if no connection can be made.
+    func blamed(for url: UpstreamURL?) -> String {
+        if case .parent(let peer) = self { return peer.host }
+        return url?.host ?? ""
+    }
+
+    /// The address of a URL's host that is not permitted; nil if it is permitted, or has to be looked up by the server
+    /// that connects.
+    func refusedAddress(of url: UpstreamURL, _ policy: AddressPolicy) -> String? {
+        guard !isDirect, let address = url.address, !policy.permits(host: url.host, address: address) else {
+            return nil
+        }
+        return address.description
+    }
+
+    /// Whether a response came from public addresses, as far as that can be known without its origin's address.
+    /// - Parameter fields: the response's.
+    func isPublic(_ url: UpstreamURL, _ fields: HeaderFields, _ policy: AddressPolicy) -> Bool {
+        guard !policy.names(url.host), url.address.map(policy.isPublic) != false else { return false }
+        return switch self {
+        case .direct: true
+        case .parent: SourceField.statesPublic(fields)
+        // Only the proxy knows what a name leads to.
+        case .proxy: url.address != nil
+        }
+    }
+
+    /// What an error means if it is the proxy's.
+    func error(_ error: UpstreamError, for code: CURLcode, to host: String) -> UpstreamError {
+        guard case .proxy(let proxy, _) = self else { return error }
+        switch (code, error) {
+        case (_, .timedOut(_, .connect)):
+            return .proxyFailed(proxy: proxy.address, host: host, detail: "timed out while connecting")
+        case (_, .broken(let detail)) where Self.isDenial(code, detail): return .proxyDenied(proxy: proxy.address)
+        case (CURLE_RECV_ERROR, .broken(let detail)) where detail.contains("CONNECT"),
+            (CURLE_PROXY, .broken(let detail)), (CURLE_COULDNT_RESOLVE_PROXY, .broken(let detail)),
+            (_, .cannotConnect(_, let detail)):
+            return .proxyFailed(proxy: proxy.address, host: host, detail: detail)
+        default: return error
+        }
+    }
+
+    /// Whether a proxy wants other credentials, by the texts of libcurl 7.88 to 8.
+    private static func isDenial(_ code: CURLcode, _ detail: String) -> Bool {
+        switch code {
+        case CURLE_RECV_ERROR: detail.contains("407") && detail.contains("CONNECT")
+        case CURLE_PROXY:
+            detail.contains("No authentication method was acceptable")
+                || detail.contains("User was rejected by the SOCKS5 server")
+        default: false
+        }
+    }
+}
+
+extension UpstreamURL {
+    /// The address that stands in place of a name; that of this machine for its own names.
+    var address: IPAddress? {
+        if name != nil { return nil }
+        return IPAddress(host) ?? IPAddress("127.0.0.1")
+    }
+
+    /// Host and port as they stand in `Host`.
+    var authority: String {
+        let rest = text[(text.firstRange(of: "://")?.upperBound ?? text.startIndex)...]
+        return String(rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" })
+    }
+}
+
+extension EasyHandle {
+    /// Sets whom to connect to for a URL.
+    func go(_ way: Way, to url: UpstreamURL, settings: UpstreamSettings) {
+        switch way {
+        case .direct: break
+        case .parent:
+            // RFC 9112 §3.2.2: the absolute form; with `CURLOPT_PROXY`, curl would open a tunnel for https.
+            set(CURLOPT_REQUEST_TARGET, url.text)
+            append("Host", url.authority)
+            let limit = min(settings.connectTimeout, settings.parentConnectTimeout)
+            set(CURLOPT_CONNECTTIMEOUT_MS, max(1, Int(saturating: limit * 1000)))
+        case .proxy(let proxy, _):
+            set(CURLOPT_PROXY, "\(proxy.kind.rawValue)://\(proxy.address)")
+            // Otherwise the environment decides.
+            set(CURLOPT_NOPROXY, "")
+            set(CURLOPT_PROXYUSERNAME, proxy.user)
+            set(CURLOPT_PROXYPASSWORD, proxy.password)
+            set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+            removeField("Proxy-Connection")
+        }
+    }
+}

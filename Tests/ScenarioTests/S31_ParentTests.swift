@@ -1,0 +1,302 @@
+import CachePolicy
+import Reelcache
+import TestSupport
+import Testing
+
+private let film = Media(seed: 31, size: 4_000_000)
+
+/// Tiers: proxies that ask other proxies before the origin.
+extension Scenarios {
+    @Suite struct S31Parents {
+        // MARK: Two tiers
+
+        @Test func gapThatThreeEdgesWantIsRequestedOnceAtTheOrigin() async throws {
+            try await tiers(4) { origin, stages in
+                let parent = stages[0], edges = Array(stages[1...])
+                for edge in edges { try edge.asks(parent) }
+                origin.serve("/film.mp4", film)
+                for edge in edges { try expectPart(edge.get("/film.mp4", range: "bytes=0-99"), 0..<100, of: film) }
+                #expect(origin.requestCount("/film.mp4") == 1)
+                origin.holdHeads("/film.mp4")
+                let range: Range<Int64> = 2_000_000..<2_500_000
+
+                let players = try Background {
+                    try concurrently(3) { try edges[$0].get("/film.mp4", range: range.rangeField) }
+                }
+                try parent.waitForStats("the requests of all edges") { $0.requests.total == 6 }
+                origin.release("/film.mp4")
+
+                for response in try players.value() { expectPart(response, range, of: film) }
+                #expect(origin.requestCount("/film.mp4") == 2)
+            }
+        }
+
+        @Test func whatAnEdgeLacksComesFromItsParentsCache() async throws {
+            try await tiers(2) { origin, stages in
+                try stages[1].asks(stages[0])
+                origin.serve("/film.mp4", film)
+                expectWhole(try stages[0].get("/film.mp4"), film)
+
+                let response = try stages[1].get("/film.mp4")
+
+                expectWhole(response, film)
+                // RFC 9211 §2: the member nearest the origin is the first.
+                let members = response.headers.all("Cache-Status")
+                #expect(members.count == 2 && members[0].hasPrefix("reelcache; hit; ttl="), "\(members)")
+                #expect(members.last == "reelcache; fwd=uri-miss; fwd-status=200; stored")
+                #expect(origin.requestCount("/film.mp4") == 1)
+            }
+        }
+
+        /// A household's proxy without `Via` could not tell a circle.
+        @Test func parentIsAskedAsAProxyWithTheExactRange() async throws {
+            try await tiers(1) { origin, stages in
+                let edge = stages[0], parent = try ScriptedOrigin()
+                defer { parent.stop() }
+                let url = origin.url("/film.mp4")
+                parent.serve(url, film)
+                try edge.asks("http://127.0.0.1:\(parent.port)")
+
+                try expectPart(edge.get("/film.mp4", range: "bytes=3000000-3000099"), 3_000_000..<3_000_100, of: film)
+
+                let request = try #require(parent.requests(url).first)
+                #expect(request.target == url)
+                #expect(request.headers["Host"] == "127.0.0.1:\(origin.port)")
+                #expect(request.headers["Via"]?.hasPrefix("1.1 reelcache-") == true)
+                #expect(request.range?.contains(3_000_000) == true)
+                #expect(origin.requestCount("/film.mp4") == 0)
+            }
+        }
+
+        @Test func headOfAnUnknownFileGoesThroughTheParent() async throws {
+            try await tiers(2) { origin, stages in
+                try stages[1].asks(stages[0])
+                origin.serve("/film.mp4", film)
+                let response = try stages[1].get("/film.mp4", method: "HEAD")
+                #expect(response.status == 200 && response.headers["Content-Length"] == "\(film.size)")
+                try #expect(stages[0].stats.requests.total == 1)
+                #expect(origin.requestCount("/film.mp4") == 1)
+            }
+        }
+
+        @Test func ruleNamesTheParentsOrNone() async throws {
+            try await tiers(2) { origin, stages in
+                origin.serve("/film.mp4", film)
+                origin.serve("/own.mp4", film)
+                var none = ResourceRule(paths: ["/own.mp4"]), all = ResourceRule()
+                (none.parents, all.parents) = ([], [stages[0].proxy.baseURL])
+                try stages[1].proxy.cache.setRules([none, all])
+                expectWhole(try stages[1].get("/own.mp4"), film)
+                try #expect(stages[0].stats.requests.total == 0)
+                expectWhole(try stages[1].get("/film.mp4"), film)
+                try #expect(stages[0].stats.requests.total == 1)
+            }
+        }
+
+        // MARK: Freshness
+
+        @Test func ageAddsUpAndTheOriginRevalidatesForBoth() async throws {
+            try await tiers(3) { origin, stages in
+                let (parent, early, late) = (stages[0], stages[1], stages[2])
+                for edge in [early, late] { try edge.asks(parent) }
+                origin.serve("/film.mp4", film)
+                origin.script("/film.mp4") { $0.headers = [("Cache-Control", "max-age=100")] }
+                func wait(_ seconds: Int64) { for stage in stages { stage.wait(seconds: seconds) } }
+
+                #expect(try early.get("/film.mp4").headers["Age"] == nil)
+                wait(30)
+                #expect(try late.get("/film.mp4").headers["Age"] == "30")
+                wait(50)
+                let hit = try late.get("/film.mp4")
+                #expect(
+                    hit.headers["Age"] == "80"
+                        && hit.headers.all("Cache-Status").last?.contains("; hit; ttl=20") == true)
+                wait(30)
+                let sent = origin.bytesSent("/film.mp4")
+                let validated = try late.get("/film.mp4")
+                expectWhole(validated, film)
+                #expect(validated.headers.all("Cache-Status").last == "reelcache; fwd=stale; fwd-status=304")
+                #expect(origin.requests("/film.mp4").last?.status == 304 && origin.bytesSent("/film.mp4") == sent)
+                // The parent's answer is fresh for the other edge, too.
+                expectWhole(try early.get("/film.mp4"), film)
+                #expect(origin.requestCount("/film.mp4") == 2)
+            }
+        }
+
+        @Test(arguments: [404, 403, 410]) func errorOfTheOriginPassesAndIsAskedForOnce(status: Int) async throws {
+            try await tiers(2) { origin, stages in
+                try stages[1].asks(stages[0])
+                origin.script("/film.mp4") { ($0.status, $0.body) = (status, Array("of the origin".utf8)) }
+                let response = try stages[1].get("/film.mp4")
+                #expect(response.status == status && response.text == "of the origin")
+                #expect(origin.requestCount("/film.mp4") == 1)
+                try #expect(stages[1].stats.errors["parent-failed"] == nil)
+            }
+        }
+
+        @Test func playlistLeadsThroughTheEdgeAlone() async throws {
+            try await tiers(2) { origin, stages in
+                try stages[1].asks(stages[0])
+                let text = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\n\(origin.url("/2.ts"))\n#EXT-X-ENDLIST\n"
+                origin.serve("/film.m3u8", bytes: Array(text.utf8), contentType: "application/vnd.apple.mpegurl")
+                origin.serve("/2.ts", film)
+                let own = "\(stages[1].proxy.baseURL)/http/127.0.0.1:\(origin.port)/2.ts"
+                #expect(try stages[1].get("/film.m3u8").text == text.replacing(origin.url("/2.ts"), with: own))
+                expectWhole(try stages[1].get("/2.ts"), film)
+                try #expect(stages[0].stats.requests.total >= 2)
+                #expect(origin.requestCount("/film.m3u8") == 1 && origin.requestCount("/2.ts") == 1)
+            }
+        }
+
+        // MARK: Parents that fail
+
+        @Test func parentThatIsStoppedMidwayIsNotMissed() async throws {
+            try await tiers(2) { origin, stages in
+                let (parent, edge) = (stages[0], stages[1])
+                try edge.asks(parent)
+                origin.serve("/film.mp4", film)
+                origin.script("/film.mp4") { $0.stallAfter = 1_000_000 }
+                let (player, head) = try edge.playerOf("/film.mp4")
+                #expect(head.status == 200)
+                #expect(try player.difference(from: film, in: 0..<500_000) == nil)
+
+                try parent.stop()
+                origin.release("/film.mp4")
+
+                #expect(try player.difference(from: film, in: 500_000..<film.size) == nil)
+                let last = try #require(origin.requests("/film.mp4").last)
+                #expect(origin.requestCount("/film.mp4") == 2)
+                #expect(last.range.map { $0.lowerBound >= 500_000 } == true && last.headers["If-Range"] == "\"v1\"")
+                try #expect(edge.stats.errors["parent-failed"] == 1)
+            }
+        }
+
+        @Test func parentThatIsDownIsPassedOverAndIsNoFaultOfTheOrigin() async throws {
+            // The clock stands still: the parent rests for the whole scenario.
+            try await tiers(2, { $0.tuning.fill.clock = { 1_000_000_000 } }) { origin, stages in
+                try stages[1].asks(stages[0])
+                try stages[0].stop()
+                for path in ["/a.mp4", "/b.mp4"] {
+                    origin.serve(path, film)
+                    expectWhole(try stages[1].get(path), film)
+                }
+                try #expect(stages[1].stats.errors["parent-failed"] == 1)
+            }
+        }
+
+        @Test func nextParentIsAskedInPlaceOfOneThatIsDown() async throws {
+            try await tiers(3) { origin, stages in
+                try stages[2].asks(stages[0], stages[1])
+                try stages[0].stop()
+                for number in 1...4 {
+                    origin.serve("/\(number).mp4", film)
+                    expectWhole(try stages[2].get("/\(number).mp4"), film)
+                }
+                try #expect(stages[1].stats.requests.total == 4)
+            }
+        }
+
+        @Test func parentThatServesMountsAloneIsNoObstacle() async throws {
+            try await tiers(2) { origin, stages in
+                try stages[1].asks(stages[0])
+                stages[0].proxy.cache.setServesAnyOrigin(false)
+                origin.serve("/film.mp4", film)
+                expectWhole(try stages[1].get("/film.mp4"), film)
+                #expect(origin.requestCount("/film.mp4") == 1)
+            }
+        }
+
+        @Test func whatNobodyAnswersIsTheOriginsFailure() async throws {
+            try await tiers(2) { origin, stages in
+                try stages[1].asks(stages[0])
+                origin.stop()
+                expectOneLine(try stages[1].get("/film.mp4"), status: 502)
+            }
+        }
+
+        enum Lie: CaseIterable { case version, position, length, status, page }
+
+        @Test(arguments: Lie.allCases) func parentThatLiesIsContradictedByTheOrigin(_ lie: Lie) async throws {
+            try await tiers(1) { origin, stages in
+                let edge = stages[0], liar = try ScriptedOrigin()
+                defer { liar.stop() }
+                let url = origin.url("/film.mp4")
+                origin.serve("/film.mp4", film)
+                expectPart(try edge.get("/film.mp4", range: "bytes=0-99"), 0..<100, of: film)
+                liar.serve(
+                    url, lie == .version ? Media(seed: 32, size: film.size) : film,
+                    etag: lie == .version ? "\"v2\"" : "\"v1\"")
+                liar.script(url) {
+                    switch lie {
+                    case .version: break
+                    case .position: $0.wrongContentRange = .shifted(by: 65_536)
+                    case .length: ($0.cutAfter, $0.cutTimes) = (100_000, 100)
+                    case .status: $0.status = 418
+                    case .page: $0.contentType = "text/html"
+                    }
+                }
+                try edge.asks("http://127.0.0.1:\(liar.port)")
+
+                expectWhole(try edge.get("/film.mp4"), film)
+
+                #expect(liar.requestCount(url) == 1)
+                #expect(origin.requestCount("/film.mp4") == 2)
+            }
+        }
+
+        // MARK: Circles
+
+        @Test(arguments: [1, 2, 3]) func circleOfParentsEndsAtTheOrigin(_ count: Int) async throws {
+            try await tiers(count) { origin, stages in
+                for (index, stage) in stages.enumerated() { try stage.asks(stages[(index + 1) % count]) }
+                origin.serve("/film.mp4", film)
+                expectWhole(try stages[0].get("/film.mp4"), film)
+                #expect(origin.requestCount("/film.mp4") == 1)
+            }
+        }
+
+        /// Each waits for the other's fetch of the same file, which neither `Via` shows.
+        @Test func clientsOfACircleThatBeginAtOnceDoNotWaitForEachOther() async throws {
+            try await tiers(2, { $0.tuning.fill.parentPatience = 0.02 }) { origin, stages in
+                for (index, stage) in stages.enumerated() { try stage.asks(stages[1 - index]) }
+                for round in 1...20 {
+                    let path = "/\(round).mp4"
+                    origin.serve(path, film)
+                    for response in try concurrently(2, { try stages[$0].get(path) }) { expectWhole(response, film) }
+                    #expect(origin.requestCount(path) <= 2)
+                }
+            }
+        }
+    }
+}
+
+/// Proxies before one origin, which stand beside each other until they are told whom to ask.
+private func tiers(
+    _ count: Int, _ change: (inout Stage.Setting) -> Void = { _ in },
+    _ story: @escaping @Sendable (ScriptedOrigin, [Stage]) throws -> Void
+) async throws {
+    var setting = Stage.Setting()
+    change(&setting)
+    try await blocking { [setting] in
+        var setting = setting
+        let origin = try ScriptedOrigin()
+        setting.origin = origin
+        var stages: [Stage] = []
+        defer { for stage in stages { stage.end() } }
+        for _ in 0..<count { stages.append(try Stage(setting)) }
+        try story(origin, stages)
+    }
+}
+
+extension Stage {
+    /// From now on, asks these before the origin.
+    fileprivate func asks(_ parents: Stage...) throws { try asks(parents.map(\.proxy.baseURL)) }
+
+    fileprivate func asks(_ parent: String) throws { try asks([parent]) }
+
+    private func asks(_ parents: [String]) throws {
+        var rule = ResourceRule()
+        rule.parents = parents
+        try proxy.cache.setRules([rule])
+    }
+}
