@@ -274,6 +274,8 @@ struct SettingText: Sendable {
           pin: true
         - path: /live/*
           bypass: true
+        - host: "*.video.example"        # another reelcache is asked first
+          parents: [http://10.0.0.5:7335]
         - host: roaming.example
           metered: true
         - host: podcasts.example

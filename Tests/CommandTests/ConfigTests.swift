@@ -195,6 +195,9 @@ import Testing
                 "access_log  (no log)  default",
                 "access_log_format  json  default",
                 "player  (mpv, vlc or ffplay, the first that is installed)  default",
+                "parents  (none)  default",
+                "upstream_proxy  (none)  default",
+                "upstream_proxy_except  (none)  default",
                 "resolvers  (none)  default",
                 "rules  2 rules  \(file):4",
             ])

@@ -48,6 +48,9 @@ import TestSupport
             access_log: "-"
             access_log_format: combined
             player: [mpv, --fs]
+            parents: [http://10.0.0.5:7335]
+            upstream_proxy: socks5h://me:pw@10.0.0.1:1080
+            upstream_proxy_except: [nas.local, 10.0.0.0/8]
             resolvers: [{host: site.example, command: [find]}]
             rules:
               - host: example.org
@@ -77,10 +80,13 @@ import TestSupport
             !all.proxy.playsPinned && all.proxy.webOrigins == ["https://player.example"]
                 && all.proxy.secretParameters == ["viewer"])
         #expect(all.logLevel == .debug && all.player == ["mpv", "--fs"])
+        #expect(
+            all.proxy.parents == ["http://10.0.0.5:7335"] && all.proxy.upstreamProxy == "socks5h://me:pw@10.0.0.1:1080"
+                && all.proxy.upstreamProxyExceptions == ["nas.local", "10.0.0.0/8"])
         #expect(all.proxy.resolvers == [MediaResolver(hosts: ["site.example"], command: ["find"])])
         #expect(all.proxy.rules.map(\.hosts) == [["example.org"]] && all.proxy.rules.map(\.ttl) == [.seconds(86400)])
         #expect(
-            Setting.all.map { "\(all.origin(of: $0))" } == ([1, 2, 3, 4, 5, 6, 9] + (11...39)).map { "r.yaml:\($0)" })
+            Setting.all.map { "\(all.origin(of: $0))" } == ([1, 2, 3, 4, 5, 6, 9] + (11...42)).map { "r.yaml:\($0)" })
     }
 
     @Test func pathsInItMayBeginWithTheHomeDirectory() throws {
