@@ -139,6 +139,12 @@ package final class Demand: Sendable {
         return fields
     }
 
+    /// Whether the origin gets credentials of the client's own in `Authorization`. What a rule sends is for all who use
+    /// the proxy.
+    package var isAuthorized: Bool {
+        fields["Authorization"] != nil && resolvedRule.headers["Authorization"] == nil
+    }
+
     /// Names of fields that must not follow a redirect to another origin.
     var confined: [String] { resolvedRule.headers.lines.map(\.name) }
 

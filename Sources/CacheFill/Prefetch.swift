@@ -129,7 +129,10 @@ package final class Prefetch {
     private func proceed() {
         guard onEnd != nil else { return }
         let view = loop.filler.look(at: resource, wake: wake { $0.proceed() })
-        act(on: resolver.resolve(view, for: purpose, now: loop.filler.now(), instant: now, selection: selection))
+        act(
+            on: resolver.resolve(
+                view, for: purpose, now: loop.filler.now(), instant: now, terms: resolvedRule.terms,
+                isAuthorized: demand(nil).isAuthorized, selection: selection))
     }
 
     private var purpose: ResourceResolver.Purpose {
@@ -149,6 +152,10 @@ package final class Prefetch {
             proceed()
         case .open: open()
         case .bypass(.unreadable): fail(.unreadable)
+        case .bypass(.unfit): fail(.notStorable(.forOneUser))
+        case .replace(let generation):
+            loop.filler.discard(generation, of: resource)
+            proceed()
         case .bypass(.vary): fail(.notStorable(.varyAny))
         case .bypass(.rule), .refuse: fail(.notStorable(.rule))
         }
@@ -227,7 +234,9 @@ package final class Prefetch {
         guard let status = opening else { return }
         switch status.opening {
         case .stored(let generation):
-            if let turn = resolver.resolve(opened: generation, for: .presence, selection: selection) {
+            if let turn = resolver.resolve(
+                opened: generation, for: .presence, terms: resolvedRule.terms, isAuthorized: demand(nil).isAuthorized,
+                selection: selection) {
                 leaveOpening()
                 return act(on: turn)
             }

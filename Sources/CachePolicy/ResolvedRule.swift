@@ -7,6 +7,8 @@ package struct ResolvedRule: Sendable, Equatable {
     /// Seconds for which a response is fresh, regardless of its origin's directives.
     package var ttl: Int64?
     package var ignoresNoStore = false
+    /// How this cache reads the origin's directives: as a shared or as a private cache.
+    package var terms = CacheTerms.private
     /// Which responses play while the origin cannot be reached, even if it forbids that.
     package var stalePlay = StalePlay.kept
     package var fill = FillPolicy.standard

@@ -132,6 +132,12 @@ extension DownloadFault {
     private static func words(_ reason: Storing.Reason?) -> String {
         switch reason {
         case .noStore: "its origin forbids storing it (no-store): a rule with ignore_no_store stores it anyway"
+        case .forOneUser:
+            "its origin allows only private caches to store it (private), and this one is shared: set cache: private for its mount, "
+                + "or for all, where the users trust each other"
+        case .authorization:
+            "its origin does not let a shared cache store what credentials open: set cache: private for its mount, or for all, "
+                + "where the users trust each other"
         case .rule: "a rule keeps it out of the cache"
         case .tooLong: "it is longer than a rule's max_object allows"
         case .varyAny: "it depends on more than the request (Vary), so it cannot be stored"

@@ -90,16 +90,16 @@ extension MediaAnswer {
     private func verdict(on generation: Generation, _ freshness: Freshness, isDisconnected: Bool) -> Reuse.OnError {
         let view = generation.snapshot
         return Reuse.onError(
-            directives, response: view.head.cacheControl, freshness, isDisconnected: isDisconnected,
+            directives, response: view.head.reading(resolvedRule.terms).directives.obeyed, freshness, isDisconnected: isDisconnected,
             resolvedRule.stalePlay, isKept: view.isKept)
     }
 
     /// What lets the user play the cached response anyway.
     private static func adviceOnStale(_ generation: Generation, _ resolvedRule: ResolvedRule) -> String {
-        let control = generation.head.cacheControl
-        let word = control.noCache ? "no-cache" : control.mustRevalidate ? "must-revalidate" : "stale-if-error"
+        let directives = generation.head.reading(resolvedRule.terms).directives
+        let rule = directives.ruleAgainstStale ?? "\(directives.source): stale-if-error"
         let pin = resolvedRule.stalePlay == .kept ? "pin it, " : ""
-        return "it is cached, but its origin requires validation first (Cache-Control: \(word)). "
+        return "it is cached, but its origin requires validation first (\(rule)). "
             + "To play it anyway, \(pin)set play_stale: true in a rule, or start the proxy with --offline"
     }
 
@@ -159,7 +159,9 @@ extension MediaAnswer {
                 outcome.forwardStatus = nil
                 return answerInDoubt(after: .strayPage(type: StrayPage.pageType(head.fields) ?? ""))
             case 200, 304:
-                if filler.filler.judge(validated, byHead: head, requestedAt: requestedAt) { return accept(validated) }
+                if filler.filler.judge(validated, byHead: head, resolvedRule.terms, requestedAt: requestedAt) {
+                    return accept(validated)
+                }
                 // The 304 is about a version that is not cached.
                 if head.status == 304 { return passHead() }
             case let status where Reuse.isError(status: status): return answerInDoubt(after: .originStatus(status))

@@ -141,7 +141,7 @@ final class MediaAnswer: BodySource {
         act(
             on: resolver.resolve(
                 view, for: purpose, now: filler.filler.now(), instant: filler.filler.instant,
-                selection: { selection(of: $0) }))
+                terms: resolvedRule.terms, isAuthorized: demand.isAuthorized, selection: { selection(of: $0) }))
     }
 
     /// Sends a playlist or feed that needs no rewriting like any file.
@@ -177,6 +177,10 @@ final class MediaAnswer: BodySource {
             outcome = .hit()
             resource = filler.filler.resource(key)
             proceed()
+        case .replace(let generation):
+            trace("what is cached is for one user, and this cache is shared")
+            filler.filler.discard(generation, of: resource)
+            proceed()
         case .open where route.isRecording, .bypass where route.isRecording:
             exchange.respond(404, text: "this recording is no longer cached; reelcache ls lists those that are")
         // The header of a playlist describes its rewritten text. A feed's name says less than its type (`passHead`).
@@ -203,7 +207,9 @@ final class MediaAnswer: BodySource {
     /// The step to take instead if the opening fetch found a variant that other request fields selected; nil if it
     /// fits.
     private func turn(from generation: Generation) -> Resolution? {
-        resolver.resolve(opened: generation, for: purpose, selection: { selection(of: $0) })
+        resolver.resolve(
+            opened: generation, for: purpose, terms: resolvedRule.terms, isAuthorized: demand.isAuthorized,
+            selection: { selection(of: $0) })
     }
 
     func wake(_ body: @escaping @Sendable (MediaAnswer) -> Void) -> @Sendable () -> Void {

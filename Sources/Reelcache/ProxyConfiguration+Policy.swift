@@ -54,9 +54,9 @@ extension ProxyConfiguration {
         }
     }
 
-    /// The lifetime in seconds that a rule sets for the responses of a URL; nil if none does.
+    /// How the responses of a URL are handled.
     /// - Throws: `ProxyError` for an invalid rule, mount or size.
-    package func ttl(of url: OriginURL) throws(ProxyError) -> Int64? { try policy().resolve(url).resolvedRule.ttl }
+    package func rule(of url: OriginURL) throws(ProxyError) -> ResolvedRule { try policy().resolve(url).resolvedRule }
 
     static func policy(of fill: FillMode) throws(ProxyError) -> FillPolicy {
         do throws(RuleError) { return try FillPolicy(fill) } catch { throw .invalidSetting("fill: \(error)") }
