@@ -14,7 +14,8 @@ package final class Demand: Sendable {
     /// The client's request; nil for requests of the proxy's own.
     private let request: RequestHead?
     private let isTransparent: Bool
-    private let passesCookies: Bool
+    /// Whether cookies reach the origin, and its own the client: they know each other.
+    let passesCookies: Bool
     private let passesCredentials: Bool
     private let referrer: Referrer
     private let passedFields = Mutex<HeaderFields?>(nil)

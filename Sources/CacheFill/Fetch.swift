@@ -162,6 +162,7 @@ package final class Fetch: TransferDelegate {
         guard !hasEnded else { return }
         status.answered(head.status)
         filler.backoff.note(head, asking: request.url)
+        noteCookies(of: head)
         let intake = AnswerIntake(status: status, purpose: purpose, demand: demand, filler: filler)
         do throws(FillError) {
             switch try intake.accept(head, &request, &output) {
@@ -316,7 +317,10 @@ package final class Fetch: TransferDelegate {
         phase = .waiting(nil)
         output.dropStaged()
         let known = knownGeneration
-        if known == nil { request.leavesPlay() }
+        if known == nil {
+            request.leavesPlay()
+            request.leavesRedirects()
+        }
         let verdict = retry.failed(
             failure(isTransient: isTransient), wait: filler.backoff.wait(before: request.url),
             random: .random(in: 0..<1))

@@ -30,7 +30,8 @@ struct OpeningAnswer {
         storing = Storing.decide(
             status: answer.status, fields: answer.fields, total: first.total, request: demand.directives,
             expectsMedia: demand.expectsMedia, isAuthorized: demand.isAuthorized,
-            isCodedListing: !first.isPart && ContentEncoding.isCodedListing(answer.fields, at: demand.url),
+            passesCookies: demand.passesCookies,
+            isUnreadable: ContentEncoding.isUnreadableListing(answer.fields, at: demand.url),
             demand.resolvedRule)
         let terms = demand.resolvedRule.terms
         var fields = answer.keptFields(receivedAt: times.validatedAt)
@@ -39,7 +40,8 @@ struct OpeningAnswer {
         }
         // Another part of the resource has the status of the whole.
         head = GenerationHead(
-            status: first.isPart ? 200 : answer.status, fields: storing == .store ? fields.storable(under: terms).worthKeeping : fields,
+            status: first.isPart ? 200 : answer.status,
+            fields: storing == .store ? fields.storable(under: terms).worthKeeping : fields,
             variant: Variant(
                 response: answer.fields, request: demand.sentFields, terms, fingerprint: store.fingerprint),
             finalURL: answer.finalURL,

@@ -236,7 +236,8 @@ package final class Prefetch {
         case .stored(let generation):
             if let turn = resolver.resolve(
                 opened: generation, for: .presence, terms: resolvedRule.terms, isAuthorized: demand(nil).isAuthorized,
-                selection: selection) {
+                selection: selection)
+            {
                 leaveOpening()
                 return act(on: turn)
             }
@@ -253,10 +254,10 @@ package final class Prefetch {
             let (lacksRoom, reason) = (status.lacksRoom, status.passingReason)
             leaveOpening()
             let code = generation.head.status
-            // An empty resource has no parts, and a part of a resource of unknown length is not stored: ask for the
-            // whole.
+            // An empty resource has no parts, and a part of a resource of unknown length, or of an encoded form, is not
+            // stored: ask for the whole.
             let mayBeEmpty = code == 416 && order.range?.lowerBound ?? 0 == 0
-            if asksForPart, mayBeEmpty || code == 200 && reason == nil && !lacksRoom {
+            if asksForPart, mayBeEmpty || code == 200 && (reason == nil || reason == .encoded) && !lacksRoom {
                 (asksForPart, mayAskForPart) = (false, false)
                 return proceed()
             }

@@ -34,6 +34,9 @@ package struct ResolvedRule: Sendable, Equatable {
     package var largestStored: Int64?
     /// The program that knows where the media of this URL is; nil if the URL is that of the media.
     package var resolver: Resolver?
+    /// Whether answers that are not media are stored although their origin states no lifetime, if their status is
+    /// cacheable by default (RFC 9110 §15.1).
+    package var storesHeuristically = false
     /// Where a fresh link is obtained when the URL's own has expired midway.
     package var refresh: MediaLocation?
 

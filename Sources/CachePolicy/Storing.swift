@@ -14,6 +14,8 @@ package enum Storing: Sendable, Equatable {
         case forOneUser = "private"
         /// Credentials opened it, and nothing allows a shared cache to store it (§3.5).
         case authorization
+        /// It sets a cookie for its client, and the cache is shared.
+        case setCookie = "set-cookie"
         /// The request forbids it (§5.2.1.5).
         case requestNoStore = "request-no-store"
         case varyAny = "vary"
@@ -31,11 +33,12 @@ package enum Storing: Sendable, Equatable {
     ///   - total: the length of the whole resource, if known.
     ///   - expectsMedia: whether media was requested.
     ///   - isAuthorized: whether the request had credentials of its client's own (`Authorization`).
-    ///   - isCodedListing: whether it is a complete playlist or feed in a coding that can be decoded.
+    ///   - passesCookies: whether the client takes the cookies that the response sets.
+    ///   - isUnreadable: whether it is a playlist or feed in a coding that cannot be decoded here.
     package static func decide(
         status: Int, fields: HeaderFields, total: Int64?, request: RequestDirectives, expectsMedia: Bool,
-        isAuthorized: Bool = false,
-        isCodedListing: Bool = false, _ resolvedRule: ResolvedRule
+        isAuthorized: Bool = false, passesCookies: Bool = false,
+        isUnreadable: Bool = false, _ resolvedRule: ResolvedRule
     ) -> Storing {
         if resolvedRule.bypasses { return .pass(.rule) }
         // §3: this cache understands only the final status codes of media. An origin's errors are never stored,
@@ -53,10 +56,13 @@ package enum Storing: Sendable, Equatable {
         if isAuthorized, resolvedRule.terms.kind == .shared, !directives.sharesWhatAuthorizationOpened {
             return .pass(.authorization)
         }
+        // §7.3 lets a cache store it, but what begins a session may be meant for its client alone.
+        if passesCookies, resolvedRule.terms.kind == .shared, fields["Set-Cookie"] != nil { return .pass(.setCookie) }
         // §4.1: no request would ever match it.
         if Variant.names(in: fields) == nil { return .pass(.varyAny) }
-        // RFC 9110 §8.4: ranges count bytes of the encoded form, which may differ in another answer.
-        guard ContentEncoding.isUncoded(fields) || isCodedListing else { return .pass(.encoded) }
+        // RFC 9110 §8.4: ranges count bytes of the encoded form, which may differ in another answer. So it is stored as
+        // it came, if it comes as a whole.
+        guard ContentEncoding.isUncoded(fields) || status == 200 && !isUnreadable else { return .pass(.encoded) }
         if expectsMedia, !resolvedRule.storesPages, StrayPage.isPage(fields) { return .pass(.page) }
         guard fields.canBeKept else { return .pass(.fields) }
         if let most = resolvedRule.largestStored, let total, total > most { return .pass(.tooLong) }

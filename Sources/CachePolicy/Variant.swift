@@ -75,6 +75,22 @@ package struct Variant: Sendable, Equatable {
         self.init(names.map { Field(name: $0, value: Self.value(of: $0, in: request, fingerprint)) })
     }
 
+    /// The variant of a response that is not media, with the same parameters. A client that authenticates does not get
+    /// what one without credentials got, such as a demand for them.
+    package init(
+        ofShort response: HeaderFields, status: Int, request: HeaderFields, _ terms: CacheTerms = .private,
+        fingerprint: (String) -> String
+    ) {
+        let variant = Variant(response: response, request: request, terms, fingerprint: fingerprint)
+        guard !ResponseDirectives(response, terms).isForEveryone || [401, 403, 407].contains(status) else {
+            self = variant
+            return
+        }
+        let others = Self.credentials.filter { name in !variant.fields.contains { $0.name == name } }
+        self.init(
+            variant.fields + others.map { Field(name: $0, value: Self.value(of: $0, in: request, fingerprint)) })
+    }
+
     /// Fields that the proxy sets itself, and fields that it never forwards.
     private static let own: Set<String> = [
         "accept-encoding", "host", "range", "if-range", "connection", "content-length",

@@ -77,6 +77,14 @@ package final class GenerationHead: Sendable, Equatable {
     /// The value of `Age` (RFC 9111 §1.2.2, §5.1).
     package func age(at now: Int64) -> Int64 { min(times.age(at: now), 1 << 31) }
 
+    /// The head of a short response: other request fields select it, and no more of its fields are held than is worth
+    /// while.
+    package func of(_ variant: Variant, _ terms: CacheTerms) -> GenerationHead {
+        GenerationHead(
+            status: status, fields: fields.storable(under: terms).worthKeeping, variant: variant, finalURL: finalURL,
+            isPublic: isPublic, storedAt: storedAt, times: times, isListing: isListing)
+    }
+
     /// The head after a reason for doubt: stale until the origin is contacted.
     package var doubted: GenerationHead {
         GenerationHead(

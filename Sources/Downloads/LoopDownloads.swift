@@ -141,12 +141,12 @@ extension DownloadFault {
         case .rule: "a rule keeps it out of the cache"
         case .tooLong: "it is longer than a rule's max_object allows"
         case .varyAny: "it depends on more than the request (Vary), so it cannot be stored"
-        case .encoded: "it arrives encoded, so it cannot be stored"
+        case .encoded: "it arrives encoded, in a form that cannot be stored"
         case .page:
             "a web page came in place of the media, perhaps from a login page or a captive portal: open the URL in a browser; "
                 + "a rule with store_pages stores such pages"
         case .fields: "the origin's header fields are too long to be stored"
-        case .requestNoStore, .status, nil: "the origin's response cannot be stored"
+        case .setCookie, .requestNoStore, .status, nil: "the origin's response cannot be stored"
         }
     }
 }

@@ -90,7 +90,8 @@ extension MediaAnswer {
     private func verdict(on generation: Generation, _ freshness: Freshness, isDisconnected: Bool) -> Reuse.OnError {
         let view = generation.snapshot
         return Reuse.onError(
-            directives, response: view.head.reading(resolvedRule.terms).directives.obeyed, freshness, isDisconnected: isDisconnected,
+            directives, response: view.head.reading(resolvedRule.terms).directives.obeyed, freshness,
+            isDisconnected: isDisconnected,
             resolvedRule.stalePlay, isKept: view.isKept)
     }
 
@@ -138,7 +139,7 @@ extension MediaAnswer {
             isCounted = true
         }
         let requestedAt = filler.filler.now()
-        headFetch = filler.head(demand, validating: validated) { [self] result in
+        headFetch = filler.head(demand, validating: validated, tell: { [self] in passOn($0) }) { [self] result in
             headFetch = nil
             switch result {
             case .success(let head): received(head, validating: validated, requestedAt: requestedAt)
@@ -153,6 +154,7 @@ extension MediaAnswer {
 
     private func received(_ head: UpstreamHead, validating validated: Generation?, requestedAt: Int64) {
         outcome.forwardStatus = head.status
+        if route.passesCookies { cookies = head.cookies(from: route.url) }
         if let validated {
             switch head.status {
             case 200 where head.replacesMedia(validated.head.fields, demand):
@@ -181,6 +183,7 @@ extension MediaAnswer {
         var response = Response(head.status, length: head.contentLength)
         let site = fields.takeSiteFields()
         response.fields(fields)
+        addCookies(to: &response)
         handler.addFormFields(
             site, ContentSafety(head.fields), isPublic: head.isFromPublicAddress, route, for: request, to: &response)
         response.hasDate = fields["Date"] != nil

@@ -14,6 +14,14 @@ extension MediaCache {
         do { try engine.store.setLimits(maxSize: maxSize, minFree: minFree) } catch { throw ProxyError(error) }
     }
 
+    /// Changes the most memory for responses that are not media: `maxShortResponses` of `ProxyConfiguration`. The excess
+    /// is dropped.
+    /// - Throws: `ProxyError` for less than 0, `CacheError.closed`; then nothing changes.
+    public func setMaxShortResponses(_ bytes: Int64) throws {
+        try checkOpen()
+        engine.filler.shortResponses.setLimit(Int(try ProxyConfiguration.checked(maxShortResponses: bytes)))
+    }
+
     /// Changes which private origins may be fetched from: the whole list `allow` of `ProxyConfiguration`. Running
     /// transfers continue.
     /// - Throws: `ProxyError` if an entry is not a host name, an address or a network, `CacheError.closed`; then

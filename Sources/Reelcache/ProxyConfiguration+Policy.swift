@@ -48,6 +48,13 @@ extension ProxyConfiguration {
         return bytes
     }
 
+    static func checked(maxShortResponses bytes: Int64) throws(ProxyError) -> Int64 {
+        guard bytes >= 0 else {
+            throw .invalidSetting("max_short_responses: the limit is 0 bytes or more, not \(bytes)")
+        }
+        return bytes
+    }
+
     static func checked(aheadSegments count: Int) throws(ProxyError) -> Int {
         do throws(RuleError) { return try Rule.checked(aheadSegments: count) } catch {
             throw .invalidSetting("ahead_segments: \(error)")
@@ -139,6 +146,7 @@ extension Rule {
             guard size >= 0 else { throw RuleError("max_object is 0 bytes or more, not \(size)") }
             return size
         }
+        effects.storesHeuristically = rule.heuristic
         effects.refresh = try rule.refresh.map { text throws(RuleError) in try RefreshTemplate(text) }
         self.init(
             hosts: try rule.hosts.map { text throws(RuleError) in try HostPattern(text) },

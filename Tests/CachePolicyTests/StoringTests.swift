@@ -6,7 +6,7 @@ import Testing
 @Suite struct StoringTests {
     private static func decide(
         _ fields: HeaderFields, status: Int = 200, total: Int64? = 100, request: String? = nil,
-        expectsMedia: Bool = false, isAuthorized: Bool = false,
+        expectsMedia: Bool = false, isAuthorized: Bool = false, passesCookies: Bool = false, isUnreadable: Bool = false,
         change: (inout ResolvedRule) -> Void = { _ in }
     ) -> Storing {
         var resolvedRule = ResolvedRule()
@@ -14,7 +14,7 @@ import Testing
         return .decide(
             status: status, fields: fields, total: total,
             request: RequestDirectives(cacheControl: request, pragma: nil), expectsMedia: expectsMedia,
-            isAuthorized: isAuthorized, resolvedRule)
+            isAuthorized: isAuthorized, passesCookies: passesCookies, isUnreadable: isUnreadable, resolvedRule)
     }
 
     @Test func onlyMediaAreKept() {
@@ -42,7 +42,6 @@ import Testing
             (["Vary: *"], .pass(.varyAny)), (["Vary: Origin", "Vary: a, *"], .pass(.varyAny)),
             (["Vary: Origin"], .store), (["Vary: "], .store),
             // RFC 9110 §8.4
-            (["Content-Encoding: gzip"], .pass(.encoded)), (["Content-Encoding: identity, br"], .pass(.encoded)),
             (["Content-Encoding: Identity"], .store),
             (["Content-Encoding: "], .store), (["Content-Encoding: identity", "Content-Encoding: identity"], .store),
         ] as [(HeaderFields, Storing)])
@@ -91,6 +90,27 @@ import Testing
         #expect(Self.decide(fields, isAuthorized: true) == .store)
     }
 
+    /// A session that one client begins is nobody else's.
+    @Test func sharedCacheDoesNotStoreWhatSetsACookieForItsClient() {
+        let fields: HeaderFields = ["Cache-Control: public, max-age=60", "Set-Cookie: a=b"]
+        for (isShared, passes, storing) in [
+            (true, true, .pass(.setCookie)), (true, false, .store), (false, true, .store), (false, false, .store),
+        ] as [(Bool, Bool, Storing)] {
+            #expect(Self.decide(fields, passesCookies: passes) { $0.terms = isShared ? .shared : .private } == storing)
+        }
+        #expect(Self.decide([], passesCookies: true) { $0.terms = .shared } == .store)
+    }
+
+    /// RFC 9110 §8.4: only the whole, because another answer may encode anew.
+    @Test(arguments: ["gzip", "br", "identity, br"])
+    func encodedContentIsStoredAsItCameIfItComesAsAWhole(coding: String) {
+        let fields: HeaderFields = HeaderFields([.init(name: "Content-Encoding", value: coding)])
+        #expect(Self.decide(fields) == .store)
+        #expect(Self.decide(fields, status: 206) == .pass(.encoded))
+        #expect(Self.decide(fields, isUnreadable: true) == .pass(.encoded))
+        #expect(Self.decide([], isUnreadable: true) == .store)
+    }
+
     // §5.2.1.5
     @Test(
         arguments: [("no-store", .pass(.requestNoStore)), ("no-cache", .store), ("max-age=0", .store), (nil, .store)]
@@ -122,11 +142,13 @@ import Testing
 
     @Test func reasonsAreTokensOfCacheStatus() {
         let reasons: [Storing.Reason] = [
-            .status, .noStore, .forOneUser, .authorization, .requestNoStore, .varyAny, .encoded, .tooLong, .page, .fields, .rule,
+            .status, .noStore, .forOneUser, .authorization, .setCookie, .requestNoStore, .varyAny, .encoded, .tooLong,
+            .page, .fields, .rule,
         ]
         #expect(
             reasons.map(\.rawValue) == [
-                "status", "no-store", "private", "authorization", "request-no-store", "vary", "encoded", "max-object", "page", "fields", "rule",
+                "status", "no-store", "private", "authorization", "set-cookie", "request-no-store", "vary", "encoded",
+                "max-object", "page", "fields", "rule",
             ])
     }
 }

@@ -20,6 +20,7 @@ package struct RuleEffects: Sendable, Equatable {
     /// Bytes.
     package var largestStored: Int64?
     package var refresh: RefreshTemplate?
+    package var storesHeuristically: Bool?
 
     package init() {}
 
@@ -41,6 +42,7 @@ package struct RuleEffects: Sendable, Equatable {
         storesPages = storesPages ?? other.storesPages
         largestStored = largestStored ?? other.largestStored
         refresh = refresh ?? other.refresh
+        storesHeuristically = storesHeuristically ?? other.storesHeuristically
     }
 
     func key(of url: OriginURL) -> CacheKey {
@@ -69,6 +71,7 @@ package struct RuleEffects: Sendable, Equatable {
         resolvedRule.pins = pins ?? false
         resolvedRule.storesPages = storesPages ?? false
         resolvedRule.largestStored = largestStored
+        resolvedRule.storesHeuristically = storesHeuristically ?? false
         return resolvedRule
     }
 }
