@@ -20,6 +20,7 @@ let package = Package(
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.3.0"),
+        .package(url: "https://github.com/apple/swift-http-structured-headers", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.0.0"),
     ],
@@ -34,7 +35,11 @@ let package = Package(
         .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
 
         // Pure values and decisions
-        .target(name: "HTTPModel"),
+        .target(
+            name: "HTTPModel",
+            dependencies: [
+                .product(name: "RawStructuredFieldValues", package: "swift-http-structured-headers")
+            ]),
         .target(name: "Units", dependencies: ["HTTPModel"]),
         .target(name: "CachePolicy", dependencies: ["CXXHash", "HTTPModel", "Units"]),
         .target(name: "Playlists", dependencies: ["CExpat", "HTTPModel", "CachePolicy"]),

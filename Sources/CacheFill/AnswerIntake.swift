@@ -39,7 +39,11 @@ struct AnswerIntake {
         if head.status == 200 || head.status == 206 || head.status == 304 { request.moved.worked() }
         switch purpose {
         case .opening(_, let owner, let isShared, let validated) where output.generation == nil:
-            if request.isRefusedBySource(head) || request.isRefusedAtLocation(head) { return .askAgain }
+            if request.isRefusedBySource(head) || request.isRefusedAtLocation(head)
+                || request.isRefusedBehindRedirect(head)
+            {
+                return .askAgain
+            }
             if let validated, let next = try settled(validated, head, &request) { return next }
             return try open(head, owner: owner, isShared: isShared, &request, &output)
         case .gap(let generation) where output.generation == nil: try fillGap(of: generation, head, &output)
@@ -76,7 +80,7 @@ struct AnswerIntake {
         resource.changePlay { $0.lastUse = filler.settings.clock() }
         switch Freshening.verdict(of: head.answer, on: generation.known, isConditional: !request.isUnconditional) {
         case .holds:
-            filler.freshen(generation, by: head, requestedAt: request.time)
+            filler.freshen(generation, by: head, demand.resolvedRule.terms, requestedAt: request.time)
             status.validated(generation, status: head.status)
             // If the origin sent the body nonetheless, stop the transfer: the stored bytes are valid.
             return head.status == 304 ? .complete : .end(.completed)
@@ -131,7 +135,30 @@ struct AnswerIntake {
             generation, at: start, upTo: answer.first.range.upperBound,
             surplus: start -| answer.first.range.lowerBound, stopsAtPresent: !isUnresumable)
         request.beginPlay(head, generation)
+        if !isContent, isShared { keepShort(head, answer, request, &output) }
         return publish(generation, answer.first, owner: owner, output.wanted, isUnresumable: isUnresumable)
+    }
+
+    /// Stores an answer that is not media, if it is short enough and may be reused.
+    private func keepShort(
+        _ head: UpstreamHead, _ answer: OpeningAnswer, _ request: FetchRequest, _ output: inout FetchOutput
+    ) {
+        // A 204 has no body (RFC 9110 §15.3.5).
+        let length = head.status == 204 ? 0 : head.contentLength
+        let terms = demand.resolvedRule.terms
+        let freshness = answer.head.freshness(
+            ttl: nil, answer.head.reading(terms), now: filler.now(), instant: filler.instant)
+        // Whatever the answer, it does not take the place of media.
+        guard resource.current == nil,
+            ShortStoring.isStorable(
+                status: head.status, fields: head.fields, length: length, freshness, request: demand.directives,
+                isAuthorized: demand.isAuthorized, passesCookies: demand.passesCookies, demand.resolvedRule)
+        else { return }
+        let variant = Variant(
+            ofShort: head.fields, status: head.status, request: demand.sentFields, terms, fingerprint: store.fingerprint
+        )
+        status.keepsShort()
+        output.begin(ShortIntake(answer.head.of(variant, terms), length: length, mark: request.mark))
     }
 
     private func makeGeneration(_ answer: OpeningAnswer, isKept: Bool) -> Generation {
@@ -167,6 +194,7 @@ struct AnswerIntake {
             return .end(.stopped)
         }
         if let previous, previous !== generation { store.retire(previous) }
+        filler.shortResponses.removeResponses(under: resource.key)
         return .receive
     }
 

@@ -7,20 +7,22 @@ import Upstream
 extension CacheFiller {
     /// Updates a generation that still holds from its origin's answer (RFC 9111 §3.2).
     /// - Parameter requestedAt: seconds since 1970.
-    func freshen(_ generation: Generation, by head: UpstreamHead, requestedAt: Int64) {
+    func freshen(_ generation: Generation, by head: UpstreamHead, _ terms: CacheTerms, requestedAt: Int64) {
         let receivedAt = now()
         let times = ResponseTimes(head.fields, requestedAt: requestedAt, receivedAt: receivedAt)
         let fields = head.keptFields(receivedAt: receivedAt)
         let instant = settings.clock()
         generation.freshen {
-            $0.freshened(by: fields, isPublic: head.isFromPublicAddress, times: times, instant: instant)
+            $0.freshened(by: fields, isPublic: head.isFromPublicAddress, terms, times: times, instant: instant)
         }
     }
 
     /// Judges a stored generation by the answer to a client's HEAD (RFC 9111 §4.3.5).
     /// - Parameter requestedAt: seconds since 1970.
     /// - Returns: whether it still holds. If not, it must be revalidated before it is served again.
-    package func judge(_ generation: Generation, byHead head: UpstreamHead, requestedAt: Int64) -> Bool {
+    package func judge(
+        _ generation: Generation, byHead head: UpstreamHead, _ terms: CacheTerms, requestedAt: Int64
+    ) -> Bool {
         let stored = generation.head
         let holds =
             head.status == 304
@@ -28,7 +30,7 @@ extension CacheFiller {
             : Freshening.isSameVersion(
                 head.fields, length: head.contentLength, stored: stored.fields, storedLength: generation.length)
         if holds {
-            freshen(generation, by: head, requestedAt: requestedAt)
+            freshen(generation, by: head, terms, requestedAt: requestedAt)
         } else {
             generation.freshen { $0 === stored ? stored.doubted : $0 }
         }

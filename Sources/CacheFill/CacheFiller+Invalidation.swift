@@ -10,6 +10,7 @@ extension CacheFiller {
     package func invalidate(_ key: CacheKey, then done: @escaping @Sendable () -> Void) {
         let resource = resource(key)
         resource.outdateOpening()
+        shortResponses.remove(key)
         switch look(at: resource, wake: { [self] in invalidate(key, then: done) }) {
         case .generation(let generation):
             resource.invalidate(generation)
@@ -33,6 +34,7 @@ extension CacheFiller {
     package func invalidate(_ keys: [CacheKey], then done: @escaping @Sendable () -> Void) {
         guard !keys.isEmpty else { return done() }
         store.withVariants(keys) { [self] stored in
+            for key in keys { shortResponses.removeAll(of: key) }
             let keys = Array(Set(stored + variantsInUse(of: keys)))
             let left = Countdown(keys.count)
             for key in keys { invalidate(key) { if left.isLast() { done() } } }

@@ -25,6 +25,8 @@ package struct FillSettings: Sendable {
     package var longestMidwayWait: Double = 60
     /// How long a parent may take to answer while another proxy waits for the same bytes; up to twice as long.
     package var parentPatience: Double = 3
+    /// The limit on short responses, in bytes.
+    package var shortResponseBytes: Int64 = 4 << 20
     /// A monotonic clock in nanoseconds, used for back-off.
     package var clock: @Sendable () -> UInt64 = MonotonicClock.nanoseconds
 
@@ -43,6 +45,8 @@ package final class CacheFiller: Sendable {
     package let backoff: OriginBackoff
     /// Where the media behind pages is.
     package let locations: MediaLocations
+    /// Errors, redirects and other responses that are not media.
+    package let shortResponses: ShortResponses
     let metrics: ProxyMetrics
     package let logger: Logger
     let balance = FetchBalance()
@@ -72,6 +76,7 @@ package final class CacheFiller: Sendable {
             policy.change { isNews = $0.learn(name, ofMediaAt: page) }
             if isNews { aliases.write { policy.value.aliases } }
         }
+        shortResponses = ShortResponses(limit: Int(settings.shortResponseBytes))
         self.metrics = metrics
         self.logger = logger
         resources = Mutex(ResourceTable(capacity: capacity))
@@ -79,6 +84,7 @@ package final class CacheFiller: Sendable {
             let resource = self?.resources.withLock { $0.open(key) }
             resource?.lookAgain(after: generation)
         }
+        store.whenChangedByHand { [weak self] key in self?.forgetShortResponses(of: key) }
         // The closed resources release their files here, outside the lock.
         store.whenShortOfFiles { [weak self] in _ = self?.resources.withLock { $0.closeHalf() } }
     }
@@ -160,6 +166,19 @@ package final class CacheFiller: Sendable {
     }
 
     package var openCount: Int { resources.withLock { $0.count } }
+
+    /// The open resources of a key and its variants.
+    private func open(of key: CacheKey) -> [OpenResource] {
+        resources.withLock { table in table.keys.filter { $0.isOf(key) }.compactMap { table.open($0) } }
+    }
+
+    /// A person has stored or removed a resource.
+    /// - Parameter key: nil for all.
+    private func forgetShortResponses(of key: CacheKey?) {
+        guard let key else { return shortResponses.removeAll() }
+        for resource in open(of: key) { resource.noteChange() }
+        shortResponses.removeAll(of: key)
+    }
 
     var openKeys: [CacheKey] { resources.withLock { $0.keys } }
 

@@ -14,7 +14,8 @@ package final class Demand: Sendable {
     /// The client's request; nil for requests of the proxy's own.
     private let request: RequestHead?
     private let isTransparent: Bool
-    private let passesCookies: Bool
+    /// Whether cookies reach the origin, and its own the client: they know each other.
+    let passesCookies: Bool
     private let passesCredentials: Bool
     private let referrer: Referrer
     private let passedFields = Mutex<HeaderFields?>(nil)
@@ -140,6 +141,12 @@ package final class Demand: Sendable {
             if let value = fields["Referer"] { Referrer(redirected: value, to: url).replace(in: &fields) }
         }
         return fields
+    }
+
+    /// Whether the origin gets credentials of the client's own in `Authorization`. What a rule sends is for all who use
+    /// the proxy.
+    package var isAuthorized: Bool {
+        fields["Authorization"] != nil && resolvedRule.headers["Authorization"] == nil
     }
 
     /// Names of fields that must not follow a redirect to another origin.

@@ -166,6 +166,7 @@ package final class Fetch: TransferDelegate {
     package func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
         guard !hasEnded, isAnswerOfOrigin(head) else { return }
         status.answered(head.status)
+        noteCookies(of: head)
         let intake = AnswerIntake(
             status: status, purpose: purpose, demand: demand, filler: filler,
             isFromParent: request.parents.asked != nil)
@@ -323,7 +324,10 @@ package final class Fetch: TransferDelegate {
         output.dropStaged()
         if turnsFromParent(after: error) { return }
         let known = knownGeneration
-        if known == nil { request.leavesPlay() }
+        if known == nil {
+            request.leavesPlay()
+            request.leavesRedirects()
+        }
         let verdict = retry.failed(
             failure(isTransient: isTransient), wait: filler.backoff.wait(before: request.url),
             random: .random(in: 0..<1))

@@ -93,6 +93,8 @@ struct FetchOutput {
     private var surplus: Int64 = 0
     /// Shows that another answer continues bytes without a strong validator; nil where that is not needed.
     private var continuity: Continuity?
+    /// Collects the body, where the response is to become a short one; nil otherwise.
+    var short: ShortIntake?
     private var staging = Staging()
     private var isFlushDue = false
     /// Whether the first bytes that somebody waits for have been written.
@@ -164,10 +166,11 @@ struct FetchOutput {
     var isAnswered: Bool { received >= answered.upperBound }
 
     /// Call when the answer has ended and all its bytes are written.
-    func answerEnded() -> AnswerEnd {
+    mutating func answerEnded() -> AnswerEnd {
         guard let writer else { return .noHead }
         if end == .max {
             // Without a length, the end of the body is the end of the resource.
+            keepShort()
             writer.finish()
             return .complete
         }
@@ -193,7 +196,9 @@ struct FetchOutput {
         guard continuity?.continues(with: UnsafeRawBufferPointer(rebasing: bytes[..<dropped])) ?? true else {
             return .contradicted
         }
-        staging.next.append(UnsafeRawBufferPointer(rebasing: bytes[dropped...].prefix(wanted)))
+        let taken = UnsafeRawBufferPointer(rebasing: bytes[dropped...].prefix(wanted))
+        staging.next.append(taken)
+        if short != nil { collect(taken) }
         if staging.next.count >= Self.stagingBytes || isLast && bytesToChunkEnd <= Int64(staging.count) { return .now }
         if !hasBegun, end -| position > Int64(Self.onLoopBytes), let needed = status.slowestFollower,
             needed < position +| Int64(staging.next.count)

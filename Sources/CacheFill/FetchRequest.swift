@@ -18,12 +18,18 @@ struct FetchRequest {
     private(set) var url = ""
     /// When that was, in seconds since 1970.
     private(set) var time: Int64 = 0
+    /// `OpenResource.changes` at that time.
+    private(set) var mark = 0
     /// Set after an answer about another version: the next request has no conditions.
     var isUnconditional = false
     /// Set when the redirect target refuses (signed URLs expire): request the first URL again.
     private var asksFirstURL = false
     /// Set if each answer is another version: then only one answer with the whole is consistent.
     private var asksWhole = false
+    /// The URLs of which this request takes a redirect for granted.
+    private var redirects: [String] = []
+    /// Set once they have led nowhere.
+    private(set) var ignoresRedirects = false
     /// Whether the resource's play counts this transfer.
     private var isOfPlay = false
     /// Where the media is, if not at the demand's URL.
@@ -82,7 +88,8 @@ struct FetchRequest {
 
     /// Records the request just sent.
     mutating func asked(_ request: UpstreamRequest, at time: Int64) {
-        (url, self.time) = (request.url, time)
+        (url, self.time, mark) = (request.url, time, resource.changes)
+        redirects = []
         parents.ask(request.parent.flatMap { url in demand.resolvedRule.parents.first { $0.url == url } })
     }
 
@@ -145,6 +152,25 @@ struct FetchRequest {
         guard let source = sourceOfPlay, source == url else { return false }
         resource.changePlay { ($0.source, $0.version) = (nil, nil) }
         asksFirstURL = true
+        return true
+    }
+
+    /// The request goes past a URL that is known to redirect.
+    mutating func wentThrough(redirectOf url: String) { redirects.append(url) }
+
+    /// Whether the target of a redirect that was taken for granted refuses: signed links may expire before their
+    /// redirect does. Then the first URL has to be requested.
+    mutating func isRefusedBehindRedirect(_ head: UpstreamHead) -> Bool {
+        head.status >= 400 && head.status != 416 && head.status != 429 && leavesRedirects()
+    }
+
+    /// Forgets the redirects that this request has taken for granted.
+    /// - Returns: whether there are any.
+    @discardableResult
+    mutating func leavesRedirects() -> Bool {
+        guard !redirects.isEmpty else { return false }
+        for url in redirects { filler.forgetRedirect(of: url) }
+        (redirects, ignoresRedirects) = ([], true)
         return true
     }
 

@@ -93,6 +93,10 @@ struct FetchState {
     var lacksRoom = false
     /// The status of the origin's last answer; nil before the first.
     var answer: Int?
+    /// What is for the client alone whose request it forwards.
+    var ownersShare: OwnersShare?
+    /// Whether its bytes pass through and are stored as a short response.
+    var isKeptShort = false
     /// Why its bytes pass through; nil if they are stored, or would be if there were room.
     var passing: Storing.Reason?
     /// The phase of its transfer, or its last phase once that has ended; nil before the first transfer.

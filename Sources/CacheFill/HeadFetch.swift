@@ -8,6 +8,7 @@ import Upstream
 package final class HeadFetch: TransferDelegate {
     private var transfer: Transfer?
     private let deliver: (Result<UpstreamHead, FillError>) -> Void
+    private let tell: (InterimResponse) -> Void
     private let demand: Demand
     /// Conditions that validate a stored response; nil without one.
     private let conditions: HeaderFields?
@@ -18,13 +19,13 @@ package final class HeadFetch: TransferDelegate {
     private var timer: LoopTimer?
 
     init(
-        _ demand: Demand, conditions: HeaderFields?, _ owner: LoopFiller,
+        _ demand: Demand, conditions: HeaderFields?, _ owner: LoopFiller, tell: @escaping (InterimResponse) -> Void,
         deliver: @escaping (Result<UpstreamHead, FillError>) -> Void
     ) {
         self.demand = demand
         self.conditions = conditions
         self.owner = owner
-        self.deliver = deliver
+        (self.deliver, self.tell) = (deliver, tell)
         parents = ParentTurns(demand.resolvedRule.parents, for: owner.filler.policy.value.resolve(demand.url).key)
         let hasParent = parents.next(isResting: owner.filler.backoff.isResting) != nil
         let wait = hasParent ? 0 : owner.filler.backoff.wait(before: demand.url.absolute)
@@ -67,6 +68,8 @@ package final class HeadFetch: TransferDelegate {
         transfer = nil
     }
 
+    package func transfer(_ transfer: Transfer, receivedInterim interim: InterimResponse) { tell(interim) }
+
     package func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
         if parents.asked != nil {
             // Otherwise somebody else is asked when this exchange has ended.
@@ -97,14 +100,15 @@ package final class HeadFetch: TransferDelegate {
 extension LoopFiller {
     /// Sends a HEAD to an origin. Delivers once, unless cancelled.
     /// - Parameter validated: the stored generation; the request is conditional on it.
+    /// - Parameter tell: called with each response before the final one.
     /// - Returns: nil while the proxy is offline.
     package func head(
-        _ demand: Demand, validating validated: Generation? = nil,
+        _ demand: Demand, validating validated: Generation? = nil, tell: @escaping (InterimResponse) -> Void = { _ in },
         deliver: @escaping (Result<UpstreamHead, FillError>) -> Void
     ) -> HeadFetch? {
         guard !isOffline else { return nil }
         return HeadFetch(
-            demand, conditions: validated.flatMap { Freshening.conditions(for: $0.head.fields) }, self, deliver: deliver
-        )
+            demand, conditions: validated.flatMap { Freshening.conditions(for: $0.head.fields) }, self, tell: tell,
+            deliver: deliver)
     }
 }

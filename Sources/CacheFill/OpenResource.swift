@@ -29,6 +29,7 @@ package final class OpenResource: Sendable {
         /// Set at creation: a new resource has not been looked at by its creator yet.
         fileprivate var lastUse = MonotonicClock.nanoseconds()
         fileprivate var pinning = Pinning.notYet
+        fileprivate var changes = 0
 
         /// Whether the generation is the resource's current one.
         fileprivate func isCurrent(_ generation: Generation) -> Bool {
@@ -316,8 +317,18 @@ package final class OpenResource: Sendable {
     /// Marks the running opening as outdated because the origin has changed the resource: its result is for those who
     /// wait for it now, and is not kept.
     func outdateOpening() {
-        state.withLock { $0.resource.outdateOpening() }
+        state.withLock { state in
+            state.resource.outdateOpening()
+            state.changes &+= 1
+        }
     }
+
+    /// Counts how often its origin has changed it through this proxy, or a person has stored or removed it: an answer
+    /// that was requested before that is not kept.
+    var changes: Int { state.withLock { $0.changes } }
+
+    /// A person has stored or removed it.
+    func noteChange() { state.withLock { $0.changes &+= 1 } }
 
     /// Forgets a generation that the origin no longer has.
     func invalidate(_ generation: Generation) {

@@ -29,17 +29,21 @@ struct OpeningAnswer {
         }
         storing = Storing.decide(
             status: answer.status, fields: answer.fields, total: first.total, request: demand.directives,
-            expectsMedia: demand.expectsMedia,
-            isCodedListing: !first.isPart && ContentEncoding.isCodedListing(answer.fields, at: demand.url),
+            expectsMedia: demand.expectsMedia, isAuthorized: demand.isAuthorized,
+            passesCookies: demand.passesCookies,
+            isUnreadable: ContentEncoding.isUnreadableListing(answer.fields, at: demand.url),
             demand.resolvedRule)
+        let terms = demand.resolvedRule.terms
         var fields = answer.keptFields(receivedAt: times.validatedAt)
         if let fileName, fields["Content-Disposition"] == nil {
             fields.append("Content-Disposition", ContentDisposition.inline(fileName: fileName))
         }
         // Another part of the resource has the status of the whole.
         head = GenerationHead(
-            status: first.isPart ? 200 : answer.status, fields: storing == .store ? fields.worthKeeping : fields,
-            variant: Variant(response: answer.fields, request: demand.sentFields, fingerprint: store.fingerprint),
+            status: first.isPart ? 200 : answer.status,
+            fields: storing == .store ? fields.storable(under: terms).worthKeeping : fields,
+            variant: Variant(
+                response: answer.fields, request: demand.sentFields, terms, fingerprint: store.fingerprint),
             finalURL: answer.finalURL,
             isPublic: answer.isFromPublicAddress, storedAt: times.validatedAt, times: times)
     }

@@ -92,7 +92,10 @@ package final class Prefetch {
     private func proceed() {
         guard onEnd != nil else { return }
         let view = loop.filler.look(at: resource, wake: wake { $0.proceed() })
-        act(on: resolver.resolve(view, for: purpose, now: loop.filler.now(), instant: now, selection: selection))
+        act(
+            on: resolver.resolve(
+                view, for: purpose, now: loop.filler.now(), instant: now, terms: resolvedRule.terms,
+                isAuthorized: demand(nil).isAuthorized, selection: selection))
     }
 
     private var purpose: ResourceResolver.Purpose {
@@ -112,6 +115,10 @@ package final class Prefetch {
             proceed()
         case .open: open()
         case .bypass(.unreadable): fail(.unreadable)
+        case .bypass(.unfit): fail(.notStorable(.forOneUser))
+        case .replace(let generation):
+            loop.filler.discard(generation, of: resource)
+            proceed()
         case .bypass(.vary): fail(.notStorable(.varyAny))
         case .bypass(.rule), .refuse: fail(.notStorable(.rule))
         }
@@ -190,7 +197,10 @@ package final class Prefetch {
         guard let status = opening else { return }
         switch status.opening {
         case .stored(let generation):
-            if let turn = resolver.resolve(opened: generation, for: .presence, selection: selection) {
+            if let turn = resolver.resolve(
+                opened: generation, for: .presence, terms: resolvedRule.terms, isAuthorized: demand(nil).isAuthorized,
+                selection: selection)
+            {
                 leaveOpening()
                 return act(on: turn)
             }
@@ -207,10 +217,10 @@ package final class Prefetch {
             let (lacksRoom, reason) = (status.lacksRoom, status.passingReason)
             leaveOpening()
             let code = generation.head.status
-            // An empty resource has no parts, and a part of a resource of unknown length is not stored: ask for the
-            // whole.
+            // An empty resource has no parts, and a part of a resource of unknown length, or of an encoded form, is not
+            // stored: ask for the whole.
             let mayBeEmpty = code == 416 && order.range?.lowerBound ?? 0 == 0
-            if asksForPart, mayBeEmpty || code == 200 && reason == nil && !lacksRoom {
+            if asksForPart, mayBeEmpty || code == 200 && (reason == nil || reason == .encoded) && !lacksRoom {
                 (asksForPart, mayAskForPart) = (false, false)
                 return proceed()
             }

@@ -14,6 +14,9 @@ package enum Resolution {
     case turn(to: CacheKey)
     /// Nothing is stored: open the resource.
     case open
+    /// What is stored must not answer requests: remove it, and open the resource. It was stored while the cache was
+    /// private (RFC 9111 §3.5, §5.2.2.7).
+    case replace(Generation)
     /// Ask the origin for this request alone, and store nothing.
     case bypass(Bypass)
     /// The origin would have to be contacted, and must not be (RFC 9111 §5.2.1.7).
@@ -34,6 +37,8 @@ package enum Resolution {
         case unreadable
         /// The origin selects by other fields each time.
         case vary
+        /// What is stored must not answer requests, and stays: it is pinned, or no origin may be contacted.
+        case unfit
     }
 }
 
@@ -54,6 +59,8 @@ package struct ResourceResolver {
         fileprivate var mayAsk: Bool {
             if case .answer(let directives, _, _) = self { !directives.control.onlyIfCached } else { true }
         }
+
+        fileprivate var isOffline: Bool { if case .answer(_, _, true) = self { true } else { false } }
     }
 
     /// The URL's own key.
@@ -71,10 +78,13 @@ package struct ResourceResolver {
     ///   - view: what is known of the resource.
     ///   - now: seconds since 1970.
     ///   - instant: nanoseconds of a monotonic clock.
+    ///   - terms: how this cache reads what responses state.
+    ///   - isAuthorized: whether the request has credentials of its client's own.
     ///   - selection: the variant that this request's fields select.
     package mutating func resolve(
         _ view: OpenResource.View, for purpose: Purpose, now: @autoclosure () -> Int64,
-        instant: @autoclosure () -> UInt64, selection: (Variant) -> Variant
+        instant: @autoclosure () -> UInt64, terms: CacheTerms = .private,
+        isAuthorized: @autoclosure () -> Bool = false, selection: (Variant) -> Variant
     ) -> Resolution {
         switch view {
         case .lookingUp: return .wait
@@ -83,11 +93,13 @@ package struct ResourceResolver {
         case .generation(let generation):
             let stored = generation.snapshot, head = stored.head
             if let turn = turn(from: head.variant, purpose, selection) { return turn }
+            let reading = head.reading(terms)
+            if let other = refusal(of: generation, reading, purpose, isAuthorized()) { return other }
             guard case .answer(let directives, let ttl, let isOffline) = purpose, generation !== accepted else {
                 return .use(generation, stored, .anyway)
             }
-            let freshness = head.freshness(ttl: ttl, now: now(), instant: instant())
-            return switch Reuse.decide(directives, response: head.cacheControl, freshness, isOffline: isOffline) {
+            let freshness = head.freshness(ttl: ttl, reading, now: now(), instant: instant())
+            return switch Reuse.decide(directives, response: reading.directives.obeyed, freshness, isOffline: isOffline) {
             case .fresh: .use(generation, stored, .fresh(freshness))
             case .stale(let revalidates): .use(generation, stored, .stale(freshness, revalidates: revalidates))
             case .validate(let need): .validate(generation, freshness, need)
@@ -99,9 +111,24 @@ package struct ResourceResolver {
     /// Resolves a generation that an opening has found, perhaps for another request that started it.
     /// - Returns: nil if it is the right variant.
     package mutating func resolve(
-        opened generation: Generation, for purpose: Purpose, selection: (Variant) -> Variant
+        opened generation: Generation, for purpose: Purpose, terms: CacheTerms = .private,
+        isAuthorized: @autoclosure () -> Bool = false, selection: (Variant) -> Variant
     ) -> Resolution? {
-        turn(from: generation.head.variant, purpose, selection)
+        let head = generation.head
+        return turn(from: head.variant, purpose, selection)
+            ?? refusal(of: generation, head.reading(terms), purpose, isAuthorized())
+    }
+
+    /// What to do instead if a stored response must not answer the request; nil if it may.
+    private func refusal(
+        of generation: Generation, _ reading: HeadReading, _ purpose: Purpose, _ isAuthorized: @autoclosure () -> Bool
+    ) -> Resolution? {
+        let stored = generation.snapshot, head = stored.head
+        guard !reading.directives.permitsUse(of: head.fields, head.variant, isAuthorized: isAuthorized()) else {
+            return nil
+        }
+        guard purpose.mayAsk else { return .refuse }
+        return stored.isKept || purpose.isOffline ? .bypass(.unfit) : .replace(generation)
     }
 
     /// RFC 9111 §4.1

@@ -52,6 +52,18 @@ package struct SharedFetch: Sendable, Hashable {
     /// Why its bytes pass through; nil if they are stored, or would be if there were room.
     package var passingReason: Storing.Reason? { read { $0.passing } ?? nil }
 
+    /// What the origin has sent for this follower alone so far.
+    package func share(of follower: FollowerID) -> (cookies: [String], interims: [InterimResponse]) {
+        guard let share = read({ $0.ownersShare }) ?? nil, share.owner == follower else { return ([], []) }
+        return (share.cookies, share.interims)
+    }
+
+    /// Whether the response sets cookies, for its own client.
+    package var setsCookies: Bool { read { $0.ownersShare?.cookies.isEmpty == false } ?? false }
+
+    /// Whether what passes through is stored as a short response.
+    package var isKeptShort: Bool { read { $0.isKeptShort } ?? false }
+
     /// Its bytes up to here have arrived, those that are still being written included.
     var brought: Int64 { read { $0.brought } ?? 0 }
 
@@ -117,6 +129,20 @@ package struct SharedFetch: Sendable, Hashable {
     func isIn(_ phase: UpstreamError.Phase) { note { $0.phase = phase } }
 
     func mayNotStore(_ reason: Storing.Reason) { note { $0.passing = reason } }
+
+    func sets(_ cookies: [String], for owner: FollowerID) {
+        note {
+            $0.ownersShare = $0.ownersShare ?? OwnersShare(of: owner); $0.ownersShare?.cookies = cookies
+        }
+    }
+
+    func sends(_ interim: InterimResponse, to owner: FollowerID) {
+        ring {
+            $0.ownersShare = $0.ownersShare ?? OwnersShare(of: owner); $0.ownersShare?.take(interim)
+        }
+    }
+
+    func keepsShort() { note { $0.isKeptShort = true } }
 
     func foundNoRoom() { note { $0.lacksRoom = true } }
 

@@ -8,7 +8,16 @@ package enum ContentEncoding {
     /// they arrive, but no ranges of them can be served.
     package static func isCodedListing(_ fields: HeaderFields, at url: OriginURL) -> Bool {
         let codings = codings(fields)
-        guard !codings.isEmpty, codings.allSatisfy(isDecodable) else { return false }
+        return !codings.isEmpty && codings.allSatisfy(isDecodable) && isListing(fields, at: url)
+    }
+
+    /// Whether a response is a playlist, or may be a feed, in a coding that cannot be decoded.
+    package static func isUnreadableListing(_ fields: HeaderFields, at url: OriginURL) -> Bool {
+        let codings = codings(fields)
+        return !codings.allSatisfy(isDecodable) && isListing(fields, at: url)
+    }
+
+    private static func isListing(_ fields: HeaderFields, at url: OriginURL) -> Bool {
         let type = fields["Content-Type"] ?? ""
         return StrayPage.isPlaylist(type: type, url) || FeedRecognition.mayBe(type: type)
     }

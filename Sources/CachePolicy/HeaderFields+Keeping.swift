@@ -20,6 +20,13 @@ extension HeaderFields {
         "referrer-policy", "vary", "x-content-type-options", "x-frame-options",
     ]
 
+    /// Without the fields that a shared cache must not store (RFC 9111 §5.2.2.7).
+    package func storable(under terms: CacheTerms) -> HeaderFields {
+        var fields = self
+        for name in ResponseDirectives(self, terms).unstoredFields { fields.remove(name) }
+        return fields
+    }
+
     /// Whether all essential fields fit.
     package var canBeKept: Bool {
         lines.lazy.filter(Self.isEssential).map(Self.bytes).reduce(0, +) <= Self.keptBytes
@@ -37,7 +44,9 @@ extension HeaderFields {
             })
     }
 
-    private static func isEssential(_ line: Line) -> Bool { essential.contains(line.name) }
+    private static func isEssential(_ line: Line) -> Bool {
+        essential.contains(line.name) || TargetedField.isOne(line.name)
+    }
 
     private static func bytes(_ line: Line) -> Int { line.name.utf8.count + line.value.utf8.count + lineBytes }
 }

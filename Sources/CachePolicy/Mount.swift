@@ -7,10 +7,13 @@ package struct Mount: Sendable, Hashable {
     package let path: String
     /// Its path ends with "/", and it has no query.
     package let origin: OriginURL
+    /// For whom the cache stores what is below it; nil if that is not its own.
+    package let cache: CacheKind?
 
-    package init(path: String, origin: OriginURL) {
+    package init(path: String, origin: OriginURL, cache: CacheKind? = nil) {
         self.path = path
         self.origin = origin
+        self.cache = cache
     }
 
     /// Paths that the proxy reserves for itself, even if a mount's path is "/". A mount at or below one of them

@@ -17,7 +17,8 @@ extension ProxyPolicy {
         "this proxy serves only the origins mounted on it: request a path below a mount"
 }
 
-private extension Mount {
+extension Mount {
+    /// Whether it stands for a URL, too, among others.
     func holds(_ url: OriginURL) -> Bool {
         (origin.scheme, origin.host, origin.port) == (url.scheme, url.host, url.port)
             && url.pathAndQuery.hasPrefix(origin.pathAndQuery)

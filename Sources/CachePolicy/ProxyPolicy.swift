@@ -23,6 +23,12 @@ package struct ProxyPolicy: Sendable, Equatable {
     /// Which pages have the same media. Learnt, not configured.
     package var aliases = MediaAliases()
     package var mounts: [Mount] = []
+    /// For whom the cache stores, where no mount states it; nil for shared if only mounts are served, otherwise private.
+    package var cache: CacheKind?
+    /// Seconds for which a response is fresh if its origin states no lifetime; nil for the kind's own.
+    package var defaultTTL: Int64?
+    /// The fields that replace `Cache-Control` in a shared cache.
+    package var targetedFields = TargetedField.standard
     /// Whether players may name any origin; if not, only mounts are served.
     package var servesAnyOrigin = true
     /// The ports to which CONNECT opens tunnels; nil if it is refused.
@@ -43,6 +49,7 @@ package struct ProxyPolicy: Sendable, Equatable {
         let effects = rules.effects(on: url)
         var resolvedRule = effects.resolvedRule(under: self)
         resolvedRule.resolver = resolvers.first { $0.matches(url) }
+        resolvedRule.terms = terms(of: url)
         resolvedRule.refresh = effects.refresh?.url(for: url).map { MediaLocation(url: $0) }
         let key = effects.key(of: url)
         return (resolvedRule.resolver == nil ? key : aliases.key(for: key), resolvedRule)

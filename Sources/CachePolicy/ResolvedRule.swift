@@ -7,6 +7,8 @@ package struct ResolvedRule: Sendable, Equatable {
     /// Seconds for which a response is fresh, regardless of its origin's directives.
     package var ttl: Int64?
     package var ignoresNoStore = false
+    /// How this cache reads the origin's directives: as a shared or as a private cache.
+    package var terms = CacheTerms.private
     /// Which responses play while the origin cannot be reached, even if it forbids that.
     package var stalePlay = StalePlay.kept
     package var fill = FillPolicy.standard
@@ -34,6 +36,9 @@ package struct ResolvedRule: Sendable, Equatable {
     package var resolver: Resolver?
     /// The caches that are asked before the origin; none for what bypasses the cache.
     package var parents: [ParentProxy] = []
+    /// Whether answers that are not media are stored although their origin states no lifetime, if their status is
+    /// cacheable by default (RFC 9110 §15.1).
+    package var storesHeuristically = false
     /// Where a fresh link is obtained when the URL's own has expired midway.
     package var refresh: MediaLocation?
 

@@ -18,6 +18,13 @@ package struct Variant: Sendable, Equatable {
             self.value = value
         }
 
+        /// A field as it was stored, perhaps by an earlier version, which compared values in another form.
+        package init(stored name: String, value: String?) {
+            // A fingerprint begins with a space.
+            let isText = value.map { !$0.hasPrefix(" ") } ?? false
+            self.init(name: name, value: isText ? value.map { Variant.normalized($0, of: name) } : value)
+        }
+
         /// Compares bytes, because `String ==` treats different bytes as equal if they are canonically equivalent
         /// in Unicode.
         package static func == (a: Field, b: Field) -> Bool {
@@ -49,16 +56,39 @@ package struct Variant: Sendable, Equatable {
     /// - Parameters:
     ///   - request: the fields as they were sent to the origin. Fields that the proxy sets itself are the same in
     ///     all requests and select nothing.
+    ///   - terms: how this cache reads the response's directives.
     ///   - fingerprint: computes the replacement of a credential's value, which is not stored.
-    package init(response: HeaderFields, request: HeaderFields, fingerprint: (String) -> String) {
+    package init(
+        response: HeaderFields, request: HeaderFields, _ terms: CacheTerms = .private, fingerprint: (String) -> String
+    ) {
         var names = Self.names(in: response) ?? []
         for name in Self.own { names.remove(name) }
-        // Stricter than RFC 9111, which lets a private cache serve the response to anyone: a response to one user's
-        // credentials is not for another user.
-        if !CacheControl(parsing: response.combined("Cache-Control")).isPublic {
-            names.formUnion(Self.credentials.filter { request[$0] != nil })
+        let directives = ResponseDirectives(response, terms)
+        // Stricter than RFC 9111, which lets a private cache serve the response to anyone, and a shared one whatever
+        // cookies opened: a response to one user's credentials is not for another user.
+        if !directives.isForEveryone {
+            names.formUnion(
+                Self.credentials.filter {
+                    request[$0] != nil && !($0 == Self.authorization && directives.sharesWhatAuthorizationOpened)
+                })
         }
         self.init(names.map { Field(name: $0, value: Self.value(of: $0, in: request, fingerprint)) })
+    }
+
+    /// The variant of a response that is not media, with the same parameters. A client that authenticates does not get
+    /// what one without credentials got, such as a demand for them.
+    package init(
+        ofShort response: HeaderFields, status: Int, request: HeaderFields, _ terms: CacheTerms = .private,
+        fingerprint: (String) -> String
+    ) {
+        let variant = Variant(response: response, request: request, terms, fingerprint: fingerprint)
+        guard !ResponseDirectives(response, terms).isForEveryone || [401, 403, 407].contains(status) else {
+            self = variant
+            return
+        }
+        let others = Self.credentials.filter { name in !variant.fields.contains { $0.name == name } }
+        self.init(
+            variant.fields + others.map { Field(name: $0, value: Self.value(of: $0, in: request, fingerprint)) })
     }
 
     /// Fields that the proxy sets itself, and fields that it never forwards.
@@ -68,19 +98,24 @@ package struct Variant: Sendable, Equatable {
 
     private static func value(of name: String, in request: HeaderFields, _ fingerprint: (String) -> String) -> String? {
         guard let value = request.combined(name) else { return nil }
-        let normalized = normalized(value, isList: name.hasPrefix("accept"))
+        let normalized = normalized(value, of: name)
         guard credentials.contains(name) || normalized.utf8.count > longestValue else { return normalized }
         // No value begins with a space, so no value can equal the fingerprint of another.
         return " " + fingerprint(normalized)
     }
 
     private static let credentials = Set(HeaderFields.credentials.map { ASCII.lowercased($0) })
+    private static let authorization = "authorization"
     private static let longestValue = 256
+
+    /// Whether credentials in `Authorization` selected it.
+    var hasAuthorization: Bool { fields.contains { $0.name == Self.authorization && $0.value != nil } }
 
     /// §4.1: drops what has no meaning in the field's syntax: in lists, white space around commas and empty
     /// elements. In other fields, and inside quotes, it might matter.
-    private static func normalized(_ value: String, isList: Bool) -> String {
-        guard isList, !value.utf8.contains(ASCII.quote) else { return String(ASCII.trimmed(value)) }
+    private static func normalized(_ value: String, of name: String) -> String {
+        if name == "accept-language", let languages = LanguageRanges(value) { return languages.normalized }
+        guard name.hasPrefix("accept"), !value.utf8.contains(ASCII.quote) else { return String(ASCII.trimmed(value)) }
         let elements = value.utf8.split(separator: ASCII.comma).map { ASCII.trimmed($0) }
         return elements.filter { !$0.isEmpty }.map { String(Substring($0)) }.joined(separator: ",")
     }

@@ -44,6 +44,7 @@ package struct RuleKey: Sendable {
         RuleKey("pin", .bool, at: \.pin),
         RuleKey("store_pages", .bool, at: \.storesPages),
         RuleKey("max_object", .size(atLeast: 0), at: \.maxObject),
+        RuleKey("heuristic", .bool, at: \.heuristic),
         RuleKey("refresh", .refreshTemplate, at: \.refresh),
         RuleKey("parents", .parents, at: \.parents),
     ]

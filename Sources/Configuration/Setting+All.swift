@@ -17,6 +17,9 @@ extension Setting {
             "min_free", .size(atLeast: 0), at: \.proxy.minFree,
             reload: { try $0.cache.setLimits(minFree: $1.proxy.minFree) }),
         Setting(
+            "max_short_responses", .size(atLeast: 0), at: \.proxy.maxShortResponses,
+            reload: { try $0.cache.setMaxShortResponses($1.proxy.maxShortResponses) }),
+        Setting(
             listOf: .privateOrigin, "allow", at: \.proxy.allow, standard: "none",
             reload: { try $0.cache.setAllow($1.proxy.allow) }),
         Setting("mounts", .mounts, at: \.proxy.mounts, standard: "none", isPolicy: true),

@@ -53,6 +53,13 @@ struct SettingText: Sendable {
         "min_free": SettingText(
             "Keep this much space free on the disk.",
             "The cache then takes less than `max_size` allows.", example: "5GB"),
+        "max_short_responses": SettingText(
+            "Use this much memory for answers that are not media, such as 404 and redirects; 0 stores none.",
+            """
+            They are stored for as long as their origin says (`Cache-Control: max-age`, `Expires`), with bodies of up to \
+            64 KiB, and forgotten when the proxy ends. They never take the place of media. The rule key `heuristic` \
+            stores some of them without a stated lifetime.
+            """, example: "16MiB"),
         "allow": SettingText(
             "Allow fetching from this private origin: a host name, an address, or a network such as 192.168.1.0/24.",
             """
@@ -367,6 +374,12 @@ struct SettingText: Sendable {
         "parents": SettingText(
             "Ask these parents before the origin, as the setting of the same name does; an empty list for none.",
             example: "[http://10.0.0.5:7335]"),
+        "heuristic": SettingText(
+            "With true, store answers such as 404 and 301 even if the origin states no lifetime for them.",
+            """
+            For statuses that are cacheable by default (203, 204, 300, 301, 308, 404, 405, 410, 414, 501), with the \
+            lifetime of media whose origin states none. With a stated lifetime, any such answer is stored without a rule.
+            """, example: "true"),
         "refresh": SettingText(
             "When a player's link expires midway, request the rest at this address.",
             """

@@ -32,14 +32,16 @@ extension CacheStore {
     /// Removes a resource, pinned or not, with its variants and parts.
     /// - Returns: nil if nothing of it is cached.
     package func remove(_ key: CacheKey, isDryRun: Bool) throws(StoreError) -> RemovalReport? {
-        try administration.remove(key, isDryRun: isDryRun)
+        defer { if !isDryRun { core.listeners.tellChangedByHand(key) } }
+        return try administration.remove(key, isDryRun: isDryRun)
     }
 
     /// Removes everything that is not pinned. The parts of a presentation stay if the whole is pinned or was read
     /// later.
     /// - Parameter before: remove only what was last read before this time, in seconds since 1970; nil for everything.
     package func removeAll(before: Int64?, isDryRun: Bool) throws(StoreError) -> RemovalReport {
-        try administration.removeAll(before: before, isDryRun: isDryRun)
+        defer { if !isDryRun, before == nil { core.listeners.tellChangedByHand(nil) } }
+        return try administration.removeAll(before: before, isDryRun: isDryRun)
     }
 
     /// Evicts until the limits are met, as far as extents are neither pinned nor in use.

@@ -131,6 +131,12 @@ package final class CacheStore: Sendable {
         core.listeners.whenChanged(tell)
     }
 
+    /// - Parameter tell: called on any thread when a person has stored or removed a resource, whether or not anything of
+    ///   it was cached; with nil for all resources.
+    package func whenChangedByHand(_ tell: @escaping @Sendable (CacheKey?) -> Void) {
+        core.listeners.whenChangedByHand(tell)
+    }
+
     /// - Parameter close: called from any thread when no more files can be opened; should release files kept open for
     ///   later.
     package func whenShortOfFiles(_ close: @escaping @Sendable () -> Void) { core.listeners.whenShortOfFiles(close) }

@@ -1,5 +1,6 @@
 import CachePolicy
 import HTTPModel
+import Synchronization
 
 /// What is known of a generation besides its bytes. Immutable: after a validation, another head replaces it.
 package final class GenerationHead: Sendable, Equatable {
@@ -31,12 +32,11 @@ package final class GenerationHead: Sendable, Equatable {
     package let safety: ContentSafety
     /// Whether `Date` is among the fields.
     package let hasDate: Bool
-    /// The freshness when its age began to count, so that the fields are evaluated only once.
-    private let freshnessAtFirst: Freshness
     package let validators: RepresentationValidators
-    package let cacheControl: CacheControl
     /// The value for `If-Range` in requests for gaps of this generation.
     package let rangeCondition: String?
+    /// As it was last read: the terms rarely change.
+    let lastReading = Mutex<HeadReading?>(nil)
 
     /// - Parameters:
     ///   - times: nil if it was new when it was stored.
@@ -59,14 +59,11 @@ package final class GenerationHead: Sendable, Equatable {
         validators = RepresentationValidators(
             etag: fields["ETag"].flatMap { EntityTag(parsing: $0) },
             lastModified: fields["Last-Modified"].flatMap { HTTPDate.parse($0) })
-        cacheControl = CacheControl(parsing: fields.combined("Cache-Control"))
         rangeCondition = Combining.condition(for: fields)
         hasDate = fields["Date"] != nil
         self.isListing = isListing || Listing.isListing(fields)
         isCertainListing = fields["Content-Type"].map { Listing.isCertain(type: $0) } ?? false
         self.live = live
-        freshnessAtFirst = .of(
-            fields, self.times, ttl: nil, isListing: self.isListing, now: self.times.validatedAt)
     }
 
     private static func rendered(_ lines: [HeaderFields.Line]) -> [UInt8] {
@@ -77,22 +74,16 @@ package final class GenerationHead: Sendable, Equatable {
         return bytes
     }
 
-    /// How long it remains fresh.
-    /// - Parameters:
-    ///   - ttl: the lifetime that a rule sets.
-    ///   - now: seconds since 1970.
-    ///   - instant: nanoseconds of a monotonic clock.
-    package func freshness(ttl: Int64?, now: Int64, instant: @autoclosure () -> UInt64) -> Freshness {
-        guard ttl == nil else { return .of(fields, times, ttl: ttl, now: now) }
-        if let live { return live.freshness(age: times.age(at: now), at: instant()) }
-        let first = freshnessAtFirst
-        return Freshness(
-            lifetime: first.lifetime, age: times.age(at: now), source: first.source,
-            isAskedEachTime: first.isAskedEachTime)
-    }
-
     /// The value of `Age` (RFC 9111 §1.2.2, §5.1).
     package func age(at now: Int64) -> Int64 { min(times.age(at: now), 1 << 31) }
+
+    /// The head of a short response: other request fields select it, and no more of its fields are held than is worth
+    /// while.
+    package func of(_ variant: Variant, _ terms: CacheTerms) -> GenerationHead {
+        GenerationHead(
+            status: status, fields: fields.storable(under: terms).worthKeeping, variant: variant, finalURL: finalURL,
+            isPublic: isPublic, storedAt: storedAt, times: times, isListing: isListing)
+    }
 
     /// The head after a reason for doubt: stale until the origin is contacted.
     package var doubted: GenerationHead {
@@ -111,12 +102,15 @@ package final class GenerationHead: Sendable, Equatable {
     }
 
     /// The head after its origin has confirmed the generation with an answer that has these fields.
-    /// - Parameter instant: nanoseconds of a monotonic clock.
+    /// - Parameters:
+    ///   - terms: a shared cache does not store all fields.
+    ///   - instant: nanoseconds of a monotonic clock.
     package func freshened(
-        by newer: HeaderFields, isPublic: Bool, times: ResponseTimes, instant: UInt64
+        by newer: HeaderFields, isPublic: Bool, _ terms: CacheTerms, times: ResponseTimes, instant: UInt64
     ) -> GenerationHead {
         GenerationHead(
-            status: status, fields: Freshening.updated(fields, with: newer).worthKeeping, variant: variant,
+            status: status, fields: Freshening.updated(fields, with: newer).storable(under: terms).worthKeeping,
+            variant: variant,
             finalURL: finalURL, isPublic: self.isPublic && isPublic,
             storedAt: storedAt, times: times, isListing: isListing, live: live?.answered(at: instant))
     }

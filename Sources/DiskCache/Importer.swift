@@ -97,6 +97,7 @@ package final class Importer: @unchecked Sendable {
         }
         if let previous { store.retire(previous) }
         store.core.listeners.tellChanged(generation.key, previous)
+        store.core.listeners.tellChangedByHand(generation.key)
         return report
     }
 

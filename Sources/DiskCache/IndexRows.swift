@@ -98,7 +98,7 @@ struct IndexRows: Sendable {
             throw RowDamage(column: "fields", reason: "is not a list of header fields")
         }
         let chosen = variant.compactMap { pair in
-            pair.count == 2 ? pair[0].map { Variant.Field(name: $0, value: pair[1]) } : nil
+            pair.count == 2 ? pair[0].map { Variant.Field(stored: $0, value: pair[1]) } : nil
         }
         guard chosen.count == variant.count else {
             throw RowDamage(column: "selecting", reason: "is not a list of header fields")

@@ -149,6 +149,8 @@ package struct ResourceDetail: Codable, Sendable, Equatable {
     /// The origin's `Cache-Control` and `Expires`, if it sent them.
     package var cacheControl: String?
     package var expires: String?
+    /// The fields in place of these two for certain caches, by name, if the origin sent any (RFC 9213).
+    package var targetedCacheControl: [String: String]?
     /// The origin's `Date`.
     package var date: String?
     /// When it was stored or last validated; seconds since 1970.
@@ -166,7 +168,9 @@ package struct ResourceDetail: Codable, Sendable, Equatable {
         let named = [
             ("Cache-Control", cacheControl), ("Expires", expires), ("Last-Modified", lastModified), ("Date", date),
         ]
-        return HeaderFields(named.compactMap { name, value in value.map { HeaderFields.Line(name: name, value: $0) } })
+        let targeted = (targetedCacheControl ?? [:]).map { ($0.key, Optional($0.value)) }
+        return HeaderFields(
+            (named + targeted).compactMap { name, value in value.map { HeaderFields.Line(name: name, value: $0) } })
     }
 }
 
@@ -175,7 +179,7 @@ extension ResourceDetail {
     init(ofPartsAlone resource: ResourceReport) {
         self.init(
             resource: resource, finalURL: resource.url, etag: nil, lastModified: nil, cacheControl: nil, expires: nil,
-            date: nil, validatedAt: 0, initialAge: 0, chunkSize: 0, present: [],
+            targetedCacheControl: nil, date: nil, validatedAt: 0, initialAge: 0, chunkSize: 0, present: [],
             missing: [])
     }
 }

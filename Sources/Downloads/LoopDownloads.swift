@@ -132,15 +132,21 @@ extension DownloadFault {
     private static func words(_ reason: Storing.Reason?) -> String {
         switch reason {
         case .noStore: "its origin forbids storing it (no-store): a rule with ignore_no_store stores it anyway"
+        case .forOneUser:
+            "its origin allows only private caches to store it (private), and this one is shared: set cache: private for its mount, "
+                + "or for all, where the users trust each other"
+        case .authorization:
+            "its origin does not let a shared cache store what credentials open: set cache: private for its mount, or for all, "
+                + "where the users trust each other"
         case .rule: "a rule keeps it out of the cache"
         case .tooLong: "it is longer than a rule's max_object allows"
         case .varyAny: "it depends on more than the request (Vary), so it cannot be stored"
-        case .encoded: "it arrives encoded, so it cannot be stored"
+        case .encoded: "it arrives encoded, in a form that cannot be stored"
         case .page:
             "a web page came in place of the media, perhaps from a login page or a captive portal: open the URL in a browser; "
                 + "a rule with store_pages stores such pages"
         case .fields: "the origin's header fields are too long to be stored"
-        case .requestNoStore, .status, nil: "the origin's response cannot be stored"
+        case .setCookie, .requestNoStore, .status, nil: "the origin's response cannot be stored"
         }
     }
 }

@@ -1,10 +1,13 @@
-/// The directives of `Cache-Control` that matter to a private cache (RFC 9111 §5.2, RFC 5861, RFC 8246). Times are
-/// in seconds.
+/// The directives of `Cache-Control`, or of a field in its place (RFC 9213), that matter to this cache (RFC 9111 §5.2,
+/// RFC 5861, RFC 8246). Times are in seconds.
 package struct CacheControl: Sendable, Equatable {
     package var noStore = false
     package var noCache = false
     package var mustRevalidate = false
+    package var proxyRevalidate = false
     package var isPrivate = false
+    /// The fields that only a private cache may store, in lower case (RFC 9111 §5.2.2.7).
+    package var privateFields: [String] = []
     package var immutable = false
     package var onlyIfCached = false
     package var isPublic = false
@@ -40,14 +43,15 @@ package struct CacheControl: Sendable, Equatable {
         return scanner.isAtEnd || scanner.rest.first == ASCII.comma ? nil : ""
     }
 
-    /// `no-cache` and `private` with field names are treated as if they had none, which is stricter and allowed
-    /// (RFC 9111 §5.2.2.4).
-    private mutating func note(_ name: String, _ argument: String?) {
+    /// `no-cache` with field names is treated as if it had none, which is stricter and allowed (RFC 9111 §5.2.2.4).
+    /// - Parameter argument: nil if the directive has none; empty if it has one that cannot be read.
+    mutating func note(_ name: String, _ argument: String?) {
         switch name {
         case "no-store": noStore = true
         case "no-cache": noCache = true
         case "must-revalidate": mustRevalidate = true
-        case "private": isPrivate = true
+        case "proxy-revalidate": proxyRevalidate = true
+        case "private": notePrivate(argument)
         case "immutable": immutable = true
         case "only-if-cached": onlyIfCached = true
         case "public": isPublic = true
@@ -63,6 +67,17 @@ package struct CacheControl: Sendable, Equatable {
         case "stale-while-revalidate": Self.note(argument, in: &staleWhileRevalidate)
         default: break
         }
+    }
+
+    /// RFC 9111 §5.2.2.7: with a list of field names, it is for these alone. Anything else is for the whole response,
+    /// which is stricter.
+    private mutating func notePrivate(_ argument: String?) {
+        let names = argument?.split(separator: ",").map { ASCII.lowercased(ASCII.trimmed($0)) } ?? []
+        guard !names.isEmpty, names.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(ASCII.isToken) }) else {
+            isPrivate = true
+            return
+        }
+        privateFields += names
     }
 
     /// RFC 9111 §4.2.1: of repeated directives, the strictest counts, and an invalid number of seconds counts as 0,

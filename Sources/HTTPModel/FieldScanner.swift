@@ -23,9 +23,17 @@ struct FieldScanner {
         return true
     }
 
-    /// Consumes the one of `texts` that is next, and returns its index.
+    /// Consumes `text` if it is next, in any case.
+    mutating func take(ignoringCase text: String) -> Bool {
+        let next = rest.prefix(text.utf8.count)
+        guard ASCII.equalIgnoringCase(next, text.utf8) else { return false }
+        rest = rest[next.endIndex...]
+        return true
+    }
+
+    /// Consumes the one of `texts` that is next, in any case, and returns its index.
     mutating func take(anyOf texts: [String]) -> Int? {
-        for (index, text) in texts.enumerated() where take(text) { return index }
+        for (index, text) in texts.enumerated() where take(ignoringCase: text) { return index }
         return nil
     }
 

@@ -13,7 +13,7 @@ package enum HTTPDate {
     private static let lastTwoDigitYear: Int64 = 2075
 
     /// Parses all three forms; nil for anything else, and for days and times that do not exist. The weekday is not
-    /// checked against the date.
+    /// checked against the date, and names may be in any case: recipients are to be robust (RFC 9110 §5.6.7).
     package static func parse(_ text: String) -> Int64? {
         let trimmed = String(ASCII.trimmed(text))
         return parseFixdate(FieldScanner(trimmed)) ?? parseRFC850(FieldScanner(trimmed))
@@ -44,7 +44,7 @@ package enum HTTPDate {
         guard text.take(anyOf: daysFromThursday) != nil, text.take(", "), let day = text.take(digits: 2),
             text.take(" "),
             let month = text.take(anyOf: months), text.take(" "), let year = text.take(digits: 4), text.take(" "),
-            let second = takeClock(&text), text.take(" GMT"), text.isAtEnd
+            let second = takeClock(&text), text.take(ignoringCase: " GMT"), text.isAtEnd
         else { return nil }
         return seconds(year, month, day, second)
     }
@@ -54,7 +54,7 @@ package enum HTTPDate {
         var text = text
         guard text.take(anyOf: longDays) != nil, text.take(", "), let day = text.take(digits: 2), text.take("-"),
             let month = text.take(anyOf: months), text.take("-"), let year = text.take(digits: 2), text.take(" "),
-            let second = takeClock(&text), text.take(" GMT"), text.isAtEnd
+            let second = takeClock(&text), text.take(ignoringCase: " GMT"), text.isAtEnd
         else { return nil }
         return seconds(fullYear(year), month, day, second)
     }

@@ -43,6 +43,15 @@ extension Connection {
         pump()
     }
 
+    func sendInterim(_ status: Int, _ lines: [UInt8], for exchange: Exchange) {
+        guard isCurrent(exchange) else { return }
+        output.begin(server.statusLine(status), date: nil)
+        output.framed.append(contentsOf: lines)
+        output.frame("\r\n")
+        output.isComplete = false
+        pump()
+    }
+
     func resumeBody(of exchange: Exchange) {
         guard isCurrent(exchange), output.source != nil else { return }
         pump()

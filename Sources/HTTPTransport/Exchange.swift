@@ -54,6 +54,9 @@ package final class Exchange {
     /// Whether the answer was given, though perhaps not sent yet.
     package private(set) var isAnswered = false
     private var isBodyRead = false
+    /// How many interim responses, and how many bytes of them, may still be sent: they are held in memory for a client
+    /// that does not read.
+    private var interimsLeft = (count: 16, bytes: 32 << 10)
 
     init(_ request: RequestHead, on connection: Connection, startedAt: UInt64) {
         self.request = request
@@ -134,6 +137,18 @@ package final class Exchange {
         var response = response
         response.fields(rendered: ownFields)
         connection.send(response, body: body, keepsReading: keepsReading, for: self)
+    }
+
+    /// Sends a response before the answer (RFC 9110 §15.2). Not to clients of HTTP/1.0, which know of none (§15.2), nor
+    /// more than a few.
+    /// - Parameter fields: must be well-formed.
+    package func sendInterim(_ status: Int, _ fields: HeaderFields) {
+        precondition((102..<200).contains(status), "an interim response for the client")
+        guard isOpen, !isAnswered, request.version == .http11 else { return }
+        let lines = fields.lines.flatMap { Array("\($0.name): \($0.value)\r\n".utf8) }
+        guard interimsLeft.count > 0, lines.count <= interimsLeft.bytes else { return }
+        interimsLeft = (interimsLeft.count - 1, interimsLeft.bytes - lines.count)
+        connection.sendInterim(status, lines, for: self)
     }
 
     /// Answers CONNECT: from here on, bytes are forwarded both ways, until one side ends.

@@ -172,7 +172,17 @@ extension MediaAnswer {
     }
 
     func addFields(of generation: Generation, _ view: Generation.Snapshot, to response: inout Response) {
-        let head = view.head
+        addFields(
+            of: view.head, key: generation.key, acceptsRanges: view.head.status == 200 && view.length != nil,
+            isOld: resolver.accepted === generation, to: &response)
+    }
+
+    /// - Parameters:
+    ///   - key: the cache key.
+    ///   - isOld: whether it was stored before, although its origin was contacted.
+    func addFields(
+        of head: GenerationHead, key: CacheKey, acceptsRanges: Bool, isOld: Bool, to response: inout Response
+    ) {
         if response.status == 304 {
             for line in head.fields.lines where Self.notModifiedFields.contains(line.name) {
                 response.field(line.name, line.value)
@@ -180,15 +190,16 @@ extension MediaAnswer {
         } else {
             response.fields(rendered: head.fieldBytes)
         }
+        addCookies(to: &response)
         response.hasDate = head.hasDate
         handler.addFormFields(head.siteBytes, head.safety, isPublic: head.isPublic, route, for: request, to: &response)
-        if head.status == 200, view.length != nil { response.field("Accept-Ranges", "bytes") }
+        if acceptsRanges { response.field("Accept-Ranges", "bytes") }
         // RFC 9111 §5.1: no Age on a response that was just fetched, unless it came from another cache.
         let age = head.age(at: filler.filler.now())
-        if age > 0 || outcome.isHit || resolver.accepted === generation || outcome.forward == .partial {
+        if age > 0 || outcome.isHit || isOld || outcome.forward == .partial {
             response.field("Age", age)
         }
-        if route.hasOwnKey { outcome.key = generation.key.text }
+        if route.hasOwnKey { outcome.key = key.text }
         response.cacheStatus(outcome)
     }
 

@@ -162,10 +162,10 @@ extension MediaAnswer {
 
     /// Decides again whether to validate, as the live timing is known only once the playlist has been read.
     private func needOfValidation(_ generation: Generation) -> (freshness: Freshness, need: Reuse.Need)? {
-        let head = generation.head
+        let head = generation.head, reading = head.reading(resolvedRule.terms)
         let freshness = head.freshness(
-            ttl: resolvedRule.ttl, now: filler.filler.now(), instant: filler.filler.instant)
-        let reuse = Reuse.decide(directives, response: head.cacheControl, freshness, isOffline: filler.isOffline)
+            ttl: resolvedRule.ttl, reading, now: filler.filler.now(), instant: filler.filler.instant)
+        let reuse = Reuse.decide(directives, response: reading.directives.obeyed, freshness, isOffline: filler.isOffline)
         if case .validate(let need) = reuse, resolver.accepted !== generation { return (freshness, need) }
         return nil
     }

@@ -90,16 +90,17 @@ extension MediaAnswer {
     private func verdict(on generation: Generation, _ freshness: Freshness, isDisconnected: Bool) -> Reuse.OnError {
         let view = generation.snapshot
         return Reuse.onError(
-            directives, response: view.head.cacheControl, freshness, isDisconnected: isDisconnected,
+            directives, response: view.head.reading(resolvedRule.terms).directives.obeyed, freshness,
+            isDisconnected: isDisconnected,
             resolvedRule.stalePlay, isKept: view.isKept)
     }
 
     /// What lets the user play the cached response anyway.
     private static func adviceOnStale(_ generation: Generation, _ resolvedRule: ResolvedRule) -> String {
-        let control = generation.head.cacheControl
-        let word = control.noCache ? "no-cache" : control.mustRevalidate ? "must-revalidate" : "stale-if-error"
+        let directives = generation.head.reading(resolvedRule.terms).directives
+        let rule = directives.ruleAgainstStale ?? "\(directives.source): stale-if-error"
         let pin = resolvedRule.stalePlay == .kept ? "pin it, " : ""
-        return "it is cached, but its origin requires validation first (Cache-Control: \(word)). "
+        return "it is cached, but its origin requires validation first (\(rule)). "
             + "To play it anyway, \(pin)set play_stale: true in a rule, or start the proxy with --offline"
     }
 
@@ -138,7 +139,7 @@ extension MediaAnswer {
             isCounted = true
         }
         let requestedAt = filler.filler.now()
-        headFetch = filler.head(demand, validating: validated) { [self] result in
+        headFetch = filler.head(demand, validating: validated, tell: { [self] in passOn($0) }) { [self] result in
             headFetch = nil
             switch result {
             case .success(let head): received(head, validating: validated, requestedAt: requestedAt)
@@ -153,13 +154,16 @@ extension MediaAnswer {
 
     private func received(_ head: UpstreamHead, validating validated: Generation?, requestedAt: Int64) {
         outcome.forwardStatus = head.status
+        if route.passesCookies { cookies = head.cookies(from: route.url) }
         if let validated {
             switch head.status {
             case 200 where head.replacesMedia(validated.head.fields, demand):
                 outcome.forwardStatus = nil
                 return answerInDoubt(after: .strayPage(type: StrayPage.pageType(head.fields) ?? ""))
             case 200, 304:
-                if filler.filler.judge(validated, byHead: head, requestedAt: requestedAt) { return accept(validated) }
+                if filler.filler.judge(validated, byHead: head, resolvedRule.terms, requestedAt: requestedAt) {
+                    return accept(validated)
+                }
                 // The 304 is about a version that is not cached.
                 if head.status == 304 { return passHead() }
             case let status where Reuse.isError(status: status): return answerInDoubt(after: .originStatus(status))
@@ -179,6 +183,7 @@ extension MediaAnswer {
         var response = Response(head.status, length: head.contentLength)
         let site = fields.takeSiteFields()
         response.fields(fields)
+        addCookies(to: &response)
         handler.addFormFields(
             site, ContentSafety(head.fields), isPublic: head.isFromPublicAddress, route, for: request, to: &response)
         response.hasDate = fields["Date"] != nil

@@ -36,6 +36,10 @@ final class MediaAnswer: BodySource {
     var outcome = CacheStatus.hit()
     /// The stored generation that needs validation: it serves the answer if its origin cannot be reached.
     var doubted: (generation: Generation, freshness: Freshness)?
+    /// What the origin sets in the response to this very request, where the client takes its cookies for the origin's.
+    var cookies: [String] = []
+    /// How many responses before the final one were passed on.
+    var interimsSent = 0
     /// Why a stored generation is served without the validation that it needs.
     var doubt: FillError?
     /// Whether a playlist or feed is sent as its origin has it.
@@ -138,10 +142,10 @@ final class MediaAnswer: BodySource {
         guard exchange.isOpen else { return }
         if resolvedRule.bypasses { return act(on: directives.control.onlyIfCached ? .refuse : .bypass(.rule)) }
         let view = filler.filler.look(at: resource, wake: wake { $0.proceed() })
-        act(
-            on: resolver.resolve(
-                view, for: purpose, now: filler.filler.now(), instant: filler.filler.instant,
-                selection: { selection(of: $0) }))
+        let resolution = resolver.resolve(
+            view, for: purpose, now: filler.filler.now(), instant: filler.filler.instant,
+            terms: resolvedRule.terms, isAuthorized: demand.isAuthorized, selection: { selection(of: $0) })
+        if !answersShortly(resolution) { act(on: resolution) }
     }
 
     /// Sends a playlist or feed that needs no rewriting like any file.
@@ -177,6 +181,10 @@ final class MediaAnswer: BodySource {
             outcome = .hit()
             resource = filler.filler.resource(key)
             proceed()
+        case .replace(let generation):
+            trace("what is cached is for one user, and this cache is shared")
+            filler.filler.discard(generation, of: resource)
+            proceed()
         case .open where route.isRecording, .bypass where route.isRecording:
             exchange.respond(404, text: "this recording is no longer cached; reelcache ls lists those that are")
         // The header of a playlist describes its rewritten text. A feed's name says less than its type (`passHead`).
@@ -203,7 +211,9 @@ final class MediaAnswer: BodySource {
     /// The step to take instead if the opening fetch found a variant that other request fields selected; nil if it
     /// fits.
     private func turn(from generation: Generation) -> Resolution? {
-        resolver.resolve(opened: generation, for: purpose, selection: { selection(of: $0) })
+        resolver.resolve(
+            opened: generation, for: purpose, terms: resolvedRule.terms, isAuthorized: demand.isAuthorized,
+            selection: { selection(of: $0) })
     }
 
     func wake(_ body: @escaping @Sendable (MediaAnswer) -> Void) -> @Sendable () -> Void {
@@ -278,7 +288,7 @@ final class MediaAnswer: BodySource {
     func follow(_ opened: (SharedFetch, isCollapsed: Bool)?) {
         exchange.onAbort = { [self] in abandon() }
         guard let (status, isCollapsed) = opened else { return proceed() }
-        opening = status
+        (opening, interimsSent) = (status, 0)
         outcome.isCollapsed = isCollapsed
         trace(isCollapsed ? "joining a request that is under way to the origin" : "requesting it from the origin")
         awaitOpening()
@@ -286,6 +296,8 @@ final class MediaAnswer: BodySource {
 
     private func awaitOpening() {
         guard exchange.isOpen, let status = opening else { return }
+        noteOwn(status)
+        guard exchange.isOpen else { return }
         switch status.opening {
         case .stored(let generation):
             // The response to another request may be a variant that does not fit this one.
@@ -304,7 +316,7 @@ final class MediaAnswer: BodySource {
             outcome.forwardStatus = answer
             return accept(generation)
         case .passing(let generation, let owner, let part, let total)
-        where owner == follower || isSharedError(generation):
+        where owner == follower || isShared(generation, status):
             note(status)
             guard isEnough(part, of: total, generation) else { return openPlainly() }
             guard let part, total == nil else { return answer(from: generation, following: status) }
@@ -326,16 +338,21 @@ final class MediaAnswer: BodySource {
             leaveOpening()
             return failSilent()
         }
-        if !status.wait(follower, at: nil, wake: wake { $0.awaitOpening() }) { awaitOpening() }
+        guard status.wait(follower, at: nil, wake: wake { $0.awaitOpening() }) else { return awaitOpening() }
+        // Something may have come since it was looked at.
+        noteOwn(status)
     }
 
-    /// Whether an origin's error holds for all waiting clients: it depends neither on their identity nor on the
-    /// requested range.
-    private func isSharedError(_ generation: Generation) -> Bool {
+    /// Whether an answer that is not media holds for all waiting clients: it depends neither on their identity nor on
+    /// the requested range.
+    private func isShared(_ generation: Generation, _ fetch: SharedFetch) -> Bool {
         let view = generation.snapshot, status = view.head.status
-        guard status >= 400, status != 416, view.head.variant.isEmpty, request.method == .get else { return false }
-        // It stays in memory for the slowest of them.
-        guard let length = view.length, length <= Self.longestSharedError else { return false }
+        guard status >= 400 && status != 416 || fetch.isKeptShort, view.head.variant.isEmpty, request.method == .get
+        else { return false }
+        // What begins a session may be meant for its client alone.
+        if fetch.setsCookies, resolvedRule.terms.kind == .shared { return false }
+        // It stays in memory for the slowest of them. A 204 has no body.
+        guard let length = status == 204 ? 0 : view.length, length <= Self.longestSharedError else { return false }
         let fields = demand.sentFields
         return fields["Authorization"] == nil && fields["Cookie"] == nil
     }
@@ -357,6 +374,7 @@ final class MediaAnswer: BodySource {
     /// Notes the origin's answer for `Cache-Status`.
     private func note(_ status: SharedFetch) {
         outcome.forwardStatus = status.answer
+        if status.isKeptShort { outcome.isStored = true }
         if outcome.detail == nil { outcome.detail = status.passingReason?.rawValue }
     }
 

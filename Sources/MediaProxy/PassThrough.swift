@@ -148,6 +148,11 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
 
     // MARK: The response
 
+    func transfer(_ transfer: Transfer, receivedInterim interim: InterimResponse) {
+        guard route.passesCookies, let fields = interim.fields(from: route.url) else { return }
+        exchange.sendInterim(interim.status, fields)
+    }
+
     func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
         self.head = head
         let stale = Invalidation.targets(

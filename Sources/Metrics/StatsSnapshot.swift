@@ -21,6 +21,8 @@ package struct StatsSnapshot: Codable, Sendable, Equatable {
         package var size, limit, minFree: Int64
         package var evictedExtents, evictedBytes, droppedChunks, checkpoints: UInt64
         package var openResources: Int
+        /// Responses in memory that are not media, and the bytes that they take of their limit.
+        package var shortResponses, shortResponseBytes: Int
     }
     /// The tunnels that CONNECT opened.
     package struct Tunnels: Codable, Sendable, Equatable {
@@ -61,7 +63,7 @@ package struct StatsSnapshot: Codable, Sendable, Equatable {
 
     package init(
         _ metrics: ProxyMetrics, version: String, uptimeSeconds: Double, size: Int64, limit: Int64, minFree: Int64,
-        openResources: Int
+        openResources: Int, shortResponses: (count: Int, bytes: Int) = (0, 0)
     ) {
         self.version = version
         self.uptimeSeconds = uptimeSeconds
@@ -83,7 +85,8 @@ package struct StatsSnapshot: Codable, Sendable, Equatable {
             size: size, limit: limit, minFree: minFree, evictedExtents: metrics.evictedExtents.value,
             evictedBytes: metrics.evictedBytes.value,
             droppedChunks: metrics.droppedChunks.value, checkpoints: metrics.checkpoints.value,
-            openResources: openResources)
+            openResources: openResources, shortResponses: shortResponses.count,
+            shortResponseBytes: shortResponses.bytes)
         tunnels = Tunnels(
             total: metrics.tunnels.value, open: metrics.openTunnels.value, bytes: metrics.tunnelBytes.value)
         connections = metrics.connections.value

@@ -139,6 +139,7 @@ struct CacheEngine: Sendable {
         var settings = tuning.fill
         settings.lingerSeconds =
             tuned(tuning.fill, \.lingerSeconds, unlessAs: FillSettings()) ?? configuration.linger.inSeconds
+        settings.shortResponseBytes = max(0, configuration.maxShortResponses)
         return settings
     }
 
@@ -186,7 +187,7 @@ struct CacheEngine: Sendable {
                 // no trap: the clock never goes back
                 uptimeSeconds: Double((MonotonicClock.nanoseconds() - started) / 1_000_000) / 1000,
                 size: store.ledger.size, limit: store.ledger.limit, minFree: store.ledger.minFree,
-                openResources: filler.openCount)
+                openResources: filler.openCount, shortResponses: filler.shortResponses.usage)
         }
     }
 }

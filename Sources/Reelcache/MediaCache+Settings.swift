@@ -25,6 +25,12 @@ extension MediaCache {
         guard proxy != engine.outgoing.value else { return }
         engine.outgoing.value = proxy
         engine.noteOutgoingProxy()
+    /// Changes the most memory for responses that are not media: `maxShortResponses` of `ProxyConfiguration`. The excess
+    /// is dropped.
+    /// - Throws: `ProxyError` for less than 0, `CacheError.closed`; then nothing changes.
+    public func setMaxShortResponses(_ bytes: Int64) throws {
+        try checkOpen()
+        engine.filler.shortResponses.setLimit(Int(try ProxyConfiguration.checked(maxShortResponses: bytes)))
     }
 
     /// Changes which private origins may be fetched from: the whole list `allow` of `ProxyConfiguration`. Running

@@ -65,15 +65,22 @@ extension ProxyConfiguration {
         return bytes
     }
 
+    static func checked(maxShortResponses bytes: Int64) throws(ProxyError) -> Int64 {
+        guard bytes >= 0 else {
+            throw .invalidSetting("max_short_responses: the limit is 0 bytes or more, not \(bytes)")
+        }
+        return bytes
+    }
+
     static func checked(aheadSegments count: Int) throws(ProxyError) -> Int {
         do throws(RuleError) { return try Rule.checked(aheadSegments: count) } catch {
             throw .invalidSetting("ahead_segments: \(error)")
         }
     }
 
-    /// The lifetime in seconds that a rule sets for the responses of a URL; nil if none does.
+    /// How the responses of a URL are handled.
     /// - Throws: `ProxyError` for an invalid rule, mount or size.
-    package func ttl(of url: OriginURL) throws(ProxyError) -> Int64? { try policy().resolve(url).resolvedRule.ttl }
+    package func rule(of url: OriginURL) throws(ProxyError) -> ResolvedRule { try policy().resolve(url).resolvedRule }
 
     static func policy(of fill: FillMode) throws(ProxyError) -> FillPolicy {
         do throws(RuleError) { return try FillPolicy(fill) } catch { throw .invalidSetting("fill: \(error)") }
@@ -157,6 +164,7 @@ extension Rule {
             return size
         }
         effects.parents = try rule.parents.map { texts throws(RuleError) in try ParentProxy.list(texts) }
+        effects.storesHeuristically = rule.heuristic
         effects.refresh = try rule.refresh.map { text throws(RuleError) in try RefreshTemplate(text) }
         self.init(
             hosts: try rule.hosts.map { text throws(RuleError) in try HostPattern(text) },

@@ -14,6 +14,8 @@ public struct ProxyConfiguration: Sendable {
     public var maxSize: Int64 = 20_000_000_000
     /// The disk space to keep free, in bytes.
     public var minFree: Int64 = 1_000_000_000
+    /// The most memory for responses that are not media, such as errors and redirects, in bytes; with 0, none is stored.
+    public var maxShortResponses: Int64 = 4 << 20
     /// Private origins that the proxy may fetch from: host names, IP addresses, or networks such as `192.168.1.0/24`.
     public var allow: [String] = []
     /// Paths of the proxy that stand for origins: `["/tv/": "https://origin.example/vod/"]` serves

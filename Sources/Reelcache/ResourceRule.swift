@@ -53,6 +53,8 @@ public struct ResourceRule: Sendable, Equatable {
     public var storesPages: Bool?
     /// The largest resource to store, in bytes.
     public var maxObject: Int64?
+    /// Whether to store answers that are not media, such as 404 and 301, even if the origin states no lifetime for them.
+    public var heuristic: Bool?
     /// The address at which a fresh link is obtained when a player's own has expired midway: an http or https URL with
     /// `{scheme}`, `{host}`, `{path}` and `{query}` for the parts of the requested URL. After a 401, 403, 404 or 410 for
     /// the rest of a response, the rest is requested there, and a redirect followed.

@@ -39,6 +39,7 @@ struct ServeOptions: ParsableArguments {
     @OptionGroup var cache: CacheOptions
     @Option(help: .setting("max_size")) var maxSize: String?
     @Option(help: .setting("min_free")) var minFree: String?
+    @Option(help: .setting("max_short_responses")) var maxShortResponses: String?
     @Option(help: .setting("allow")) var allow: [String] = []
     @Option(help: .setting("mounts")) var mount: [String] = []
     @Flag(inversion: .prefixedNo, help: .setting("any_origin")) var anyOrigin: Bool?
@@ -83,7 +84,8 @@ struct ServeOptions: ParsableArguments {
 
     var sources: SettingSources {
         let single = [
-            "listen": listen, "max_size": maxSize, "min_free": minFree, "any_origin": anyOrigin.map(String.init),
+            "listen": listen, "max_size": maxSize, "min_free": minFree,
+            "max_short_responses": maxShortResponses, "any_origin": anyOrigin.map(String.init),
             "tunnel": tunnel.map(String.init),
             "max_body": maxBody,
             "offline": offline.map(String.init), "play_pinned": playPinned.map(String.init), "fill": fill,

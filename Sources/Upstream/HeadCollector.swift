@@ -2,13 +2,15 @@ import HTTPModel
 
 /// Assembles a response's head from curl's lines. Pure.
 ///
-/// Interim responses (1xx) before the final head, and trailers after it, are skipped, but count towards the limits.
+/// Interim responses (1xx) before the final head, and trailers after it, count towards the limits, too.
 /// There are limits because most of the head is kept as long as the resource is open, each field is read several times,
 /// and curl keeps every line of a transfer, trailers included.
 struct HeadCollector {
     enum Outcome: Equatable {
         /// Nothing to do yet, or nothing any more.
         case more
+        /// An interim response that concerns more than the connection.
+        case interim(status: Int, fields: HeaderFields)
         case complete(status: Int, fields: HeaderFields)
         case malformed(String)
     }
@@ -77,8 +79,8 @@ struct HeadCollector {
         switch status {
         case 101: return .malformed("the origin switched protocols unasked")
         case 100..<200:
-            status = 0
-            return .more
+            defer { (status, fields) = (0, HeaderFields()) }
+            return InterimResponse.isForClients(status) ? .interim(status: status, fields: fields) : .more
         case 0: return .more
         default:
             isComplete = true

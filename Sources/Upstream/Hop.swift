@@ -1,4 +1,5 @@
 import CCurl
+import HTTPModel
 
 /// The state of one exchange with one server. A value.
 struct Hop {
@@ -7,9 +8,10 @@ struct Hop {
     static let discardLimit = 64 * 1024
 
     var collector = HeadCollector()
-    /// The target of a redirect, and its status.
+    /// The target of a redirect, its status and its fields.
     var location = ""
     var redirectStatus = 0
+    var redirectFields = HeaderFields()
     /// Bytes of the redirect's body read so far.
     private var discarded = 0
     /// An address that the policy does not permit.

@@ -101,6 +101,12 @@ extension Transfer {
         noteSign()
         switch hop.collector.take(line) {
         case .more: return line.count
+        case .interim(let status, let fields):
+            delegate?.transfer(
+                self,
+                receivedInterim: InterimResponse(
+                    status: status, fields: fields, url: route?.url.text ?? request.url))
+            return stage != .ended ? line.count : Self.giveUp
         case .malformed(let detail):
             hop.fault = .protocolViolation(detail: detail)
             return Self.giveUp
@@ -112,7 +118,7 @@ extension Transfer {
         if request.method.followsRedirects, let location = fields["Location"],
             [301, 302, 303, 307, 308].contains(status)
         {
-            (hop.location, hop.redirectStatus) = (location, status)
+            (hop.location, hop.redirectStatus, hop.redirectFields) = (location, status, fields)
             stage = .redirect
             return true
         }

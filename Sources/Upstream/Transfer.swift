@@ -194,6 +194,9 @@ package final class Transfer {
     private func beginHop() {
         guard let client else { return }
         stage = .queued
+        do throws(UpstreamError) { try followKnownRedirects(client) } catch {
+            return client.loop.afterCallback { self.finish(with: error) }
+        }
         guard let url = route?.url else {
             // Later, because the owner may still be inside `start`, without the transfer.
             return client.loop.afterCallback { self.finish(with: .badURL(self.request.url)) }
@@ -213,6 +216,15 @@ package final class Transfer {
         // Downloads have time. For playback the limit is generous: a player gives up earlier by itself.
         if priority == .playback {
             stallTimer?.schedule(afterSeconds: client.settings.stallTimeout * Self.stallsInQueue)
+        }
+    }
+
+    /// Skips servers that are known to redirect. The fields change as if they had.
+    private func followKnownRedirects(_ client: UpstreamClient) throws(UpstreamError) {
+        guard request.method.followsRedirects else { return }
+        while let route, let known = delegate?.transfer(self, redirectOf: route.url.text, with: route.fields) {
+            try self.route?.follow(known.location, status: known.status, limit: client.settings.maxRedirects)
+            isPublic = isPublic && known.isPublic
         }
     }
 
@@ -294,12 +306,17 @@ package final class Transfer {
     }
 
     private func follow() {
-        guard let client else { return }
+        guard let client, let former = route else { return }
         do throws(UpstreamError) {
             try route?.follow(hop.location, status: hop.redirectStatus, limit: client.settings.maxRedirects)
         } catch {
             return finish(with: error)
         }
+        delegate?.transfer(
+            self,
+            followed: ReceivedRedirect(
+                url: former.url.text, sent: former.fields, status: hop.redirectStatus, fields: hop.redirectFields,
+                isPublic: isPublic))
         leaveHop()
         needsNewConnection = false
         beginHop()

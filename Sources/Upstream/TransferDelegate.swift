@@ -1,8 +1,20 @@
-/// Receives the events of one transfer, on its loop. There are no calls after `cancel`, and only `isIn` may be called
-/// from within `start`, `pause` or `resume`.
+import HTTPModel
+
+/// Receives the events of one transfer, on its loop. There are no calls after `cancel`, and only `isIn` and `redirectOf`
+/// may be called from within `start`, `pause` or `resume`.
 package protocol TransferDelegate: AnyObject {
     /// The transfer now waits in a queue or for the response. May be called from within `start`; only record it.
     func transfer(_ transfer: Transfer, isIn phase: UpstreamError.Phase)
+
+    /// Asks whether a URL is known to redirect, before a request with these fields goes there. May be called from within
+    /// `start`; only answer it.
+    func transfer(_ transfer: Transfer, redirectOf url: String, with fields: HeaderFields) -> KnownRedirect?
+
+    /// The transfer follows a redirect that it has received.
+    func transfer(_ transfer: Transfer, followed redirect: ReceivedRedirect)
+
+    /// A response before the final one, perhaps before a redirect.
+    func transfer(_ transfer: Transfer, receivedInterim interim: InterimResponse)
 
     /// Called once, before any byte of the body, with the final response, after redirects and interim responses.
     func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead)
@@ -38,6 +50,14 @@ package enum UploadStep: Sendable {
 
 extension TransferDelegate {
     package func transfer(_ transfer: Transfer, isIn phase: UpstreamError.Phase) {}
+
+    package func transfer(_ transfer: Transfer, redirectOf url: String, with fields: HeaderFields) -> KnownRedirect? {
+        nil
+    }
+
+    package func transfer(_ transfer: Transfer, followed redirect: ReceivedRedirect) {}
+
+    package func transfer(_ transfer: Transfer, receivedInterim interim: InterimResponse) {}
 
     package func transfer(_ transfer: Transfer, fillUpload buffer: UnsafeMutableRawBufferPointer) -> UploadStep { .end }
 }

@@ -189,7 +189,8 @@ import Testing
     }
 
     @Test func answerWithoutAHeadBringsNothing() throws {
-        #expect(try output(0..<10).answerEnded() == .noHead)
+        var output = try output(0..<10)
+        #expect(output.answerEnded() == .noHead)
     }
 
     // MARK: When

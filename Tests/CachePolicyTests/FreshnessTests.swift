@@ -8,8 +8,8 @@ import Testing
     private static let times = ResponseTimes(validatedAt: 1_000_000, initialAge: 10)
     private static let age: Int64 = 3610
 
-    private static func freshness(_ fields: HeaderFields, ttl: Int64? = nil) -> Freshness {
-        .of(fields, times, ttl: ttl, now: 1_003_600)
+    private static func freshness(_ fields: HeaderFields, ttl: Int64? = nil, _ terms: CacheTerms = .private) -> Freshness {
+        .of(fields, times, ttl: ttl, terms: terms, now: 1_003_600)
     }
 
     @Test(
@@ -61,6 +61,72 @@ import Testing
         ] as [(HeaderFields, Int64)])
     func whereItSaysNothingATenthOfTheTimeUnchangedCounts(fields: HeaderFields, lifetime: Int64) {
         #expect(Self.freshness(fields) == Freshness(lifetime: lifetime, age: Self.age, source: .heuristic))
+    }
+
+    // §4.2.1, §5.2.2.10; RFC 9213 §2.2
+    @Test(
+        arguments: [
+            (["Cache-Control: s-maxage=5, max-age=7200"], 5), (["Cache-Control: max-age=5, s-maxage=7200"], 7200),
+            (["Cache-Control: s-maxage=60", "Expires: 0"], 60), (["Cache-Control: s-maxage=x, max-age=60"], 0),
+            (["Cache-Control: max-age=60"], 60), (["Expires: Mon, 12 Jan 1970 15:46:40 GMT"], 7200),
+            (["expires: mon, 12 jan 1970 15:46:40 gmt"], 7200),
+            (["CDN-Cache-Control: max-age=30", "Cache-Control: s-maxage=60"], 30),
+            (["CDN-Cache-Control: max-age=30, s-maxage=20", "Cache-Control: max-age=60"], 20),
+            (["CDN-Cache-Control: max-age=\"30\"", "Cache-Control: max-age=60"], 0),
+            (["CDN-Cache-Control: max-age=30", "CDN-Cache-Control: public"], 30),
+            // What is malformed or empty is as if it were absent.
+            (["CDN-Cache-Control: max-age=30,", "Cache-Control: max-age=60"], 60),
+            (["CDN-Cache-Control: ", "Expires: Mon, 12 Jan 1970 15:46:40 GMT"], 7200),
+            (["Edge-Cache-Control: max-age=30", "Cache-Control: max-age=60"], 60),
+        ] as [(HeaderFields, Int64)])
+    func sharedCacheReadsWhatIsMeantForIt(fields: HeaderFields, lifetime: Int64) {
+        #expect(Self.freshness(fields, .shared) == Freshness(lifetime: lifetime, age: Self.age, source: .explicit))
+    }
+
+    @Test(
+        arguments: [
+            (["CDN-Cache-Control: max-age=10", "Edge-Cache-Control: max-age=20"], 20),
+            (["CDN-Cache-Control: max-age=10", "edge-cache-control: max-age=20,"], 10),
+            (["CDN-Cache-Control: x y", "Edge-Cache-Control: x y", "Cache-Control: max-age=30"], 30),
+        ] as [(HeaderFields, Int64)])
+    func firstValidOfTheTargetedFieldsCounts(fields: HeaderFields, lifetime: Int64) {
+        let terms = CacheTerms(.shared, targetedFields: ["Edge-Cache-Control", "CDN-Cache-Control"])
+        #expect(Self.freshness(fields, terms).lifetime == lifetime)
+        let none = CacheTerms(.private, targetedFields: ["Edge-Cache-Control", "CDN-Cache-Control"])
+        #expect(none == .private)
+        #expect(Self.freshness(fields, none).lifetime == (fields["Cache-Control"] == nil ? 600 : 30))
+    }
+
+    // A targeted field is in the place of Expires, too: without max-age in it, the origin gave no lifetime.
+    @Test func targetedFieldWithoutALifetimeLeavesItToTheDefault() {
+        let fields: HeaderFields = [
+            "CDN-Cache-Control: must-revalidate", "Cache-Control: max-age=60", "Expires: Mon, 12 Jan 1970 15:46:40 GMT",
+        ]
+        #expect(Self.freshness(fields, .shared) == Freshness(lifetime: 0, age: Self.age, source: .heuristic))
+        #expect(Self.freshness(["CDN-Cache-Control: no-cache, max-age=9999"], .shared).isAskedEachTime)
+    }
+
+    @Test(
+        arguments: [
+            ([], nil, 600, 0), ([], 0, 0, 0), ([], 60, 60, 60), ([], 1_000_000, 1_000_000, 1_000_000), ([], -5, 0, 0),
+            // A tenth of 100,000 s, but no less.
+            (["Last-Modified: Sun, 11 Jan 1970 10:00:00 GMT"], nil, 10_000, 10_000),
+            (["Last-Modified: Sun, 11 Jan 1970 10:00:00 GMT"], 20_000, 20_000, 20_000),
+            (["Last-Modified: Mon, 12 Jan 1970 13:46:30 GMT"], nil, 600, 1),
+            (["Last-Modified: Mon, 12 Jan 1970 13:46:30 GMT"], 60, 60, 60),
+            // A week at most, if the setting is no longer.
+            (["Last-Modified: Sat, 01 Jan 0000 00:00:00 GMT"], 0, 604_800, 604_800),
+            (["Last-Modified: Sat, 01 Jan 0000 00:00:00 GMT"], 1_000_000, 1_000_000, 1_000_000),
+            (["Last-Modified: Mon, 12 Jan 1970 15:46:40 GMT"], 0, 0, 0),
+        ] as [(HeaderFields, Int64?, Int64, Int64)])
+    func settingSaysHowLongWhereTheOriginDoesNot(
+        fields: HeaderFields, setting: Int64?, lifetime: Int64, shared: Int64
+    ) {
+        for (kind, lifetime) in [(CacheKind.private, lifetime), (.shared, shared)] {
+            let freshness = Self.freshness(fields, CacheTerms(kind, defaultTTL: setting))
+            #expect(freshness == Freshness(lifetime: lifetime, age: Self.age, source: .heuristic))
+        }
+        #expect(Self.freshness(["Cache-Control: max-age=5"], CacheTerms(.shared, defaultTTL: setting)).lifetime == 5)
     }
 
     @Test(

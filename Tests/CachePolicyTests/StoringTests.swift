@@ -2,18 +2,19 @@ import CachePolicy
 import HTTPModel
 import Testing
 
-/// RFC 9111 §3, for a private cache.
+/// RFC 9111 §3
 @Suite struct StoringTests {
     private static func decide(
         _ fields: HeaderFields, status: Int = 200, total: Int64? = 100, request: String? = nil,
-        expectsMedia: Bool = false,
+        expectsMedia: Bool = false, isAuthorized: Bool = false, passesCookies: Bool = false, isUnreadable: Bool = false,
         change: (inout ResolvedRule) -> Void = { _ in }
     ) -> Storing {
         var resolvedRule = ResolvedRule()
         change(&resolvedRule)
         return .decide(
             status: status, fields: fields, total: total,
-            request: RequestDirectives(cacheControl: request, pragma: nil), expectsMedia: expectsMedia, resolvedRule)
+            request: RequestDirectives(cacheControl: request, pragma: nil), expectsMedia: expectsMedia,
+            isAuthorized: isAuthorized, passesCookies: passesCookies, isUnreadable: isUnreadable, resolvedRule)
     }
 
     @Test func onlyMediaAreKept() {
@@ -41,13 +42,73 @@ import Testing
             (["Vary: *"], .pass(.varyAny)), (["Vary: Origin", "Vary: a, *"], .pass(.varyAny)),
             (["Vary: Origin"], .store), (["Vary: "], .store),
             // RFC 9110 §8.4
-            (["Content-Encoding: gzip"], .pass(.encoded)), (["Content-Encoding: identity, br"], .pass(.encoded)),
             (["Content-Encoding: Identity"], .store),
             (["Content-Encoding: "], .store), (["Content-Encoding: identity", "Content-Encoding: identity"], .store),
         ] as [(HeaderFields, Storing)])
     func originMayForbidIt(fields: HeaderFields, storing: Storing) {
         #expect(Self.decide(fields) == storing)
         #expect(Self.decide(fields, status: 206) == storing)
+    }
+
+    // §5.2.2.7. Its own directives are what counts, in whichever field they are (RFC 9213 §2.2).
+    @Test(
+        arguments: [
+            (["Cache-Control: private"], .pass(.forOneUser)), (["Cache-Control: public, PRIVATE"], .pass(.forOneUser)),
+            (["Cache-Control: private=\"\", max-age=60"], .pass(.forOneUser)),
+            (["Cache-Control: private, s-maxage=60"], .pass(.forOneUser)),
+            (["Cache-Control: private=\"set-cookie\""], .store), (["Cache-Control: s-maxage=0"], .store),
+            (["Cache-Control: proxy-revalidate"], .store), ([], .store), (["Cache-Control: x=\"private\""], .store),
+            (["Cache-Control: no-store, private"], .pass(.noStore)),
+            (["Cache-Control: private", "CDN-Cache-Control: max-age=60"], .store),
+            (["Cache-Control: no-store", "CDN-Cache-Control: max-age=60"], .store),
+            (["Cache-Control: max-age=60", "CDN-Cache-Control: private"], .pass(.forOneUser)),
+            (["Cache-Control: max-age=60", "CDN-Cache-Control: no-store"], .pass(.noStore)),
+            (["Cache-Control: private", "CDN-Cache-Control: "], .pass(.forOneUser)),
+            (["Cache-Control: private", "CDN-Cache-Control: max-age=60,"], .pass(.forOneUser)),
+            (["Cache-Control: private", "Other-Cache-Control: max-age=60"], .pass(.forOneUser)),
+        ] as [(HeaderFields, Storing)])
+    func sharedCacheStoresNothingForOneUser(fields: HeaderFields, storing: Storing) {
+        for status in [200, 206] { #expect(Self.decide(fields, status: status) { $0.terms = .shared } == storing) }
+    }
+
+    // §3.5
+    @Test(
+        arguments: [
+            ([], .pass(.authorization)), (["Cache-Control: max-age=60"], .pass(.authorization)),
+            (["Cache-Control: proxy-revalidate"], .pass(.authorization)),
+            (["Cache-Control: no-cache"], .pass(.authorization)),
+            (["Expires: Thu, 01 Jan 2099 00:00:00 GMT"], .pass(.authorization)),
+            (["Cache-Control: public"], .store), (["Cache-Control: s-maxage=0"], .store),
+            (["Cache-Control: must-revalidate"], .store),
+            (["Cache-Control: public, private"], .pass(.forOneUser)),
+            (["Cache-Control: public", "CDN-Cache-Control: max-age=60"], .pass(.authorization)),
+            (["CDN-Cache-Control: max-age=60, must-revalidate"], .store),
+        ] as [(HeaderFields, Storing)])
+    func sharedCacheStoresWhatCredentialsOpenedOnlyWhereThatIsAllowed(fields: HeaderFields, storing: Storing) {
+        #expect(Self.decide(fields, isAuthorized: true) { $0.terms = .shared } == storing)
+        #expect(Self.decide(fields) { $0.terms = .shared } == (storing == .pass(.authorization) ? .store : storing))
+        #expect(Self.decide(fields, isAuthorized: true) == .store)
+    }
+
+    /// A session that one client begins is nobody else's.
+    @Test func sharedCacheDoesNotStoreWhatSetsACookieForItsClient() {
+        let fields: HeaderFields = ["Cache-Control: public, max-age=60", "Set-Cookie: a=b"]
+        for (isShared, passes, storing) in [
+            (true, true, .pass(.setCookie)), (true, false, .store), (false, true, .store), (false, false, .store),
+        ] as [(Bool, Bool, Storing)] {
+            #expect(Self.decide(fields, passesCookies: passes) { $0.terms = isShared ? .shared : .private } == storing)
+        }
+        #expect(Self.decide([], passesCookies: true) { $0.terms = .shared } == .store)
+    }
+
+    /// RFC 9110 §8.4: only the whole, because another answer may encode anew.
+    @Test(arguments: ["gzip", "br", "identity, br"])
+    func encodedContentIsStoredAsItCameIfItComesAsAWhole(coding: String) {
+        let fields: HeaderFields = HeaderFields([.init(name: "Content-Encoding", value: coding)])
+        #expect(Self.decide(fields) == .store)
+        #expect(Self.decide(fields, status: 206) == .pass(.encoded))
+        #expect(Self.decide(fields, isUnreadable: true) == .pass(.encoded))
+        #expect(Self.decide([], isUnreadable: true) == .store)
     }
 
     // §5.2.1.5
@@ -81,11 +142,13 @@ import Testing
 
     @Test func reasonsAreTokensOfCacheStatus() {
         let reasons: [Storing.Reason] = [
-            .status, .noStore, .requestNoStore, .varyAny, .encoded, .tooLong, .page, .fields, .rule,
+            .status, .noStore, .forOneUser, .authorization, .setCookie, .requestNoStore, .varyAny, .encoded, .tooLong,
+            .page, .fields, .rule,
         ]
         #expect(
             reasons.map(\.rawValue) == [
-                "status", "no-store", "request-no-store", "vary", "encoded", "max-object", "page", "fields", "rule",
+                "status", "no-store", "private", "authorization", "set-cookie", "request-no-store", "vary", "encoded",
+                "max-object", "page", "fields", "rule",
             ])
     }
 }

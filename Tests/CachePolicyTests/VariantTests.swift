@@ -5,8 +5,10 @@ import Testing
 
 /// RFC 9111 §4.1
 @Suite struct VariantTests {
-    private static func variant(_ response: HeaderFields, _ request: HeaderFields) -> Variant {
-        Variant(response: response, request: request) { "#\($0.utf8.count)" }
+    private static func variant(
+        _ response: HeaderFields, _ request: HeaderFields, _ terms: CacheTerms = .private
+    ) -> Variant {
+        Variant(response: response, request: request, terms) { "#\($0.utf8.count)" }
     }
 
     @Test(
@@ -66,6 +68,57 @@ import Testing
     func requestMatchesWithTheSameValues(request: HeaderFields, matches: Bool) {
         let variant = Self.variant(["Vary: Accept, X-A"], ["Accept: a,b", "X-A: 1"])
         #expect((variant.of(request) { "#\($0.utf8.count)" } == variant) == matches)
+    }
+
+    // RFC 9111 §3.5: what allows a shared cache to store what credentials opened lets it serve that to all.
+    @Test(
+        arguments: [
+            ([], ["authorization", "cookie"]), (["Cache-Control: public"], []), (["Cache-Control: s-maxage=5"], []),
+            (["Cache-Control: must-revalidate"], ["cookie"]), (["Cache-Control: proxy-revalidate"], ["authorization", "cookie"]),
+            (["CDN-Cache-Control: must-revalidate", "Cache-Control: public"], ["cookie"]),
+            (["CDN-Cache-Control: public"], []),
+            (["Cache-Control: public", "Vary: Cookie, Authorization"], ["authorization", "cookie"]),
+            (["Cache-Control: must-revalidate", "Vary: Authorization"], ["authorization", "cookie"]),
+        ] as [(HeaderFields, [String])])
+    func sharedResponseIsSelectedByNoCredentials(response: HeaderFields, names: [String]) {
+        let request: HeaderFields = ["Authorization: Basic eA==", "Cookie: a=b"]
+        #expect(Self.variant(response, request, .shared).fields.map(\.name) == names)
+        let isPublic = CacheControl(parsing: response["Cache-Control"]).isPublic && response["Vary"] == nil
+        #expect(Self.variant(response, request).fields.map(\.name) == (isPublic ? [] : ["authorization", "cookie"]))
+    }
+
+    // RFC 9110 §12.5.4, §12.4.2
+    @Test(
+        arguments: [
+            ("de", "de"), ("DE-de", "de-de"), (" de , en ", "de,en"), ("en,de", "de,en"), ("en, de;q=1", "de,en"),
+            ("de;q=1.0,en;q=1.000", "de,en"), ("de;q=1.", "de"), ("de ; Q=0.8", "de;q=0.8"),
+            ("en;q=0.80,de;q=0.800", "de;q=0.8,en;q=0.8"), ("fr;q=0.2,en;q=0.9,de", "de,en;q=0.9,fr;q=0.2"),
+            ("*;q=0.001, de", "de,*;q=0.001"), ("*;q=0, de", "de,*;q=0"), ("*;q=0.000, de", "de,*;q=0"),
+            ("de,,de,DE", "de"), ("de;q=0.05", "de;q=0.05"), ("de;q=0.5,de", "de,de;q=0.5"), ("", ""),
+            // What is malformed stays as it is.
+            ("EN;q=2,de", "EN;q=2,de"), ("EN;q=1.1,de", "EN;q=1.1,de"), ("EN;q=.5, de", "EN;q=.5,de"),
+            ("EN;q=0.1234", "EN;q=0.1234"), ("EN;q", "EN;q"), ("EN;x=1, de", "EN;x=1,de"), ("E_N, de", "E_N,de"),
+            ("EN;q=0.5;x=1", "EN;q=0.5;x=1"), ("EN;q=0.x", "EN;q=0.x"), ("\"EN\" ,de", "\"EN\" ,de"), (";q=1", ";q=1"),
+        ] as [(String, String)])
+    func languagesOfTheSameMeaningSelectTheSame(field: String, normalized: String) {
+        let variant = Self.variant(["Vary: Accept-Language"], ["Accept-Language: \(field)"])
+        #expect(variant == Variant([.init(name: "accept-language", value: normalized)]))
+        #expect(variant == Variant([.init(stored: "accept-language", value: field.isEmpty ? field : normalized)]))
+        #expect(variant.of(["Accept-Language: \(normalized)"]) { $0 } == variant)
+    }
+
+    // Other lists mean what their order says.
+    @Test func orderOfOtherListsStays() {
+        let variant = Self.variant(["Vary: Accept"], ["Accept: b, A"])
+        #expect(variant == Variant([.init(name: "accept", value: "b,A")]))
+    }
+
+    @Test func storedValueOfAnEarlierVersionIsComparedInTheNewForm() {
+        #expect(Variant.Field(stored: "accept-language", value: "EN,de;q=1.0") == .init(name: "accept-language", value: "de,en"))
+        for value in [" #3", nil, "EN;q=2"] as [String?] {
+            #expect(Variant.Field(stored: "accept-language", value: value) == .init(name: "accept-language", value: value))
+        }
+        #expect(Variant.Field(stored: "cookie", value: " #3") == .init(name: "cookie", value: " #3"))
     }
 
     @Test func valuesThatOnlyUnicodeCallsEqualDiffer() {

@@ -109,7 +109,7 @@ import Testing
     /// Each flag exists, and each variable.
     @Test(arguments: [
         ("listen", "127.0.0.1:1"), ("names", "tv.example"), ("cache_dir", "/films"), ("max_size", "1GB"),
-        ("min_free", "2GB"), ("allow", "a.local"),
+        ("min_free", "2GB"), ("max_short_responses", "16MiB"), ("allow", "a.local"),
         ("mounts", "/tv/=https://o.example/"), ("any_origin", "false"), ("any_origin", "true"), ("tunnel", "true"),
         ("tunnel_ports", "8443"), ("max_body", "100MB"), ("offline", "true"),
         ("play_pinned", "false"),
@@ -166,6 +166,7 @@ import Testing
                 "cache_dir  /films  REELCACHE_CACHE_DIR",
                 "max_size  2GB  \(file):1",
                 "min_free  1GB  default",
+                "max_short_responses  4MiB  default",
                 "allow  a.local, 10.0.0.0/8  \(file):3",
                 "mounts  (none)  default",
                 "any_origin  true  default",

@@ -50,7 +50,7 @@ import Testing
         #expect(
             Set(cached.keys) == [
                 "size", "limit", "min_free", "evicted_extents", "evicted_bytes", "dropped_chunks", "checkpoints",
-                "open_resources",
+                "open_resources", "short_responses", "short_response_bytes",
             ])
         #expect(try #require(cached["size"]) >= 3_000_000)
         for name in ["first_byte_of_hits", "first_byte_of_misses"] {

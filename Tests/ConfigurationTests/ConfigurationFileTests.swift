@@ -16,6 +16,7 @@ import TestSupport
             cache_dir: /var/cache/films
             max_size: 1.5 GB
             min_free: 200MiB
+            max_short_responses: 1MiB
             allow:
               - nas.local
               - 192.168.1.0/24
@@ -60,6 +61,7 @@ import TestSupport
         #expect(all.proxy.names == ["tv.example", "nas"])
         #expect(all.proxy.cacheDirectory == "/var/cache/films")
         #expect(all.proxy.maxSize == 1_500_000_000 && all.proxy.minFree == 200 << 20)
+        #expect(all.proxy.maxShortResponses == 1 << 20)
         #expect(all.proxy.allow == ["nas.local", "192.168.1.0/24"])
         #expect(all.proxy.threads == 3 && all.proxy.certificateFile == "/etc/own.pem")
         #expect(
@@ -86,7 +88,8 @@ import TestSupport
         #expect(all.proxy.resolvers == [MediaResolver(hosts: ["site.example"], command: ["find"])])
         #expect(all.proxy.rules.map(\.hosts) == [["example.org"]] && all.proxy.rules.map(\.ttl) == [.seconds(86400)])
         #expect(
-            Setting.all.map { "\(all.origin(of: $0))" } == ([1, 2, 3, 4, 5, 6, 9] + (11...42)).map { "r.yaml:\($0)" })
+            Setting.all.map { "\(all.origin(of: $0))" }
+                == ([1, 2, 3, 4, 5, 6, 7, 10] + (12...43)).map { "r.yaml:\($0)" })
     }
 
     @Test func pathsInItMayBeginWithTheHomeDirectory() throws {

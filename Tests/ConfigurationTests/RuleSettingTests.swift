@@ -80,7 +80,7 @@ import Testing
     // MARK: Mistakes
 
     private static let effects =
-        "bypass, ttl, ignore_no_store, play_stale, ignore_query, key, fill, metered, ahead_segments, prefetch_next, ignore_reload, headers, pin, store_pages, max_object, refresh, parents"
+        "bypass, ttl, ignore_no_store, play_stale, ignore_query, key, fill, metered, ahead_segments, prefetch_next, ignore_reload, headers, pin, store_pages, max_object, heuristic, refresh, parents"
 
     @Test(arguments: [
         // The list

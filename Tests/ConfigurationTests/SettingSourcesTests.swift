@@ -33,6 +33,7 @@ import TestSupport
     private static let values = [
         "listen": ("127.0.0.1:1", "127.0.0.1:2"), "names": ("a.example", "b.example"), "cache_dir": ("/one", "/two"),
         "max_size": ("1GB", "2GB"), "min_free": ("3MB", "4MB"),
+        "max_short_responses": ("0", "16MiB"),
         "allow": ("a.local", "b.local"), "mounts": ("/a/=https://a.example/", "/b/=https://b.example/"),
         "any_origin": ("false", "true"),
         "tunnel": ("true", "false"), "tunnel_ports": ("444", "8443"), "access_log": ("/one.log", "-"),

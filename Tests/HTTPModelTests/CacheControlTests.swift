@@ -17,7 +17,7 @@ import Testing
     @Test(
         arguments: [
             ("no-store", \.noStore), ("no-cache", \.noCache), ("must-revalidate", \.mustRevalidate),
-            ("private", \.isPrivate),
+            ("private", \.isPrivate), ("proxy-revalidate", \.proxyRevalidate),
             ("immutable", \.immutable), ("only-if-cached", \.onlyIfCached), ("public", \.isPublic),
             ("must-understand", \.mustUnderstand),
         ] as [(String, WritableKeyPath<CacheControl, Bool> & Sendable)])
@@ -99,5 +99,45 @@ import Testing
         let field = String(repeating: #"a="\","#, count: 100_000) + "no-store, max-age=5"
         #expect(CacheControl(parsing: field).noStore)
         #expect(CacheControl(parsing: field).maxAge == 5)
+    }
+
+    // RFC 9111 §5.2.2.7: for the named fields alone. What names none is for the whole.
+    @Test(
+        arguments: [
+            ("private=\"X-A\"", ["x-a"]), ("private=X-A", ["x-a"]), ("private=\" X-A ,x-B\", public", ["x-a", "x-b"]),
+            ("private=\"a\", private=\"b\"", ["a", "b"]),
+            ("private", nil), ("private=", nil), ("private=\"\"", nil), ("private=\"a b\"", nil),
+            ("private=\"a", nil), ("private = a", nil), ("private=\",\"", nil), ("private=\"a, \u{E9}\"", nil),
+        ] as [(String, [String]?)])
+    func fieldsForOneUserAreNamed(field: String, names: [String]?) {
+        let control = CacheControl(parsing: field)
+        #expect(control.isPrivate == (names == nil))
+        #expect(control.privateFields == names ?? [])
+    }
+
+    // RFC 9213 §2.1
+    @Test(
+        arguments: [
+            ("max-age=60", "max-age=60"), ("max-age=60;x=1, must-revalidate", "max-age=60, must-revalidate"),
+            ("no-store", "no-store"), ("no-store=?0, public", "public"), ("private=\"x-a\"", "private=\"x-a\""),
+            ("unknown=(1 2), immutable", "immutable"), ("unknown=:YWJj:, unknown2=1.5, public", "public"),
+            // The last of several counts, here.
+            ("max-age=60, max-age=30", "max-age=30"), ("max-age=30, max-age=60", "max-age=60"),
+            // What is no integer is no number of seconds.
+            ("max-age=\"60\"", "max-age=x"), ("max-age=1.5", "max-age=x"), ("max-age=-1", "max-age=x"),
+            ("max-age=(60)", "max-age=x"), ("max-age", "max-age=x"), ("no-store=(1)", "no-store"),
+            ("max-age=999999999999999", "max-age=999999999999999"),
+        ] as [(String, String)])
+    func targetedFieldIsADictionary(field: String, same: String) {
+        #expect(CacheControl(targeted: field) == CacheControl(parsing: same))
+    }
+
+    @Test(arguments: [
+        "", " ", "Max-Age=60", "max-age=60,", "max-age =60", "max-age=60;", "max-age=", "max-age=9999999999999999",
+        "no-store max-age=60", ",", "private=\"a", "\u{E9}", "max-age=60 \u{0}",
+        "a=\"\(String(repeating: "a", count: 1024))\"",
+    ])
+    func targetedFieldThatIsNoneIsIgnored(field: String) {
+        #expect(CacheControl(targeted: field) == nil)
     }
 }

@@ -12,6 +12,9 @@ import Testing
             ("Wed Nov 16 08:49:37 1994", 784_975_777), ("Tue, 19 Jan 2038 03:14:08 GMT", 2_147_483_648),
             ("Sat, 31 Dec 2016 23:59:60 GMT", 1_483_228_800), (" Sun, 06 Nov 1994 08:49:37 GMT ", 784_111_777),
             ("Friday, 01-Jan-70 00:00:00 GMT", 3_155_760_000), ("Friday, 01-Jan-76 00:00:00 GMT", 189_302_400),
+            // In any case of letters.
+            ("sun, 06 nov 1994 08:49:37 gmt", 784_111_777), ("SUN, 06 NOV 1994 08:49:37 GMT", 784_111_777),
+            ("sUNDAY, 06-nOV-94 08:49:37 Gmt", 784_111_777), ("sun nov  6 08:49:37 1994", 784_111_777),
             ("Fri, 31 Dec 9999 23:59:59 GMT", 253_402_300_799), ("Sat, 01 Jan 0000 00:00:00 GMT", -62_167_219_200),
         ] as [(String, Int64)])
     func dateIsRead(text: String, seconds: Int64) {
@@ -21,7 +24,7 @@ import Testing
     @Test(arguments: [
         "", "0", "-1", "Sun, 06 Nov 1994 08:49:37", "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 UTC",
         "Sun, 06 Nov 94 08:49:37 GMT",
-        "Sun, 06 nov 1994 08:49:37 GMT", "Sun, 30 Feb 1994 08:49:37 GMT", "Sun, 29 Feb 2023 08:49:37 GMT",
+        "Sun, 06 nox 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GM\u{212A}", "Sun, 30 Feb 1994 08:49:37 GMT", "Sun, 29 Feb 2023 08:49:37 GMT",
         "Sun, 29 Feb 1900 08:49:37 GMT",
         "Sun, 00 Nov 1994 08:49:37 GMT", "Sun, 31 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:00:00 GMT",
         "Sun, 06 Nov 1994 08:60:37 GMT",

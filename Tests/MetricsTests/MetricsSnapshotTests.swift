@@ -15,7 +15,8 @@ import Testing
 
     private var families: [MetricFamily] {
         let stats = StatsSnapshot(
-            metrics, version: "1.2.3", uptimeSeconds: 4.5, size: 10, limit: 20, minFree: 30, openResources: 2)
+            metrics, version: "1.2.3", uptimeSeconds: 4.5, size: 10, limit: 20, minFree: 30, openResources: 2,
+            shortResponses: (3, 4000))
         return MetricsSnapshot(metrics, stats, process: .read()).families(surroundings)
     }
 
@@ -95,7 +96,8 @@ import Testing
             "reelcache_first_byte_seconds_count{cache=\"miss\"} 1",
             "reelcache_first_byte_seconds_count{cache=\"hit\"} 0",
             "reelcache_cache_size_bytes 10", "reelcache_cache_limit_bytes 20", "reelcache_cache_min_free_bytes 30",
-            "reelcache_cache_open_resources 2", "reelcache_downloads{state=\"waiting\"} 2",
+            "reelcache_cache_open_resources 2", "reelcache_short_responses 3", "reelcache_short_response_bytes 4000",
+            "reelcache_downloads{state=\"waiting\"} 2",
             "reelcache_downloads{state=\"paused\"} 0", "reelcache_resolver_runs_total 29",
             "reelcache_links_refreshed_total 30", "reelcache_downloads_held 1",
             "reelcache_downloads_fetched_bytes{period=\"day\"} 31",

@@ -6,7 +6,9 @@ import Testing
     private let metrics = ProxyMetrics()
 
     private var snapshot: StatsSnapshot {
-        StatsSnapshot(metrics, version: "1.2.3", uptimeSeconds: 4.5, size: 10, limit: 20, minFree: 30, openResources: 2)
+        StatsSnapshot(
+            metrics, version: "1.2.3", uptimeSeconds: 4.5, size: 10, limit: 20, minFree: 30, openResources: 2,
+            shortResponses: (3, 4000))
     }
 
     @Test func beforeTheFirstByteThereAreNoRatios() {
@@ -67,6 +69,7 @@ import Testing
         #expect(
             [cache.evictedExtents, cache.evictedBytes, cache.droppedChunks, cache.checkpoints] == [11, 12, 13, 14])
         #expect(cache.size == 10 && cache.limit == 20 && cache.minFree == 30 && cache.openResources == 2)
+        #expect(cache.shortResponses == 3 && cache.shortResponseBytes == 4000)
         #expect(stats.connections == 15 && stats.acceptedConnections == 16)
         #expect(stats.errors == ["disk-read": 1])
     }

@@ -177,24 +177,6 @@ extension Scenarios {
             }
         }
 
-        @Test func encodedFilePassesAsItIs() async throws {
-            try await scenario { stage in
-                stage.origin.serve("/film.mp4", film)
-                stage.origin.script("/film.mp4") { $0.gzipEncoded = true }
-                for count in 1...2 {
-                    let response = try stage.get("/film.mp4", headers: [("Accept-Encoding", "gzip")])
-                    expectWhole(response, film)
-                    #expect(response.headers["Content-Encoding"] == "gzip")
-                    #expect(stage.origin.requestCount("/film.mp4") == count)
-                }
-                #expect(
-                    stage.origin.requests("/film.mp4").map { $0.headers["Accept-Encoding"] } == [
-                        "identity", "identity",
-                    ])
-                #expect(stage.dataFiles.isEmpty)
-            }
-        }
-
         // MARK: Unknown lengths
 
         enum Framing: CaseIterable, Sendable {

@@ -41,6 +41,8 @@ extension ScriptedOrigin {
         package var redirect: String?
         /// Further fields. One replaces what the origin itself would send under that name, true or not.
         package var headers: [(String, String)] = []
+        /// Responses before the final one: their statuses and fields.
+        package var interims: [(status: Int, headers: [(String, String)])] = []
         /// Answers a range with 200 and the whole.
         package var ignoresRange = false
         /// Sends neither `ETag` nor `Last-Modified`, and heeds no condition.

@@ -64,6 +64,10 @@ struct OriginConnection {
     private func answer(_ admission: OriginState.Admission) throws {
         let response = admission.response
         if let latency = admission.behaviour.latency { try pause(until: .now + latency) }
+        for (status, fields) in admission.behaviour.interims {
+            let lines = fields.map { "\($0): \($1)\r\n" }.joined()
+            try socket.send("HTTP/1.1 \(status) Interim\r\n\(lines)\r\n")
+        }
         try waitForRelease(admission, isHeld: \.holdHead)
         if admission.isDropped { throw Ending.cut }
         note(admission) {

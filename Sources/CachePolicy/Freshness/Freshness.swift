@@ -47,26 +47,31 @@ package struct Freshness: Sendable, Equatable {
     ///   - times: the times from which the age is computed.
     ///   - ttl: the lifetime that a rule sets; it overrides the origin, including `no-cache`.
     ///   - isListing: whether the response is a playlist or a feed: these get no heuristic lifetime.
+    ///   - terms: how this cache reads the origin's directives.
     ///   - now: seconds since 1970.
     package static func of(
-        _ fields: HeaderFields, _ times: ResponseTimes, ttl: Int64?, isListing: Bool = false, now: Int64
+        _ fields: HeaderFields, _ times: ResponseTimes, ttl: Int64?, isListing: Bool = false,
+        terms: CacheTerms = .private, now: Int64
     ) -> Freshness {
         let age = times.age(at: now)
         if let ttl {
             // A rule's lifetime counts from when this proxy received the response, however old it was then.
             return Freshness(lifetime: times.initialAge +| max(0, ttl), age: age, source: .rule)
         }
-        let control = CacheControl(parsing: fields.combined("Cache-Control"))
-        let explicit = control.maxAge ?? expiry(fields, receivedAt: times.validatedAt)
-        let guessed = isListing ? 0 : heuristicLifetime(fields, receivedAt: times.validatedAt)
+        let directives = ResponseDirectives(fields, terms), control = directives.obeyed
+        // RFC 9213 §2.2: a targeted field is in the place of Expires, too.
+        let explicit =
+            control.maxAge ?? (directives.isTargeted ? nil : expiry(fields, receivedAt: times.validatedAt))
+        let guessed =
+            isListing ? 0 : heuristicLifetime(fields, receivedAt: times.validatedAt, least: terms.defaultTTL)
         return Freshness(
             lifetime: explicit ?? guessed, age: age,
             source: explicit == nil ? .heuristic : .explicit,
             isAskedEachTime: control.noCache)
     }
 
-    /// §4.2.1 for a private cache, after `max-age` (`s-maxage` does not apply to it): `Expires` minus `Date`, both
-    /// by the origin's clock; nil without `Expires`.
+    /// §4.2.1, after `s-maxage` (in a shared cache) and `max-age`: `Expires` minus `Date`, both by the origin's clock;
+    /// nil without `Expires`.
     private static func expiry(_ fields: HeaderFields, receivedAt: Int64) -> Int64? {
         // §5.3: an invalid date, "0" in particular, means expired. §4.2.1: of several differing fields, the most
         // restrictive counts.
@@ -74,17 +79,13 @@ package struct Freshness: Sendable, Equatable {
         return dates.min().map { max(0, $0 -| date(fields, receivedAt)) }
     }
 
-    /// §4.2.2: a tenth of the time for which the response had not changed when it was received; at least ten
-    /// minutes and at most a week.
-    ///
-    /// The minimum is for media without any stated lifetime: a player requests parts of the same file many times,
-    /// and would otherwise wait for the origin each time.
-    private static func heuristicLifetime(_ fields: HeaderFields, receivedAt: Int64) -> Int64 {
-        guard let modified = fields["Last-Modified"].flatMap(HTTPDate.parse) else { return leastHeuristic }
-        return min(max((date(fields, receivedAt) -| modified) / 10, leastHeuristic), longestHeuristic)
+    /// §4.2.2: a tenth of the time for which the response had not changed when it was received; at least the default
+    /// lifetime, and otherwise at most a week.
+    private static func heuristicLifetime(_ fields: HeaderFields, receivedAt: Int64, least: Int64) -> Int64 {
+        guard let modified = fields["Last-Modified"].flatMap(HTTPDate.parse) else { return least }
+        return max(min((date(fields, receivedAt) -| modified) / 10, longestHeuristic), least)
     }
 
-    static let leastHeuristic: Int64 = 600
     static let longestHeuristic: Int64 = 7 * 86400
 
     /// RFC 9110 §6.6.1: the time of receipt replaces a missing Date.

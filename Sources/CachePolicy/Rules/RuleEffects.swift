@@ -22,6 +22,7 @@ package struct RuleEffects: Sendable, Equatable {
     package var refresh: RefreshTemplate?
     /// Empty to ask none.
     package var parents: [ParentProxy]?
+    package var storesHeuristically: Bool?
 
     package init() {}
 
@@ -44,6 +45,7 @@ package struct RuleEffects: Sendable, Equatable {
         largestStored = largestStored ?? other.largestStored
         refresh = refresh ?? other.refresh
         parents = parents ?? other.parents
+        storesHeuristically = storesHeuristically ?? other.storesHeuristically
     }
 
     func key(of url: OriginURL) -> CacheKey {
@@ -73,6 +75,7 @@ package struct RuleEffects: Sendable, Equatable {
         resolvedRule.storesPages = storesPages ?? false
         resolvedRule.largestStored = largestStored
         resolvedRule.parents = resolvedRule.bypasses ? [] : parents ?? policy.parents
+        resolvedRule.storesHeuristically = storesHeuristically ?? false
         return resolvedRule
     }
 }

@@ -163,6 +163,12 @@ package struct MetricsSnapshot: Sendable {
             .one(
                 .gauge, "reelcache_cache_open_resources", .level(Int64(cache.openResources)),
                 "Resources that are in use, or were lately."),
+            .one(
+                .gauge, "reelcache_short_responses", .level(Int64(cache.shortResponses)),
+                "Responses in memory that are not media, such as errors and redirects."),
+            .one(
+                .gauge, "reelcache_short_response_bytes", in: .bytes, .level(Int64(cache.shortResponseBytes)),
+                "What these take of their limit."),
         ]
     }
 

@@ -33,25 +33,24 @@ struct Show: ParsableCommand {
 
     func run() throws {
         let configuration = try cache.configuration
-        let (detail, ttl) = try configuration.withCache { cache in
+        let (detail, rule) = try configuration.withCache { cache in
             let url = try cache.url(url)
-            return (try cache.resource(url, listsSegments: segments), try configuration.ttl(of: url))
+            return (try cache.resource(url, listsSegments: segments), try configuration.rule(of: url))
         }
         guard !json else { return print(try secret.json(detail, configuration)) }
         let rows =
-            Self.rows(detail, ttl: ttl, now: Int64(time(nil)))
+            Self.rows(detail, rule, now: Int64(time(nil)))
             + (detail.resource.parts == nil && detail.resource.presentation == nil
                 ? Self.coverage(detail, width: Terminal.width.map { $0 - Self.labelWidth } ?? 64)
                 : PresentationText.rows(detail.resource))
         for (label, value) in rows { print(try secret.shown(label.padded(to: Self.labelWidth) + value, configuration)) }
     }
 
-    /// - Parameter ttl: the lifetime that a rule sets.
-    private static func rows(_ detail: ResourceDetail, ttl: Int64?, now: Int64) -> [(String, String)] {
+    private static func rows(_ detail: ResourceDetail, _ rule: ResolvedRule, now: Int64) -> [(String, String)] {
         let resource = detail.resource
         let freshness = Freshness.of(
             detail.freshnessFields, ResponseTimes(validatedAt: detail.validatedAt, initialAge: detail.initialAge),
-            ttl: ttl, isListing: resource.type.map(Listing.isListing(type:)) ?? false, now: now)
+            ttl: rule.ttl, isListing: resource.type.map(Listing.isListing(type:)) ?? false, terms: rule.terms, now: now)
         let rows: [(String, String?)] = [
             ("url", Terminal.shown(resource.url)),
             ("final url", detail.finalURL == resource.url ? nil : Terminal.shown(detail.finalURL)),

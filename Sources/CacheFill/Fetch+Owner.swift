@@ -1,0 +1,24 @@
+import CachePolicy
+import Upstream
+
+/// What an origin sends to the client whose request is forwarded: only where that client means the origin, and takes
+/// its cookies for that origin's.
+extension Fetch {
+    private var client: FollowerID? {
+        guard demand.passesCookies, case .opening(_, let client, _, _) = purpose else { return nil }
+        return client
+    }
+
+    func noteCookies(of head: UpstreamHead) {
+        guard let client, output.generation == nil else { return }
+        let cookies = head.cookies(from: demand.url)
+        if !cookies.isEmpty { status.sets(cookies, for: client) }
+    }
+
+    package func transfer(_ transfer: Transfer, receivedInterim interim: InterimResponse) {
+        guard !hasEnded, knownGeneration == nil, let client, let fields = interim.fields(from: demand.url) else {
+            return
+        }
+        status.sends(InterimResponse(status: interim.status, fields: fields, url: interim.url), to: client)
+    }
+}
