@@ -51,7 +51,8 @@ import Testing
         try reload(
             proxy, "max_size: 300MB\nupstream_proxy: \(dead)", until: "upstream_proxy is now http://***@127.0.0.1:1")
         let response = try proxy.get("/http/127.0.0.1:\(origin.port)/b.mp4")
-        #expect(response.status == 502 && response.text.contains("127.0.0.1:1 (upstream_proxy)"), "\(response.text)")
+        #expect(response.status == 502, "\(response.headers) \(origin.snapshot.requests) \(parent.snapshot.requests)")
+        #expect(response.text.contains("127.0.0.1:1 (upstream_proxy)"))
         try reload(
             proxy, "max_size: 300MB\nupstream_proxy: \(dead)\nupstream_proxy_except: [127.0.0.1]",
             until: "upstream_proxy_except is now 127.0.0.1")

@@ -257,7 +257,11 @@ extension Scenarios {
 
         /// Each waits for the other's fetch of the same file, which neither `Via` shows.
         @Test func clientsOfACircleThatBeginAtOnceDoNotWaitForEachOther() async throws {
-            try await tiers(2, { $0.tuning.fill.parentPatience = 0.02 }) { origin, stages in
+            try await tiers(2) { setting in
+                setting.tuning.fill.parentPatience = 0.02
+                // Waiting for this would take longer than the test may.
+                setting.tuning.upstream.stallTimeout = 600
+            } _: { origin, stages in
                 for (index, stage) in stages.enumerated() { try stage.asks(stages[1 - index]) }
                 for round in 1...20 {
                     let path = "/\(round).mp4"
