@@ -1,4 +1,5 @@
 import CachePolicy
+import ControlAPI
 import DiskCache
 import HTTPModel
 import LocalFiles
@@ -63,8 +64,7 @@ package protocol CacheAccess {
 
     /// Which resources of another cache's list would be imported now.
     /// - Parameter lines: of the list, each with a line feed; `ArchiveNode.mostLineBytes` at most.
-    /// - Returns: the names of their generations.
-    func wanted(_ lines: [UInt8]) throws -> [String]
+    func wanted(_ lines: [UInt8]) throws -> WantedGenerations
 }
 
 /// What an import of an archive has done, and why it did not come to its end.

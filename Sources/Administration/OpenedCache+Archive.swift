@@ -59,10 +59,11 @@ extension OpenedCache {
         }
     }
 
-    package func wanted(_ lines: [UInt8]) throws -> [String] {
+    package func wanted(_ lines: [UInt8]) throws -> WantedGenerations {
         let heads = try lines.split(separator: ASCII.lineFeed).map { try ArchiveHead(line: $0) }
         let options = try archiveOptions()
-        return try Self.translated { try store.wanted(heads, options).map(\.generation) }
+        let wanted = try Self.translated { try store.wanted(heads, options) }
+        return WantedGenerations(generations: wanted.heads.map(\.generation), noRoom: wanted.noRoom)
     }
 
     private func archiveOptions() throws -> ArchiveOptions {

@@ -43,10 +43,10 @@ extension RunningProxy {
         }
     }
 
-    package func wanted(_ lines: [UInt8]) throws -> [String] {
+    package func wanted(_ lines: [UInt8]) throws -> WantedGenerations {
         var request = try request("POST", Self.archivePath + "/wanted")
         request.fields.append("Content-Type", "application/json")
         request.content = .bytes(lines)
-        return try ask(request, for: WantedGenerations.self).generations
+        return try ask(request, for: WantedGenerations.self)
     }
 }

@@ -92,11 +92,11 @@ package final class WarmUp {
     // MARK: The list
 
     private func readList() throws {
-        (wanted, progress.listed, result.unwanted) = ([], 0, 0)
+        (wanted, progress.listed, result.unwanted, result.report) = ([], 0, 0, ArchiveReport())
         var bytes: Int64 = 0
         let end = try node.list(nil, isWanted: isStillWanted) { [self] lines in
             result.listBytes +|= Int64(lines.count)
-            var heads: [Wanted] = []
+            var (heads, taken): ([Wanted], [UInt8]) = ([], [])
             for line in lines.split(separator: ASCII.lineFeed) {
                 guard let head = try? ArchiveHead(line: line) else {
                     throw CacheAccessError("\(node.url) sends a list that cannot be read: it may be another version")
@@ -104,8 +104,9 @@ package final class WarmUp {
                 bytes +|= max(0, head.cached)
                 if let newest, bytes > newest { break }
                 heads.append(Wanted(generation: head.generation, bytes: max(0, head.cached)))
+                taken += line + [ASCII.lineFeed]
             }
-            try note(heads, lines)
+            if !heads.isEmpty { try note(heads, taken) }
             return newest.map { bytes <= $0 } ?? true
         }
         result.leftOut = end?.leftOut ?? 0
@@ -113,9 +114,10 @@ package final class WarmUp {
 
     private func note(_ heads: [Wanted], _ lines: [UInt8]) throws {
         progress.listed += heads.count
-        let names = Set(try cache.wanted(lines))
+        let answer = try cache.wanted(lines), names = Set(answer.generations)
         let more = heads.filter { names.contains($0.generation) }
-        result.unwanted += heads.count - more.count
+        result.report.noRoom += answer.noRoom
+        result.unwanted += max(0, heads.count - more.count - answer.noRoom)
         wanted += more
     }
 
@@ -151,7 +153,9 @@ package final class WarmUp {
     private func stillWanted(_ generations: [String]) throws -> [String] {
         var names: [String] = []
         _ = try node.list(generations, isWanted: isStillWanted) { [self] lines in
-            names += try cache.wanted(lines)
+            let answer = try cache.wanted(lines)
+            names += answer.generations
+            result.report.noRoom += answer.noRoom
             return true
         }
         return names

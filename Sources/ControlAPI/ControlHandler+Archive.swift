@@ -74,7 +74,8 @@ extension ControlHandler {
                         }
                         return head
                     }
-                    return WantedGenerations(generations: try store.wanted(heads, options).map(\.generation))
+                    let wanted = try store.wanted(heads, options)
+                    return WantedGenerations(generations: wanted.heads.map(\.generation), noRoom: wanted.noRoom)
                 }
             }
         }
@@ -111,6 +112,10 @@ extension DownloadManager {
 /// Which resources of another cache's list would be imported.
 package struct WantedGenerations: Codable, Sendable {
     package let generations: [String]
+    /// For how many more there is no room.
+    package let noRoom: Int
+
+    package init(generations: [String], noRoom: Int) { (self.generations, self.noRoom) = (generations, noRoom) }
 }
 
 extension ArchiveImport: BodyIntake {}

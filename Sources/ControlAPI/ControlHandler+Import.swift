@@ -141,7 +141,8 @@ final class ImportAnswer<Intake: BodyIntake>: BodySink {
             try importer.finish()
         } then: { answer, report in
             answer.isOver = true
-            do { answer.exchange.respond(answer.status, json: try ControlJSON.line(report, masked: answer.mask)) } catch {
+            do { answer.exchange.respond(answer.status, json: try ControlJSON.line(report, masked: answer.mask)) } catch
+            {
                 answer.exchange.respond(ControlError(error))
             }
         }

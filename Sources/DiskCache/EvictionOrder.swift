@@ -103,7 +103,9 @@ struct EvictionOrder: Sendable {
                 SELECT r.last_access, r.id AS resource, g.id AS generation, r.pinned FROM resource r INDEXED BY resource_last_access LEFT JOIN generation g ON g.resource = r.id
                 WHERE (r.last_access, r.id) > (?1, ?2) AND (?4 OR r.last_access < ?3) ORDER BY r.last_access, r.id LIMIT ?5
                 """
-            let rows = try Row.fetchAll(db.cachedStatement(sql: sql), arguments: place.arguments(2) + [time, time == .max, limit]).map {
+            let rows = try Row.fetchAll(
+                db.cachedStatement(sql: sql), arguments: place.arguments(2) + [time, time == .max, limit]
+            ).map {
                 StoredRow($0)
             }
             let evictable = rows.filter { (try? $0.flag("pinned")) == false }.compactMap {

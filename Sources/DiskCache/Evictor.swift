@@ -52,7 +52,8 @@ final class Evictor {
         checkpointer.checkpoint(touchesToo: true)
         let freed = closer.closeUnused()
         guard freed < wanted else { return freed }
-        let evicted = core.files.punchesHoles
+        let evicted =
+            core.files.punchesHoles
             ? evictExtents(wanted - freed, readBefore: time) : evictResources(wanted - freed, readBefore: time)
         return freed + evicted + closer.closeUnused()
     }

@@ -132,7 +132,9 @@ package final class Generation: Sendable {
     var isComplete: Bool { state.withLock { $0.chunks.isComplete } }
 
     func isChunkPresent(_ chunk: Int) -> Bool {
-        state.withLock { $0.chunks.extents[geometry.extent(ofChunk: chunk)].present.contains(geometry.bit(ofChunk: chunk)) }
+        state.withLock {
+            $0.chunks.extents[geometry.extent(ofChunk: chunk)].present.contains(geometry.bit(ofChunk: chunk))
+        }
     }
 
     /// Whether writers are filling chunks of it.

@@ -82,7 +82,8 @@ package struct BlockingFetch {
         _ receive: @escaping (Head, UnsafeRawBufferPointer, _ isOpen: @escaping () -> Bool) -> Demand
     ) throws(UpstreamError) -> Head {
         guard let url = UpstreamURL(url) else { throw .badURL(url) }
-        let exchange = BlockingExchange(content, receive: receive, isWanted: isWanted, progress: progress, mayComplete: mayComplete)
+        let exchange = BlockingExchange(
+            content, receive: receive, isWanted: isWanted, progress: progress, mayComplete: mayComplete)
         // curl's callbacks use it unretained.
         defer { withExtendedLifetime(exchange) {} }
         setUp(exchange, url)

@@ -55,11 +55,16 @@ final class BreakingRelay: Sendable {
         guard isConnected else { return }
         var (buffer, count) = ([UInt8](repeating: 0, count: 1 << 16), 0)
         while true {
-            var ends = [pollfd(fd: client, events: Int16(POLLIN), revents: 0), pollfd(fd: upstream, events: Int16(POLLIN), revents: 0)]
+            var ends = [
+                pollfd(fd: client, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: upstream, events: Int16(POLLIN), revents: 0),
+            ]
             guard poll(&ends, 2, -1) > 0 else { return }
             let isFromClient = ends[0].revents != 0
             let read = recv(isFromClient ? client : upstream, &buffer, buffer.count, 0)
-            guard read > 0, send(isFromClient ? upstream : client, buffer, read, Int32(MSG_NOSIGNAL)) == read else { return }
+            guard read > 0, send(isFromClient ? upstream : client, buffer, read, Int32(MSG_NOSIGNAL)) == read else {
+                return
+            }
             if !isFromClient { count += read }
             if count > limit {
                 broken.add(1, ordering: .relaxed)

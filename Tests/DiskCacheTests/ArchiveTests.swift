@@ -72,7 +72,9 @@ import Testing
         _ = try Self.take(bytes, into: other)
         #expect(try other.store.whole(of: OpenStore.key("1.ts")) == whole)
         #expect(Self.urls(bytes) == [whole.text, OpenStore.key("1.ts").text])
-        #expect(try other.row("1.ts").flatMap { try other.store.index.rows.presence(of: $0).first?.lastAccess } == 5_000_000)
+        #expect(
+            try other.row("1.ts").flatMap { try other.store.index.rows.presence(of: $0).first?.lastAccess } == 5_000_000
+        )
     }
 
     @Test func whatAnotherCacheCannotUseOrMayNotBeToldIsLeftOut() throws {
@@ -284,7 +286,7 @@ import Testing
         #expect(try list.next() == nil)
         #expect(ArchiveListEnd(line: lines[3])?.resources == 3)
         let heads = try lines.dropLast().map { try ArchiveHead(line: $0) }
-        let wanted = try other.store.wanted(heads, ArchiveOptions())
+        let wanted = try other.store.wanted(heads, ArchiveOptions()).heads
         #expect(Set(wanted.map(\.url)) == [OpenStore.key("a").text, OpenStore.key("c").text])
         let export = try store.exportArchive(of: wanted.map(\.generation) + ["00000000000000ff", "nonsense"])
         #expect(Self.urls(try Self.bytes(export)) == wanted.map(\.url))
@@ -326,7 +328,9 @@ extension ArchiveTests {
             storedAt: 1_700_000_000, times: ResponseTimes(validatedAt: validatedAt, initialAge: 7))
     }
 
-    private func keep(_ name: String, _ media: Media? = nil, head: GenerationHead = head(), filling ranges: Range<Int64>...)
+    private func keep(
+        _ name: String, _ media: Media? = nil, head: GenerationHead = head(), filling ranges: Range<Int64>...
+    )
         throws
     {
         try keep(OpenStore.key(name), media ?? self.media, head: head, ranges)
@@ -402,7 +406,9 @@ extension ArchiveTests {
     }
 
     private static func expectSame(_ key: CacheKey, _ one: OpenStore, _ other: OpenStore, _ media: Media) throws {
-        let (first, second) = (try #require(try one.store.loader.load(key)), try #require(try other.store.loader.load(key)))
+        let (first, second) = (
+            try #require(try one.store.loader.load(key)), try #require(try other.store.loader.load(key))
+        )
         #expect(first.head == second.head && first.length == second.length && first.geometry == second.geometry)
         #expect(first.presence == second.presence)
         #expect(try second.firstWrongChunk(media) == nil)

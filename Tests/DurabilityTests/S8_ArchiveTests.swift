@@ -61,7 +61,8 @@ extension Durability {
 
         private func expectSound(_ cache: String, _ when: String) throws {
             let outcome = try ReelcacheCommand.run(["verify", "--cache-dir", cache])
-            #expect(outcome.exit == .exited(0) && outcome.stdout.hasSuffix("everything is sound\n"), "\(when): \(outcome)")
+            #expect(
+                outcome.exit == .exited(0) && outcome.stdout.hasSuffix("everything is sound\n"), "\(when): \(outcome)")
         }
 
         private func listed(_ cache: String) throws -> [[String: Any]] {

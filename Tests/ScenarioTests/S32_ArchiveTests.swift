@@ -128,7 +128,8 @@ extension Scenarios {
                     try second.control("PUT", "/archive", bytes: Array(bytes.dropLast(900))), 422,
                     naming: "cut short at byte \(bytes.count - 900), in http")
                 expectRefusal(
-                    try second.control("PUT", "/archive", bytes: Array("something".utf8)), 422, naming: "not an archive")
+                    try second.control("PUT", "/archive", bytes: Array("something".utf8)), 422, naming: "not an archive"
+                )
                 expectRefusal(try second.control("PUT", "/archive", .wrong, bytes: bytes), 401)
                 #expect(try second.read(ResourceListing.self, "/resources").total == 0)
                 expectWhole(try second.get("/a.mp4"), film)
@@ -142,7 +143,8 @@ extension Scenarios {
                     stage.origin.serve(path, film)
                     expectWhole(try stage.get(path), film)
                 }
-                let open = try stage.control("GET", "/archive/list", .nothing), whole = try stage.control("GET", "/archive/list")
+                let open = try stage.control("GET", "/archive/list", .nothing),
+                    whole = try stage.control("GET", "/archive/list")
                 #expect(!open.text.contains("abcdef") && open.text.contains("\"left_out\":1"))
                 #expect(whole.text.contains("abcdef") && whole.text.contains("\"left_out\":0"))
                 #expect(!(try stage.control("GET", "/archive", .nothing)).body.contains("token=abcdef".utf8))

@@ -74,7 +74,8 @@ package final class ArchiveExport: @unchecked Sendable {
             phase = .resource(reading)
             resources += 1
             let checksum = line.withUnsafeBytes { ChunkDigest.of($0) }
-            return [ArchiveFormat.Block.resource.rawValue] + UInt32(line.count).bytes + line + checksum.bytes + piece
+            return [ArchiveFormat.Block.resource.rawValue] + UInt32(clamping: line.count).bytes + line + checksum.bytes
+                + piece
         }
         guard !core.isEnding else { throw .index(detail: "the cache is being closed") }
         phase = .over
@@ -111,6 +112,7 @@ package final class ArchiveExport: @unchecked Sendable {
     private static func piece(of left: Presence, _ ordinal: Int, _ row: CacheIndex.GenerationRow) -> (
         Presence, Presence
     ) {
+        // no trap: a chunk is not empty
         let count = max(1, Int(ArchiveFormat.pieceBytes / row.geometry.chunkSize))
         let bits = Presence(Array(left.runs.joined().prefix(count)))
         return (bits, left.subtracting(bits))
@@ -135,7 +137,7 @@ package final class ArchiveExport: @unchecked Sendable {
         }
         if !bad.isEmpty { drop(bad, ofExtent: ordinal, generation) }
         guard !sound.isEmpty else { return nil }
-        return block(UInt32(ordinal).bytes + sound.bits.bytes + extent.lastAccess.bytes + checksums, content)
+        return block(UInt32(clamping: ordinal).bytes + sound.bits.bytes + extent.lastAccess.bytes + checksums, content)
     }
 
     private func block(_ head: [UInt8], _ content: [UInt8]) -> [UInt8] {

@@ -68,9 +68,9 @@ package final class ArchiveImport: @unchecked Sendable {
     package func cancel() {
         switch current {
         case .hidden(_, let fill, _): discard(fill)
-        case .extended(let resource, let fill):
+        case .extended(_, let fill):
             fill.close()
-            if fill.written > 0 { count(.extend, resource, fill) }
+            if fill.written > 0 { countExtended(fill) }
         case .none, .passed: break
         }
         current = .none
@@ -97,6 +97,8 @@ package final class ArchiveImport: @unchecked Sendable {
     }
 
     private func begin(_ resource: ArchivedResource) throws(StoreError) {
+        // Only an archive that no export wrote names a resource twice.
+        if finished.names(resource.key) { try publishNow() }
         let own = try store.administration.ownVersion(of: resource.key)
         switch ArchiveDecision(resource, own: own, isBeingDownloaded: options.isBeingDownloaded(resource.key)) {
         case .add, .replace: try beginHidden(resource, replaced: own?.id)
@@ -153,11 +155,12 @@ package final class ArchiveImport: @unchecked Sendable {
             guard try !fill.write(bytes, chunk: chunk, lastAccess: lastAccess) else { return }
             discard(fill)
             passForLackOfRoom()
-        case .extended(let resource, let fill):
+        case .extended(_, let fill):
             guard try !fill.write(bytes, chunk: chunk, lastAccess: lastAccess) else { return }
             fill.close()
-            if fill.written > 0 { count(.extend, resource, fill) }
-            passForLackOfRoom()
+            guard fill.written > 0 else { return passForLackOfRoom() }
+            countExtended(fill)
+            current = .passed
         }
     }
 
@@ -175,23 +178,25 @@ package final class ArchiveImport: @unchecked Sendable {
         case .extended(let resource, let fill):
             fill.close()
             finished.kept.append((resource.key, resource.kept))
-            count(.extend, resource, fill)
+            countExtended(fill)
         }
         current = .none
     }
 
-    private func count(_ decision: ArchiveDecision, _ resource: ArchivedResource, _ fill: ChunkFill) {
+    private func countExtended(_ fill: ChunkFill) {
         report.extended += 1
-        report.bytes += fill.written
+        report.bytes +|= fill.written
     }
 
     /// Makes what is complete durable and visible.
     private func publish() throws(ArchiveError) {
+        do throws(StoreError) { try publishNow() } catch { throw .store(error) }
+    }
+
+    private func publishNow() throws(StoreError) {
         let work = finished
         finished = ArchivePublication()
-        do throws(StoreError) {
-            try work.publish(store, &report)
-            if options.keepsPins { try work.keep(store.administration) }
-        } catch { throw .store(error) }
+        try work.publish(store, &report)
+        if options.keepsPins { try work.keep(store.administration) }
     }
 }

@@ -18,6 +18,8 @@ struct ArchivePublication {
     /// Many open files, or bytes that a kill would lose.
     var isLarge: Bool { items.count >= 64 || bytes >= 64 << 20 || kept.count >= 1024 }
 
+    func names(_ key: CacheKey) -> Bool { items.contains { $0.resource.key == key } }
+
     mutating func add(
         _ resource: ArchivedResource, _ generation: Generation, replaced: GenerationID?, bytes: Int64
     ) {
@@ -68,6 +70,7 @@ struct ArchivePublication {
         return items.indices.map { place in
             let generation = items[place].generation
             guard areCurrent[place] else { return .changed }
+            // no trap: at least 1
             guard !generation.hasUnsaved(in: 0..<max(1, generation.length ?? 1)) else {
                 core.open.setNewest(previous[place]?.id, of: generation.key)
                 return .failed

@@ -98,7 +98,7 @@ package final class ArchiveReader {
     /// Recognizes what is no archive from its first bytes, and what follows its end.
     private func checkBeginning(isMore: Bool) throws(ArchiveError) {
         switch expected {
-        case .magic where !rest.starts(with: ArchiveFormat.name.prefix(rest.count)) : throw .notAnArchive
+        case .magic where !rest.starts(with: ArchiveFormat.name.prefix(rest.count)): throw .notAnArchive
         case .nothing where isMore: throw damage("something follows its end")
         default: break
         }
@@ -160,7 +160,7 @@ package final class ArchiveReader {
     }
 
     private func takeHeadLength(_ length: UInt32) throws(ArchiveError) {
-        guard 1...UInt32(ArchiveFormat.longestHead) ~= length else { throw damage("a head of \(length) bytes") }
+        guard 1...ArchiveFormat.longestHead ~= Int(length) else { throw damage("a head of \(length) bytes") }
         expected = .head(count: Int(length))
     }
 

@@ -1,3 +1,5 @@
+import HTTPModel
+
 /// What an import of an archive has done so far.
 package struct ArchiveReport: Codable, Sendable, Equatable {
     /// Resources of which nothing was cached.
@@ -34,7 +36,7 @@ package struct ArchiveReport: Codable, Sendable, Equatable {
         sum.older += b.older
         sum.kept += b.kept
         sum.noRoom += b.noRoom
-        sum.bytes += b.bytes
+        sum.bytes +|= b.bytes
         return sum
     }
 }

@@ -7,14 +7,18 @@ extension CacheStore {
     ///   - generations: only these, by their names in a list; nil for everything. Those that are not there any more are
     ///     left out.
     ///   - isTold: whether a resource's head, as JSON, may be told.
-    package func exportArchive(of generations: [String]? = nil, isTold: @escaping @Sendable ([UInt8]) -> Bool = { _ in true })
+    package func exportArchive(
+        of generations: [String]? = nil, isTold: @escaping @Sendable ([UInt8]) -> Bool = { _ in true }
+    )
         throws(StoreError) -> ArchiveExport
     {
         ArchiveExport(core, queue, loader, try archiveCatalog(generations, isTold))
     }
 
     /// Lists what `exportArchive` would export.
-    package func listArchive(of generations: [String]? = nil, isTold: @escaping @Sendable ([UInt8]) -> Bool = { _ in true })
+    package func listArchive(
+        of generations: [String]? = nil, isTold: @escaping @Sendable ([UInt8]) -> Bool = { _ in true }
+    )
         throws(StoreError) -> ArchiveList
     {
         ArchiveList(try archiveCatalog(generations, isTold))
@@ -28,20 +32,29 @@ extension CacheStore {
 
     package func importArchive(_ options: ArchiveOptions) -> ArchiveImport { ArchiveImport(self, options) }
 
-    /// Which resources of another cache's list would be imported now, as far as there is room. Those that are not valid
-    /// are left out.
-    package func wanted(_ heads: [ArchiveHead], _ options: ArchiveOptions) throws(StoreError) -> [ArchiveHead] {
+    /// Which resources of another cache's list would be imported now, and for how many there is no room. Those that are
+    /// not valid are left out.
+    package func wanted(_ heads: [ArchiveHead], _ options: ArchiveOptions) throws(StoreError) -> (
+        heads: [ArchiveHead], noRoom: Int
+    ) {
         let now = AccessClock.now()
-        var wanted: [ArchiveHead] = []
+        var (wanted, noRoom, spare): ([ArchiveHead], Int, Int64) = ([], 0, ledger.spare)
         for head in heads {
             guard let resource = try? head.checked(now: now) else { continue }
             let decision = ArchiveDecision(
                 resource, own: try administration.ownVersion(of: resource.key),
                 isBeingDownloaded: options.isBeingDownloaded(resource.key))
             if case .pass = decision { continue }
+            if resource.cached > spare,
+                try index.listing.evictableBytes(readBefore: resource.lastAccess) < resource.cached -| spare
+            {
+                noRoom += 1
+                continue
+            }
             wanted.append(head)
+            spare -|= resource.cached
         }
-        return wanted
+        return (wanted, noRoom)
     }
 }
 
@@ -73,6 +86,8 @@ extension Administration {
     func makeRoom(_ bytes: Int64, readBefore time: Int64) throws(StoreError) -> Bool {
         let lacking = bytes -| core.ledger.spare
         guard lacking > 0 else { return true }
+        // Until then, the index does not know the last chunks and reads.
+        queue.sync { $0.checkpointer.checkpoint(touchesToo: true) }
         guard try core.index.listing.evictableBytes(readBefore: time) >= lacking else { return false }
         return queue.sync { $0.evictor.makeRoom(bytes, readBefore: time) }
     }

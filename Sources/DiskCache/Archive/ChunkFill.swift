@@ -1,4 +1,5 @@
 import CachePolicy
+import HTTPModel
 
 /// Writes chunks of an archive into a generation, in order. For a single user.
 final class ChunkFill {
@@ -27,7 +28,7 @@ final class ChunkFill {
         while true {
             switch writer.append(bytes) {
             case .taken:
-                if isAbsent { written += Int64(bytes.count) }
+                if isAbsent { written +|= Int64(bytes.count) }
                 generation.touch(ordinal, at: max(former, time))
                 return true
             case .met:

@@ -17,7 +17,8 @@ struct Export: ParsableCommand {
             extension fits them; anything else is assembled by ffmpeg, without re-encoding. A FILE that ends in \
             .m3u8 or .mpd gets the playlist itself.
 
-            With --all, everything that is cached goes into an archive, with parts of files, validators, checksums and pins:             what was played last comes first. reelcache import adds it to another cache.
+            With --all, everything that is cached goes into an archive, with parts of files, validators, checksums and pins: \
+            what was played last comes first. reelcache import adds it to another cache.
 
               reelcache export https://example.org/film.mp4 -o film.mp4
               reelcache export https://example.org/film.m3u8 -o film.mkv --fetch
@@ -33,7 +34,7 @@ struct Export: ParsableCommand {
     @Flag(name: .customLong("all"), help: "Write everything that is cached, as an archive.")
     var isAll = false
     @Option(
-        name: [.short, .customLong("output")],
+        name: [.customShort("o"), .customLong("output")],
         help: ArgumentHelp(
             "Write to this file. (default with --all: standard output)", valueName: "file"),
         completion: .file())

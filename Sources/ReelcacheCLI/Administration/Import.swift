@@ -13,7 +13,9 @@ struct Import: ParsableCommand {
         discussion: """
             Players that request the URL then get the file.
 
-            Without --as, the file is an archive that reelcache export --all wrote; - reads it from standard input. What is             cached already is skipped, so that an interrupted import continues when it is run again. A newer version             replaces an older one. Nothing that was played later is evicted to make room.
+            Without --as, the file is an archive that reelcache export --all wrote; - reads it from standard input. What is \
+            cached already is skipped, so that an interrupted import continues when it is run again. A newer version \
+            replaces an older one. Nothing that was played later is evicted to make room.
 
               reelcache import film.mp4 --as https://example.org/film.mp4
               reelcache import cache.rca
@@ -42,7 +44,8 @@ struct Import: ParsableCommand {
             throw ValidationError("--type and --replace are for a single file: name its URL with --as")
         }
         guard url == nil || file != "-" else {
-            throw ValidationError("standard input can be an archive, and --as is for a file: name one, or leave --as out")
+            throw ValidationError(
+                "standard input can be an archive, and --as is for a file: name one, or leave --as out")
         }
         if let type, !MediaType.isOne(type) {
             throw ValidationError("--type '\(type)' is not a media type: write it like video/mp4")

@@ -17,8 +17,8 @@ struct Warm: ParsableCommand {
             The other cache wants a token unless it is on this machine: the contents of its file control-token-read, or \
             control-token. With the former, media whose URLs have secrets are left out.
 
-              reelcache warm --from http://cache-2:7335 --token-file cache-2.token --rate 50MB
-              reelcache warm --from http://cache-2:7335 --token-file cache-2.token --newest 200GB
+              reelcache warm --from http://tv-2:7335 --token-file tv-2.token --rate 50MB
+              reelcache warm --from http://127.0.0.1:7336 --newest 200GB
             """)
 
     @Option(
@@ -57,7 +57,8 @@ struct Warm: ParsableCommand {
     private var address: String {
         get throws {
             guard let url = try? OriginURL(url: node), url.pathAndQuery == "/" else {
-                throw ValidationError("--from '\(node)' is not the address of a Reelcache: write it like http://cache-2:7335")
+                throw ValidationError(
+                    "--from '\(node)' is not the address of a Reelcache: write it like http://cache-2:7335")
             }
             return url.scheme.rawValue + "://" + url.authority
         }
@@ -83,7 +84,8 @@ struct Warm: ParsableCommand {
             let text = String(decoding: try CommandFile.bytes(of: tokenFile).prefix(1000), as: UTF8.self)
                 .trimmingCharacters(in: .whitespacesAndNewlines)
             guard !text.isEmpty, text.utf8.allSatisfy({ ASCII.hexValue($0) != nil }) else {
-                throw CacheAccessError("\(tokenFile) does not contain a token: copy the other cache's control-token-read")
+                throw CacheAccessError(
+                    "\(tokenFile) does not contain a token: copy the other cache's control-token-read")
             }
             return text
         }
