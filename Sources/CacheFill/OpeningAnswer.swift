@@ -39,7 +39,8 @@ struct OpeningAnswer {
         }
         // Another part of the resource has the status of the whole.
         head = GenerationHead(
-            status: first.isPart ? 200 : answer.status, fields: storing == .store ? fields.storable(under: terms).worthKeeping : fields,
+            status: first.isPart ? 200 : answer.status,
+            fields: storing == .store ? fields.storable(under: terms).worthKeeping : fields,
             variant: Variant(
                 response: answer.fields, request: demand.sentFields, terms, fingerprint: store.fingerprint),
             finalURL: answer.finalURL,

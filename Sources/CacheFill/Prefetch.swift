@@ -236,7 +236,8 @@ package final class Prefetch {
         case .stored(let generation):
             if let turn = resolver.resolve(
                 opened: generation, for: .presence, terms: resolvedRule.terms, isAuthorized: demand(nil).isAuthorized,
-                selection: selection) {
+                selection: selection)
+            {
                 leaveOpening()
                 return act(on: turn)
             }

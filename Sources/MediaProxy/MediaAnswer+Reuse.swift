@@ -90,7 +90,8 @@ extension MediaAnswer {
     private func verdict(on generation: Generation, _ freshness: Freshness, isDisconnected: Bool) -> Reuse.OnError {
         let view = generation.snapshot
         return Reuse.onError(
-            directives, response: view.head.reading(resolvedRule.terms).directives.obeyed, freshness, isDisconnected: isDisconnected,
+            directives, response: view.head.reading(resolvedRule.terms).directives.obeyed, freshness,
+            isDisconnected: isDisconnected,
             resolvedRule.stalePlay, isKept: view.isKept)
     }
 
@@ -159,7 +160,7 @@ extension MediaAnswer {
                 outcome.forwardStatus = nil
                 return answerInDoubt(after: .strayPage(type: StrayPage.pageType(head.fields) ?? ""))
             case 200, 304:
-                if filler.filler.judge(validated, byHead: head, resolvedRule.terms, requestedAt: requestedAt) {
+                if filler.filler.judge(validated, byHead: head, demand, requestedAt: requestedAt) {
                     return accept(validated)
                 }
                 // The 304 is about a version that is not cached.

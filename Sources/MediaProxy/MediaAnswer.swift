@@ -340,6 +340,7 @@ final class MediaAnswer: BodySource {
     private func isSharedError(_ generation: Generation) -> Bool {
         let view = generation.snapshot, status = view.head.status
         guard status >= 400, status != 416, view.head.variant.isEmpty, request.method == .get else { return false }
+        guard !view.head.reading(resolvedRule.terms).directives.isForOneUser else { return false }
         // It stays in memory for the slowest of them.
         guard let length = view.length, length <= Self.longestSharedError else { return false }
         let fields = demand.sentFields

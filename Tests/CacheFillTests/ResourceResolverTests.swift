@@ -29,6 +29,7 @@ import Testing
         case .validate(_, _, .request): "validate, as the request wants"
         case .turn(let key): "turn to \(key.text)"
         case .open: "open"
+        case .replace: "replace"
         case .bypass(let reason): "bypass: \(reason)"
         case .refuse: "refuse"
         case nil: "it is for this one"
@@ -104,6 +105,50 @@ import Testing
     func whatIsStoredIsUsedOrValidated(purpose: ResourceResolver.Purpose, control: String, resolution: String) {
         var this = self
         #expect(this.resolve(purpose, control: control) == resolution)
+    }
+
+    // RFC 9111 §3.5, §5.2.2.7
+    @Test(
+        arguments: [
+            (answer(), "private, max-age=60", "replace"), (answer(), "private", "replace"),
+            (.presence, "private", "replace"), (answer("only-if-cached"), "private", "refuse"),
+            (answer("max-stale"), "private", "replace"), (answer(ttl: 60), "private", "replace"),
+            (answer(isOffline: true), "private, max-age=60", "bypass: unfit"),
+            (answer(), "max-age=60", "use, fresh"), (answer(), "max-age=60, s-maxage=9", "validate, stale"),
+            (answer("max-stale"), "max-age=9, proxy-revalidate", "validate, stale"), (.presence, "max-age=9", "use"),
+        ] as [(ResourceResolver.Purpose, String, String)])
+    func whatASharedCacheMustNotHaveIsReplaced(purpose: ResourceResolver.Purpose, control: String, resolution: String) {
+        store(control: control, language: nil)
+        var resolver = resolver
+        // Not even what has just been validated, for another request perhaps.
+        for accepted in resolution == "replace" ? [nil, generation] : [nil] {
+            resolver.accepted = accepted
+            let found = resolver.resolve(
+                .generation(generation), for: purpose, now: 1000, instant: 0, terms: .shared
+            ) { $0 }
+            #expect(Self.text(found) == resolution)
+        }
+        let opened = resolver.resolve(opened: generation, for: purpose, terms: .shared) { $0 }
+        #expect((opened == nil) == !control.contains("private"))
+    }
+
+    @Test func whatCredentialsOpenedIsReplacedForRequestsWithSome() {
+        let variant = Variant([Variant.Field(name: "authorization", value: " #1")])
+        generation.freshen { _ in
+            GenerationHead(
+                status: 200, fields: HeaderFields([.init(name: "Cache-Control", value: "max-age=60")]),
+                variant: variant, finalURL: Self.key.text, storedAt: 990)
+        }
+        for (terms, isAuthorized, resolution) in [
+            (CacheTerms.shared, true, "replace"), (.shared, false, "use, fresh"), (.private, true, "use, fresh"),
+        ] {
+            var resolver = resolver
+            let found = resolver.resolve(
+                .generation(generation), for: Self.answer(), now: 1000, instant: 0, terms: terms,
+                isAuthorized: isAuthorized
+            ) { $0 }
+            #expect(Self.text(found) == resolution)
+        }
     }
 
     @Test mutating func whatTheOriginHasJustVouchedForIsUsed() {

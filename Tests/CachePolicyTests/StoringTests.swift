@@ -122,11 +122,13 @@ import Testing
 
     @Test func reasonsAreTokensOfCacheStatus() {
         let reasons: [Storing.Reason] = [
-            .status, .noStore, .forOneUser, .authorization, .requestNoStore, .varyAny, .encoded, .tooLong, .page, .fields, .rule,
+            .status, .noStore, .forOneUser, .authorization, .requestNoStore, .varyAny, .encoded, .tooLong, .page,
+            .fields, .rule,
         ]
         #expect(
             reasons.map(\.rawValue) == [
-                "status", "no-store", "private", "authorization", "request-no-store", "vary", "encoded", "max-object", "page", "fields", "rule",
+                "status", "no-store", "private", "authorization", "request-no-store", "vary", "encoded", "max-object",
+                "page", "fields", "rule",
             ])
     }
 }

@@ -30,6 +30,8 @@ func mounted(
     var policy = ProxyPolicy()
     policy.mounts = [Mount(path: path, origin: try OriginURL(url: origin.url("/vod/")))]
     policy.servesAnyOrigin = anyOrigin
+    // These scenarios are not about lifetimes, which most of their films lack.
+    policy.defaultTTL = 600
     policy.largestMountBody = largestBody
     policy.rules = rules
     try await scenario { [policy] setting in
