@@ -80,7 +80,7 @@ struct AnswerIntake {
         resource.changePlay { $0.lastUse = filler.settings.clock() }
         switch Freshening.verdict(of: head.answer, on: generation.known, isConditional: !request.isUnconditional) {
         case .holds:
-            filler.freshen(generation, by: head, demand.resolvedRule.terms, requestedAt: request.time)
+            filler.freshen(generation, by: head, demand, requestedAt: request.time)
             status.validated(generation, status: head.status)
             // If the origin sent the body nonetheless, stop the transfer: the stored bytes are valid.
             return head.status == 304 ? .complete : .end(.completed)

@@ -6,11 +6,20 @@ import Upstream
 /// Applies what an origin says about stored responses without sending them again.
 extension CacheFiller {
     /// Updates a generation that still holds from its origin's answer (RFC 9111 §3.2).
-    /// - Parameter requestedAt: seconds since 1970.
-    func freshen(_ generation: Generation, by head: UpstreamHead, _ terms: CacheTerms, requestedAt: Int64) {
-        let receivedAt = now()
+    ///
+    /// What confirms it to one user's credentials does not confirm it to others in a shared cache, unless the origin
+    /// allows that (RFC 9111 §3.5): then it stays as old as it was.
+    /// - Parameters:
+    ///   - demand: of the request that was answered.
+    ///   - requestedAt: seconds since 1970.
+    func freshen(_ generation: Generation, by head: UpstreamHead, _ demand: Demand, requestedAt: Int64) {
+        let receivedAt = now(), terms = demand.resolvedRule.terms
         let times = ResponseTimes(head.fields, requestedAt: requestedAt, receivedAt: receivedAt)
         let fields = head.keptFields(receivedAt: receivedAt)
+        if demand.isAuthorized, terms.kind == .shared {
+            let directives = ResponseDirectives(Freshening.updated(generation.head.fields, with: fields), terms)
+            guard directives.sharesWhatAuthorizationOpened else { return }
+        }
         let instant = settings.clock()
         generation.freshen {
             $0.freshened(by: fields, isPublic: head.isFromPublicAddress, terms, times: times, instant: instant)
@@ -21,7 +30,7 @@ extension CacheFiller {
     /// - Parameter requestedAt: seconds since 1970.
     /// - Returns: whether it still holds. If not, it must be revalidated before it is served again.
     package func judge(
-        _ generation: Generation, byHead head: UpstreamHead, _ terms: CacheTerms, requestedAt: Int64
+        _ generation: Generation, byHead head: UpstreamHead, _ demand: Demand, requestedAt: Int64
     ) -> Bool {
         let stored = generation.head
         let holds =
@@ -30,7 +39,7 @@ extension CacheFiller {
             : Freshening.isSameVersion(
                 head.fields, length: head.contentLength, stored: stored.fields, storedLength: generation.length)
         if holds {
-            freshen(generation, by: head, terms, requestedAt: requestedAt)
+            freshen(generation, by: head, demand, requestedAt: requestedAt)
         } else {
             generation.freshen { $0 === stored ? stored.doubted : $0 }
         }

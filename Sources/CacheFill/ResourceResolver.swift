@@ -99,7 +99,9 @@ package struct ResourceResolver {
                 return .use(generation, stored, .anyway)
             }
             let freshness = head.freshness(ttl: ttl, reading, now: now(), instant: instant())
-            return switch Reuse.decide(directives, response: reading.directives.obeyed, freshness, isOffline: isOffline) {
+            return
+                switch Reuse.decide(directives, response: reading.directives.obeyed, freshness, isOffline: isOffline)
+            {
             case .fresh: .use(generation, stored, .fresh(freshness))
             case .stale(let revalidates): .use(generation, stored, .stale(freshness, revalidates: revalidates))
             case .validate(let need): .validate(generation, freshness, need)

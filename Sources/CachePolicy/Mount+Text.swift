@@ -1,17 +1,21 @@
 import HTTPModel
 
 extension Mount {
-    /// Parses `/tv/=https://origin/vod/`.
+    /// Parses `/tv/=https://origin/vod/`, and with a space and for whom the cache stores,
+    /// `/tv/=https://origin/vod/ shared`.
     package init(parsing text: String) throws(OriginURLError) {
         guard let sign = text.firstIndex(of: "=") else {
             throw OriginURLError(
                 reason: "'\(text)' does not name the origin to mount; write it like /tv/=https://origin.example/vod/")
         }
-        try self.init(path: String(text[..<sign]), url: String(text[sign...].dropFirst()))
+        let place = text[sign...].dropFirst(), words = place.split(separator: " ", omittingEmptySubsequences: false)
+        let cache = words.last.flatMap { words.count == 2 ? CacheKind(rawValue: String($0)) : nil }
+        try self.init(
+            path: String(text[..<sign]), url: String(cache == nil ? place : words.first ?? place), cache: cache)
     }
 
     /// - Parameter url: the URL below which the resources are.
-    package init(path: String, url: String) throws(OriginURLError) {
+    package init(path: String, url: String, cache: CacheKind? = nil) throws(OriginURLError) {
         try Self.check(path)
         let origin: OriginURL
         do throws(OriginURLError) { origin = try OriginURL(url: url) } catch {
@@ -23,7 +27,7 @@ extension Mount {
         guard origin.pathAndQuery.hasSuffix("/") else {
             throw OriginURLError(reason: "'\(url)' cannot be mounted: write \(origin.absolute)/")
         }
-        self.init(path: path, origin: origin)
+        self.init(path: path, origin: origin, cache: cache)
     }
 
     private static func check(_ path: String) throws(OriginURLError) {
@@ -50,5 +54,5 @@ extension Mount {
     }
 
     /// The form that `init(parsing:)` reads.
-    package var text: String { path + "=" + origin.absolute }
+    package var text: String { path + "=" + origin.absolute + (cache.map { " " + $0.rawValue } ?? "") }
 }

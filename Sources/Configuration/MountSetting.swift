@@ -1,21 +1,25 @@
 import CachePolicy
+import Reelcache
 
-extension SettingReader<[String: String]> {
+extension SettingReader<[String: ConfiguredMount]> {
     private static let form = "mounts: {/tv/: https://origin.example/vod/}"
 
     /// A mapping in the file; texts such as `/tv/=https://origin.example/vod/` elsewhere.
     static var mounts: Self {
         SettingReader(placeholder: "/path/=url", isList: true, flagName: "mount") { value throws(SettingProblems) in
-            var mounts: [String: String] = [:]
+            var mounts: [String: ConfiguredMount] = [:]
             for mount in try Self.mounts(value) {
+                let configured = ConfiguredMount(url: mount.origin.absolute, cache: mount.cache.map(CacheMode.init))
                 // A repeated key of a mapping was reported already.
-                guard mounts.updateValue(mount.origin.absolute, forKey: mount.path) == nil else {
+                guard mounts.updateValue(configured, forKey: mount.path) == nil else {
                     throw value.problem("'\(mount.path)' is mounted twice; remove one of them")
                 }
             }
             return mounts
         } texts: {
-            $0.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+            $0.sorted { $0.key < $1.key }.map { path, mount in
+                "\(path)=\(mount.url)" + (mount.cache.map { " \($0.rawValue)" } ?? "")
+            }
         }
     }
 
@@ -29,10 +33,70 @@ extension SettingReader<[String: String]> {
             }
         }
         return try SettingProblems.collect(value.members(form: form)) { member throws(SettingProblems) in
-            let url = try member.value.text(form: "\(member.name): https://origin.example/vod/")
-            do throws(OriginURLError) { return try Mount(path: member.name, url: url) } catch {
+            let (url, cache) = try place(member)
+            do throws(OriginURLError) { return try Mount(path: member.name, url: url, cache: cache) } catch {
                 throw SettingProblems(SettingProblem(origin: member.origin, key: value.key, message: error.reason))
             }
+        }
+    }
+
+    /// A URL, or a mapping of `origin` and `cache`.
+    private static func place(_ mount: SettingValue.Member) throws(SettingProblems) -> (url: String, CacheKind?) {
+        let url = "https://origin.example/vod/"
+        guard case .mapping(let members) = mount.value.content else {
+            return (try mount.value.text(form: "\(mount.name): \(url)"), nil)
+        }
+        var (origin, cache): (String?, CacheKind?)
+        for member in members {
+            switch member.name {
+            case "origin": origin = try member.value.text(form: "origin: \(url)")
+            case "cache":
+                let kind = SettingKind<CacheMode>.cacheMode, text = try member.value.text(form: "cache: shared")
+                do throws(InvalidValue) {
+                    cache = CacheKind(rawValue: try kind.read(text, member.origin).rawValue)
+                } catch {
+                    throw member.value.problem(error.reason)
+                }
+            default: throw member.problem("is not a key of a mount; the keys are origin and cache")
+            }
+        }
+        guard let origin else {
+            throw mount.problem(
+                "does not name the origin to mount; write \(mount.name): {origin: \(url), cache: shared}")
+        }
+        return (origin, cache)
+    }
+}
+
+private extension CacheMode {
+    init(_ kind: CacheKind) {
+        switch kind {
+        case .shared: self = .shared
+        case .private: self = .private
+        }
+    }
+}
+
+extension SettingKind<CacheMode> {
+    static var cacheMode: Self {
+        SettingKind("shared|private") { (text, _) throws(InvalidValue) in
+            guard let mode = CacheMode(rawValue: text) else {
+                throw InvalidValue(reason: "'\(text)' is neither shared nor private; write one of them")
+            }
+            return mode
+        } write: {
+            $0.rawValue
+        }
+    }
+}
+
+extension SettingKind<String> {
+    static var targetedField: Self {
+        SettingKind("field") { (text, _) throws(InvalidValue) in
+            do throws(RuleError) { try TargetedField.check(text) } catch { throw InvalidValue(reason: error.reason) }
+            return text
+        } write: {
+            $0
         }
     }
 }

@@ -22,8 +22,17 @@ extension Setting {
         Setting(
             listOf: .privateOrigin, "allow", at: \.proxy.allow, standard: "none",
             reload: { try $0.cache.setAllow($1.proxy.allow) }),
-        Setting("mounts", .mounts, at: \.proxy.mounts, standard: "none", isPolicy: true),
+        Setting("mounts", .mounts, at: \.proxy.configuredMounts, standard: "none", isPolicy: true),
         Setting("any_origin", .bool, at: \.proxy.servesAnyOrigin, isPolicy: true),
+        Setting(
+            optional: .cacheMode, "cache", at: \.proxy.cache,
+            standard: "shared if only mounts are served, otherwise private", isPolicy: true),
+        Setting(
+            optional: .time(in: ProxyConfiguration.defaultTTLRange), "default_ttl", at: \.proxy.defaultTTL,
+            standard: "10 min in a private cache, 0 s in a shared one", isPolicy: true),
+        Setting(
+            listOf: .targetedField, "targeted_fields", flag: "targeted-field", at: \.proxy.targetedFields,
+            isPolicy: true),
         Setting("tunnel", .bool, at: \.proxy.tunnels, isPolicy: true),
         Setting(
             listOf: .number(in: 1...65535), "tunnel_ports", flag: "tunnel-port", at: \.proxy.tunnelPorts, isPolicy: true

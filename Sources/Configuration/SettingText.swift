@@ -71,7 +71,9 @@ struct SettingText: Sendable {
             "Serve a part of an origin below a path of the proxy: /tv/=https://origin.example/vod/. Both end with /.",
             """
             In this example, `/tv/a.mp4` is `https://origin.example/vod/a.mp4`. Through a mount, requests of all \
-            methods reach the origin; only GET and HEAD are cached.
+            methods reach the origin; only GET and HEAD are cached. For whom the cache stores may differ from one \
+            mount to the next: write `/tv/: {origin: https://origin.example/vod/, cache: private}` (see `cache`), or \
+            `/tv/=https://origin.example/vod/ private` in a flag.
             """, example: "{/tv/: https://origin.example/vod/}"),
         "any_origin": SettingText(
             """
@@ -79,6 +81,28 @@ struct SettingText: Sendable {
             serve mounts only.
             """,
             "Set this to `false` where the proxy listens beyond this machine.", example: "false"),
+        "cache": SettingText(
+            "Store responses for many users (shared), or for one user or some who trust each other (private).",
+            """
+            A shared cache passes on what an origin means for one user, and does not store it: `private`, and what a \
+            client's `Authorization` opened, unless the origin allows it (`public`, `s-maxage`, `must-revalidate`). It \
+            obeys `s-maxage`, `proxy-revalidate` and the `targeted_fields`. A mount may have its own `cache`; it holds \
+            for the mount's URLs in whatever form they are requested. What a private cache has stored for one user \
+            answers nobody once the cache is shared.
+            """, example: "shared"),
+        "default_ttl": SettingText(
+            "Keep responses fresh for this long if their origin states no lifetime.",
+            """
+            If the origin states when the file was last changed, it is fresh for a tenth of the time since then (at most \
+            a week), but no less than this. Playlists and feeds without a lifetime are validated on every request. The \
+            key `ttl` of a rule takes precedence.
+            """, example: "1h"),
+        "targeted_fields": SettingText(
+            "Obey this field in place of Cache-Control and Expires, in a shared cache. Of several, the first that is valid.",
+            """
+            Such fields (RFC 9213) are for caches between origins and users; players get them and `Cache-Control` as \
+            the origin sent them. Their names end with `-Cache-Control`. `[]` for none.
+            """, example: "[Edge-Cache-Control, CDN-Cache-Control]"),
         "tunnel": SettingText(
             """
             Let players that use the proxy as their http_proxy reach https origins with CONNECT. Nothing in a tunnel \

@@ -37,7 +37,8 @@ struct Administration: Sendable {
         return ResourceDetail(
             resource: resource, finalURL: row.head.finalURL, etag: fields["ETag"],
             lastModified: fields["Last-Modified"], cacheControl: fields.combined("Cache-Control"),
-            expires: fields["Expires"], targetedCacheControl: fields.targeted, date: fields["Date"], validatedAt: row.head.times.validatedAt,
+            expires: fields["Expires"], targetedCacheControl: fields.targeted, date: fields["Date"],
+            validatedAt: row.head.times.validatedAt,
             initialAge: row.head.times.initialAge, chunkSize: row.geometry.chunkSize,
             present: present.map(ByteSpan.init), missing: present.gaps(within: 0..<row.length).map(ByteSpan.init))
     }

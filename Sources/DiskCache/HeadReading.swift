@@ -21,7 +21,11 @@ extension GenerationHead {
     package func reading(_ terms: CacheTerms) -> HeadReading {
         if let known = lastReading.withLock({ $0 }), known.terms == terms { return known }
         let reading = HeadReading(self, terms)
-        lastReading.withLock { $0 = reading }
+        // The former one is released outside of the lock.
+        _ = lastReading.withLock { last in
+            defer { last = reading }
+            return last
+        }
         return reading
     }
 

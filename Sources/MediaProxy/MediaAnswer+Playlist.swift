@@ -165,7 +165,8 @@ extension MediaAnswer {
         let head = generation.head, reading = head.reading(resolvedRule.terms)
         let freshness = head.freshness(
             ttl: resolvedRule.ttl, reading, now: filler.filler.now(), instant: filler.filler.instant)
-        let reuse = Reuse.decide(directives, response: reading.directives.obeyed, freshness, isOffline: filler.isOffline)
+        let reuse = Reuse.decide(
+            directives, response: reading.directives.obeyed, freshness, isOffline: filler.isOffline)
         if case .validate(let need) = reuse, resolver.accepted !== generation { return (freshness, need) }
         return nil
     }

@@ -161,7 +161,7 @@ extension MediaAnswer {
                 outcome.forwardStatus = nil
                 return answerInDoubt(after: .strayPage(type: StrayPage.pageType(head.fields) ?? ""))
             case 200, 304:
-                if filler.filler.judge(validated, byHead: head, resolvedRule.terms, requestedAt: requestedAt) {
+                if filler.filler.judge(validated, byHead: head, demand, requestedAt: requestedAt) {
                     return accept(validated)
                 }
                 // The 304 is about a version that is not cached.

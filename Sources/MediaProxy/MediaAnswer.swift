@@ -349,6 +349,7 @@ final class MediaAnswer: BodySource {
         let view = generation.snapshot, status = view.head.status
         guard status >= 400 && status != 416 || fetch.isKeptShort, view.head.variant.isEmpty, request.method == .get
         else { return false }
+        guard !view.head.reading(resolvedRule.terms).directives.isForOneUser else { return false }
         // What begins a session may be meant for its client alone.
         if fetch.setsCookies, resolvedRule.terms.kind == .shared { return false }
         // It stays in memory for the slowest of them. A 204 has no body.

@@ -89,12 +89,37 @@ extension MediaCache {
         engine.policy.change { $0.resolvers = resolvers }
     }
 
-    /// Changes the mounts: the whole of `mounts` of `ProxyConfiguration`.
+    /// Changes the mounts: the whole of `mounts` and `mountCaches` of `ProxyConfiguration`.
     /// - Throws: `ProxyError` for an invalid mount, `CacheError.closed`; then nothing changes.
-    public func setMounts(_ mounts: [String: String]) throws {
+    public func setMounts(_ mounts: [String: String], caches: [String: CacheMode] = [:]) throws {
         try checkOpen()
-        let mounts = try ProxyConfiguration.policy(of: mounts)
+        let mounts = try ProxyConfiguration.policy(of: mounts, caches)
         engine.policy.change { $0.mounts = mounts }
+    }
+
+    /// Changes for whom the cache stores responses: `cache` of `ProxyConfiguration`. In a shared cache, what was stored
+    /// for one user answers no request any more: it is fetched again, unless it is pinned, and then passed on.
+    /// - Throws: `CacheError.closed`.
+    public func setCache(_ mode: CacheMode?) throws {
+        try checkOpen()
+        engine.policy.change { $0.cache = mode?.kind }
+    }
+
+    /// Changes how long responses are fresh whose origin states no lifetime: `defaultTTL` of `ProxyConfiguration`.
+    /// - Throws: `ProxyError` for less than 0 s or more than ten years, `CacheError.closed`; then nothing changes.
+    public func setDefaultTTL(_ ttl: Duration?) throws {
+        try checkOpen()
+        let seconds = try ProxyConfiguration.checked(defaultTTL: ttl)
+        engine.policy.change { $0.defaultTTL = seconds }
+    }
+
+    /// Changes which fields a shared cache obeys in place of `Cache-Control`: `targetedFields` of `ProxyConfiguration`.
+    /// - Throws: `ProxyError` for a name that does not end with `-Cache-Control`, `CacheError.closed`; then nothing
+    ///   changes.
+    public func setTargetedFields(_ names: [String]) throws {
+        try checkOpen()
+        let names = try ProxyConfiguration.checked(targetedFields: names)
+        engine.policy.change { $0.targetedFields = names }
     }
 
     /// Changes whether players may name any origin: `servesAnyOrigin` of `ProxyConfiguration`. Running responses

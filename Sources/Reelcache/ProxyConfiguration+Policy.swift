@@ -16,7 +16,8 @@ extension ProxyConfiguration {
         policy.aheadSegments = try Self.checked(aheadSegments: aheadSegments)
         policy.prefetchesNext = prefetchesNext
         policy.ignoresReload = ignoresReload
-        policy.mounts = try Self.policy(of: mounts)
+        policy.mounts = try Self.policy(of: mounts, mountCaches)
+        try addTerms(to: &policy)
         policy.rules = try Self.policy(of: rules)
         do throws(RuleError) { policy.parents = try ParentProxy.list(parents) } catch {
             throw .invalidSetting("parents: \(error)")
@@ -86,9 +87,15 @@ extension ProxyConfiguration {
         do throws(RuleError) { return try FillPolicy(fill) } catch { throw .invalidSetting("fill: \(error)") }
     }
 
-    package static func policy(of mounts: [String: String]) throws(ProxyError) -> [Mount] {
-        try mounts.sorted { $0.key < $1.key }.map { path, url throws(ProxyError) in
-            do throws(OriginURLError) { return try Mount(path: path, url: url) } catch {
+    package static func policy(of mounts: [String: String], _ caches: [String: CacheMode] = [:]) throws(ProxyError)
+        -> [Mount]
+    {
+        if let path = caches.keys.sorted().first(where: { mounts[$0] == nil }) {
+            throw .invalidSetting(
+                "mounts: '\(path)' is not mounted, so that it has no cache: mount it, or leave it out")
+        }
+        return try mounts.sorted { $0.key < $1.key }.map { path, url throws(ProxyError) in
+            do throws(OriginURLError) { return try Mount(path: path, url: url, cache: caches[path]?.kind) } catch {
                 throw .invalidSetting("mounts: \(error)")
             }
         }

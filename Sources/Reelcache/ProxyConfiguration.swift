@@ -21,6 +21,18 @@ public struct ProxyConfiguration: Sendable {
     /// Paths of the proxy that stand for origins: `["/tv/": "https://origin.example/vod/"]` serves
     /// `https://origin.example/vod/a.mp4` as `/tv/a.mp4`. Both end with `/`.
     public var mounts: [String: String] = [:]
+    /// For whom the cache stores what is below these mounts, by their paths, where that differs from `cache`. It holds
+    /// for the URLs of the mount, in whatever form they are requested.
+    public var mountCaches: [String: CacheMode] = [:]
+    /// For whom the cache stores responses; nil for `shared` if only mounts are served (`servesAnyOrigin`), otherwise
+    /// `private`.
+    public var cache: CacheMode?
+    /// How long a response is fresh if its origin states no lifetime, up to ten years; nil for ten minutes in a private
+    /// cache, and none in a shared one. Playlists and feeds get none.
+    public var defaultTTL: Duration?
+    /// The fields that a shared cache obeys in place of `Cache-Control` and `Expires`, the first before the others (RFC
+    /// 9213). Their names end with `-Cache-Control`.
+    public var targetedFields = ["CDN-Cache-Control"]
     /// Whether players may name any origin, with `/https/host/path` or by using the proxy as their `http_proxy`. If
     /// false, the proxy serves mounts only.
     public var servesAnyOrigin = true
@@ -124,6 +136,7 @@ public struct ProxyConfiguration: Sendable {
 
     package static let fetchesRange = 1...4096
     package static let aheadSegmentsRange = 0...ResolvedRule.mostAheadSegments
+    package static let defaultTTLRange = Duration.zero ... .seconds(315_360_000)
     package static let lingerRange = Duration.zero ... .seconds(600)
     package static let connectTimeoutRange = Duration.seconds(1) ... .seconds(600)
     package static let stallTimeoutRange = Duration.seconds(1) ... .seconds(3600)

@@ -43,6 +43,10 @@ struct ServeOptions: ParsableArguments {
     @Option(help: .setting("allow")) var allow: [String] = []
     @Option(help: .setting("mounts")) var mount: [String] = []
     @Flag(inversion: .prefixedNo, help: .setting("any_origin")) var anyOrigin: Bool?
+    @Option(name: .customLong("cache"), help: .setting("cache"), completion: .list(["shared", "private"]))
+    var cacheMode: String?
+    @Option(name: .customLong("default-ttl"), help: .setting("default_ttl")) var defaultTTL: String?
+    @Option(help: .setting("targeted_fields")) var targetedField: [String] = []
     @Flag(inversion: .prefixedNo, help: .setting("tunnel")) var tunnel: Bool?
     @Option(help: .setting("tunnel_ports")) var tunnelPort: [String] = []
     @Option(help: .setting("max_body")) var maxBody: String?
@@ -86,6 +90,7 @@ struct ServeOptions: ParsableArguments {
         let single = [
             "listen": listen, "max_size": maxSize, "min_free": minFree,
             "max_short_responses": maxShortResponses, "any_origin": anyOrigin.map(String.init),
+            "cache": cacheMode, "default_ttl": defaultTTL,
             "tunnel": tunnel.map(String.init),
             "max_body": maxBody,
             "offline": offline.map(String.init), "play_pinned": playPinned.map(String.init), "fill": fill,
@@ -101,6 +106,7 @@ struct ServeOptions: ParsableArguments {
         var flags = single.compactMapValues { $0.map { [$0] } }
         let lists = [
             ("names", name), ("allow", allow), ("mounts", mount), ("tunnel_ports", tunnelPort),
+            ("targeted_fields", targetedField),
             ("web_origins", webOrigin),
             ("secret_parameters", secretParameter), ("schedule", schedule), ("download_cap", downloadCap),
             ("parents", parent), ("upstream_proxy_except", upstreamProxyExcept),

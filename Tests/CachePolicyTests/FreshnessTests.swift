@@ -8,7 +8,9 @@ import Testing
     private static let times = ResponseTimes(validatedAt: 1_000_000, initialAge: 10)
     private static let age: Int64 = 3610
 
-    private static func freshness(_ fields: HeaderFields, ttl: Int64? = nil, _ terms: CacheTerms = .private) -> Freshness {
+    private static func freshness(_ fields: HeaderFields, ttl: Int64? = nil, _ terms: CacheTerms = .private)
+        -> Freshness
+    {
         .of(fields, times, ttl: ttl, terms: terms, now: 1_003_600)
     }
 

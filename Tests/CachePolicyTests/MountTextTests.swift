@@ -15,6 +15,14 @@ import Testing
         #expect(try Mount(parsing: mount.text) == mount)
     }
 
+    @Test(arguments: [("shared", .shared), ("private", .private)] as [(String, CacheKind)])
+    func aMountMaySayForWhomItStores(word: String, kind: CacheKind) throws {
+        let mount = try Mount(parsing: "/tv/=https://o.example/vod/ " + word)
+        #expect(mount.cache == kind && mount.origin.absolute == "https://o.example/vod/")
+        #expect(mount.text == "/tv/=https://o.example/vod/ " + word)
+        #expect(try Mount(parsing: mount.text) == mount)
+    }
+
     @Test(arguments: [
         ("/tv/", "'/tv/' does not name the origin to mount; write it like /tv/=https://origin.example/vod/"),
         ("tv=https://o/", "'tv' is not a mount path: begin and end it with /, such as /tv/"),

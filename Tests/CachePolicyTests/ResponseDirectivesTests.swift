@@ -22,7 +22,10 @@ import Testing
             (["Cache-Control: proxy-revalidate, stale-while-revalidate=100"], "Cache-Control: proxy-revalidate"),
             (["Cache-Control: s-maxage=10"], "Cache-Control: s-maxage"),
             (["Cache-Control: s-maxage=10, stale-while-revalidate=100, stale-if-error=100"], "Cache-Control: s-maxage"),
-            (["CDN-Cache-Control: proxy-revalidate", "Cache-Control: max-age=5"], "CDN-Cache-Control: proxy-revalidate"),
+            (
+                ["CDN-Cache-Control: proxy-revalidate", "Cache-Control: max-age=5"],
+                "CDN-Cache-Control: proxy-revalidate"
+            ),
         ] as [(HeaderFields, String)])
     func sharedCacheDoesNotPlayStaleWhatMustBeRevalidated(fields: HeaderFields, rule: String) {
         #expect(Self.reuse(fields, .shared, request: "max-stale", Self.stale) == .validate(.stale))
@@ -64,7 +67,8 @@ import Testing
     // What was stored while the cache was private.
     @Test(
         arguments: [
-            ([], [], false, true), (["Cache-Control: private"], [], false, false), (["Cache-Control: private"], [], true, false),
+            ([], [], false, true), (["Cache-Control: private"], [], false, false),
+            (["Cache-Control: private"], [], true, false),
             // A 304 may add the directive to a stored response.
             (["CDN-Cache-Control: private", "Cache-Control: public"], [], false, false),
             (["CDN-Cache-Control: public", "Cache-Control: private"], [], false, true),
@@ -72,7 +76,8 @@ import Testing
             (["Cache-Control: private=\"X-User\"", "X-User: anna"], [], false, false),
             (["Cache-Control: private=\"X-User\""], [], false, true),
             // §3.5: no later request, not even of the same user.
-            ([], [("authorization", " #1")], true, false), (["Cache-Control: max-age=5"], [("authorization", " #1")], true, false),
+            ([], [("authorization", " #1")], true, false),
+            (["Cache-Control: max-age=5"], [("authorization", " #1")], true, false),
             (["Cache-Control: public"], [("authorization", " #1")], true, true),
             (["Cache-Control: must-revalidate"], [("authorization", " #1")], true, true),
             (["Cache-Control: proxy-revalidate"], [("authorization", " #1")], true, false),
@@ -113,7 +118,9 @@ import Testing
     @Test(arguments: ["CDN-Cache-Control", "a-cache-control", "My-CDN-CACHE-CONTROL"])
     func targetedFieldIsNamed(name: String) throws { try TargetedField.check(name) }
 
-    @Test(arguments: ["", "Cache-Control", "-Cache-Control", "Surrogate-Control", "CDN Cache-Control", "CDN-Cache-Control:"])
+    @Test(arguments: [
+        "", "Cache-Control", "-Cache-Control", "Surrogate-Control", "CDN Cache-Control", "CDN-Cache-Control:",
+    ])
     func nameOfAnotherFieldIsRefused(name: String) {
         #expect(throws: RuleError.self) { try TargetedField.check(name) }
     }

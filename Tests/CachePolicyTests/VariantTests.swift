@@ -74,7 +74,8 @@ import Testing
     @Test(
         arguments: [
             ([], ["authorization", "cookie"]), (["Cache-Control: public"], []), (["Cache-Control: s-maxage=5"], []),
-            (["Cache-Control: must-revalidate"], ["cookie"]), (["Cache-Control: proxy-revalidate"], ["authorization", "cookie"]),
+            (["Cache-Control: must-revalidate"], ["cookie"]),
+            (["Cache-Control: proxy-revalidate"], ["authorization", "cookie"]),
             (["CDN-Cache-Control: must-revalidate", "Cache-Control: public"], ["cookie"]),
             (["CDN-Cache-Control: public"], []),
             (["Cache-Control: public", "Vary: Cookie, Authorization"], ["authorization", "cookie"]),
@@ -114,9 +115,12 @@ import Testing
     }
 
     @Test func storedValueOfAnEarlierVersionIsComparedInTheNewForm() {
-        #expect(Variant.Field(stored: "accept-language", value: "EN,de;q=1.0") == .init(name: "accept-language", value: "de,en"))
+        #expect(
+            Variant.Field(stored: "accept-language", value: "EN,de;q=1.0")
+                == .init(name: "accept-language", value: "de,en"))
         for value in [" #3", nil, "EN;q=2"] as [String?] {
-            #expect(Variant.Field(stored: "accept-language", value: value) == .init(name: "accept-language", value: value))
+            #expect(
+                Variant.Field(stored: "accept-language", value: value) == .init(name: "accept-language", value: value))
         }
         #expect(Variant.Field(stored: "cookie", value: " #3") == .init(name: "cookie", value: " #3"))
     }

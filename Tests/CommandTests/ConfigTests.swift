@@ -111,6 +111,7 @@ import Testing
         ("listen", "127.0.0.1:1"), ("names", "tv.example"), ("cache_dir", "/films"), ("max_size", "1GB"),
         ("min_free", "2GB"), ("max_short_responses", "16MiB"), ("allow", "a.local"),
         ("mounts", "/tv/=https://o.example/"), ("any_origin", "false"), ("any_origin", "true"), ("tunnel", "true"),
+        ("cache", "shared"), ("default_ttl", "1h"), ("targeted_fields", "Edge-Cache-Control"),
         ("tunnel_ports", "8443"), ("max_body", "100MB"), ("offline", "true"),
         ("play_pinned", "false"),
         ("offline", "false"), ("fill", "whole"), ("ahead_segments", "5"), ("prefetch_next", "true"),
@@ -125,7 +126,10 @@ import Testing
     func eachKeyIsAFlagAndAVariable(key: String, value: String) throws {
         let
             flag =
-                ["mounts": "--mount", "names": "--name", "tunnel_ports": "--tunnel-port"][key] ?? "--"
+                [
+                    "mounts": "--mount", "names": "--name", "tunnel_ports": "--tunnel-port",
+                    "targeted_fields": "--targeted-field",
+                ][key] ?? "--"
                 + key.replacing("_", with: "-"), variable = "REELCACHE_" + key.uppercased()
         let arguments =
             switch value {
@@ -170,7 +174,9 @@ import Testing
                 "allow  a.local, 10.0.0.0/8  \(file):3",
                 "mounts  (none)  default",
                 "any_origin  true  default",
-                "tunnel  false  default",
+                "cache  (shared if only mounts are served, otherwise private)  default",
+                "default_ttl  (10 min in a private cache, 0 s in a shared one)  default",
+                "targeted_fields  CDN-Cache-Control  default", "tunnel  false  default",
                 "tunnel_ports  443  default",
                 "max_body  (any size)  default",
                 "offline  true  --offline",

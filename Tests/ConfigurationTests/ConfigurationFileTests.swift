@@ -23,6 +23,9 @@ import TestSupport
             mounts:
               /tv/: https://origin.example/vod/
             any_origin: false
+            cache: private
+            default_ttl: 90s
+            targeted_fields: [Edge-Cache-Control, CDN-Cache-Control]
             tunnel: true
             tunnel_ports: [443, 8443]
             max_body: 7MB
@@ -67,6 +70,8 @@ import TestSupport
         #expect(
             all.proxy.mounts == ["/tv/": "https://origin.example/vod/"] && !all.proxy.servesAnyOrigin
                 && all.proxy.isOffline)
+        #expect(all.proxy.cache == .private && all.proxy.defaultTTL == .seconds(90))
+        #expect(all.proxy.targetedFields == ["Edge-Cache-Control", "CDN-Cache-Control"])
         #expect(all.proxy.largestMountBody == 7_000_000)
         #expect(all.proxy.tunnels && all.proxy.tunnelPorts == [443, 8443] && all.proxy.accessLog == "-")
         #expect(all.proxy.accessLogFormat == .combined)
@@ -89,7 +94,7 @@ import TestSupport
         #expect(all.proxy.rules.map(\.hosts) == [["example.org"]] && all.proxy.rules.map(\.ttl) == [.seconds(86400)])
         #expect(
             Setting.all.map { "\(all.origin(of: $0))" }
-                == ([1, 2, 3, 4, 5, 6, 7, 10] + (12...43)).map { "r.yaml:\($0)" })
+                == ([1, 2, 3, 4, 5, 6, 7, 10] + (12...46)).map { "r.yaml:\($0)" })
     }
 
     @Test func pathsInItMayBeginWithTheHomeDirectory() throws {

@@ -77,6 +77,53 @@ import Testing
         #expect(try settings("mounts: {}").proxy.mounts == [:])
     }
 
+    @Test func mountMaySayForWhomItStores() throws {
+        let shown = try settings(
+            "mounts:\n  /tv/: {origin: https://o.example/vod/, cache: shared}\n  /b/: {origin: https://b.example}\n"
+                + "  /c/: {cache: private, origin: https://c.example/}\n")
+        #expect(
+            shown.proxy.mounts == [
+                "/tv/": "https://o.example/vod/", "/b/": "https://b.example/", "/c/": "https://c.example/",
+            ])
+        #expect(shown.proxy.mountCaches == ["/tv/": .shared, "/c/": .private])
+        #expect(
+            try #require(Setting["mounts"]).texts(in: shown) == [
+                "/b/=https://b.example/", "/c/=https://c.example/ private", "/tv/=https://o.example/vod/ shared",
+            ])
+    }
+
+    @Test(arguments: [
+        (
+            "{cache: shared}",
+            "does not name the origin to mount; write /tv/: {origin: https://origin.example/vod/, cache: shared}"
+        ),
+        ("{origin: https://o.example/, cache: both}", "'both' is neither shared nor private; write one of them"),
+        ("{origin: https://o.example/, kind: shared}", "is not a key of a mount; the keys are origin and cache"),
+        ("{origin: [a], cache: shared}", "takes one value, not a list; write origin: https://origin.example/vod/"),
+        (
+            "{origin: 'https://o.example/a', cache: shared}",
+            "'https://o.example/a' cannot be mounted: write https://o.example/a/"
+        ),
+    ])
+    func mountThatCannotBeReadIsToldOf(mount: String, message: String) {
+        let problems = problems("mounts: {/tv/: \(mount)}")
+        #expect(problems.count == 1 && problems[0].hasSuffix(": " + message), "\(problems)")
+    }
+
+    @Test(arguments: [
+        ("cache: mine", "cache: 'mine' is neither shared nor private; write one of them"),
+        ("default_ttl: soon", "default_ttl: 'soon' is not a length of time; write it like 5s or 2m"),
+        ("default_ttl: 5000d", "default_ttl: '5000d' is out of range; write a time from 0s to 3650d"),
+        (
+            "targeted_fields: [Surrogate-Control]",
+            "targeted_fields: 'Surrogate-Control' is not a targeted field: write a name that ends with -Cache-Control"
+        ),
+    ])
+    func settingOfTheCacheThatCannotBeReadIsToldOf(text: String, message: String) {
+        let problems = problems(text)
+        #expect(problems.count == 1 && problems[0].hasSuffix(": " + message), "\(problems)")
+    }
+
     // MARK: Mistakes
 
     private static let effects =

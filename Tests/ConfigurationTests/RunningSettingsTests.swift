@@ -47,7 +47,10 @@ import TestSupport
 
     @Test func allOfThePolicyIsInThatStep() {
         #expect(
-            Set(["mounts", "any_origin", "max_body", "offline", "fill", "rules"]).isSubset(
+            Set([
+                "mounts", "any_origin", "max_body", "offline", "fill", "rules", "cache", "default_ttl",
+                "targeted_fields",
+            ]).isSubset(
                 of: Setting.all.filter(\.isPolicy).map(\.key)))
     }
 }

@@ -33,7 +33,8 @@ import TestSupport
         let shown = try settings(uncommented)
         for setting in Setting.all
         where ![
-            "names", "cache_dir", "allow", "mounts", "max_body", "ignore_reload", "web_origins", "secret_parameters",
+            "names", "cache_dir", "allow", "mounts", "cache", "default_ttl", "max_body", "ignore_reload", "web_origins",
+            "secret_parameters",
             "threads",
             "ca_file", "access_log", "player", "resolvers", "rules", "schedule", "download_cap", "parents",
             "upstream_proxy", "upstream_proxy_except",
@@ -41,7 +42,8 @@ import TestSupport
             #expect(setting.isEqual(shown, Settings()), "\(setting.key): \(setting.texts(in: shown))")
         }
         for standard in [
-            "cache_dir", "max_body", "ignore_reload", "secret_parameters", "threads", "ca_file", "access_log", "player",
+            "cache_dir", "cache", "default_ttl", "max_body", "ignore_reload", "secret_parameters", "threads", "ca_file",
+            "access_log", "player",
             "schedule", "download_cap",
         ].compactMap({
             Setting[$0]?.standard

@@ -36,6 +36,8 @@ import TestSupport
         "max_short_responses": ("0", "16MiB"),
         "allow": ("a.local", "b.local"), "mounts": ("/a/=https://a.example/", "/b/=https://b.example/"),
         "any_origin": ("false", "true"),
+        "cache": ("shared", "private"), "default_ttl": ("0s", "1h"),
+        "targeted_fields": ("A-Cache-Control", "B-Cache-Control"),
         "tunnel": ("true", "false"), "tunnel_ports": ("444", "8443"), "access_log": ("/one.log", "-"),
         "max_body": ("0", "5MB"), "offline": ("true", "false"), "play_pinned": ("false", "true"),
         "ahead_segments": ("0", "20"), "prefetch_next": ("true", "false"), "ignore_reload": ("true", "false"),
@@ -94,6 +96,9 @@ import TestSupport
             sources.flagProblems.map(\.description) == [
                 "--mount: '/d' does not name the origin to mount; write it like /tv/=https://origin.example/vod/"
             ])
+        sources.flags["mounts"] = ["/c/=https://c.example/ shared", "/d/=https://d.example private"]
+        #expect(try sources.read().proxy.mounts == ["/c/": "https://c.example/", "/d/": "https://d.example/"])
+        #expect(try sources.read().proxy.mountCaches == ["/c/": .shared, "/d/": .private])
         sources.flags["mounts"] = ["/c/=https://c.example/", "/c/=https://d.example/"]
         #expect(sources.flagProblems.map(\.description) == ["--mount: '/c/' is mounted twice; remove one of them"])
     }

@@ -32,6 +32,7 @@ extension FuzzTarget {
             seeds: [
                 "max-age=60, no-cache=\"a, b\", private\n12\nSun, 06 Nov 1994 08:49:37 GMT",
                 "max-stale, min-fresh=9999999999999999999, immutable\n-1\n0",
+                "max-age=60, private=\"a\", x=(1 2);y, z=:YQ==:, no-store=?0", "DE-de;q=0.80, *;q=0, en;q=1.000",
             ],
             run: cacheControl),
         FuzzTarget(
@@ -117,14 +118,27 @@ extension FuzzTarget {
             fields.append(name, value)
         }
         try useHead(fields, status: 200)
-        let control = CacheControl(parsing: lines[0])
-        for seconds in [
-            control.maxAge, control.sMaxAge, control.staleIfError, control.staleWhileRevalidate, control.maxStale,
-            control.minFresh,
-        ] {
-            try hold(seconds ?? 0 >= 0, "a negative lifetime of \(seconds ?? 0)")
+        for control in [CacheControl(parsing: lines[0]), CacheControl(targeted: lines[0])].compactMap({ $0 }) {
+            for seconds in [
+                control.maxAge, control.sMaxAge, control.staleIfError, control.staleWhileRevalidate, control.maxStale,
+                control.minFresh,
+            ] {
+                try hold(seconds ?? 0 >= 0, "a negative lifetime of \(seconds ?? 0)")
+            }
         }
+        try languages(lines[0])
         _ = RequestDirectives(cacheControl: lines[0], pragma: lines.last)
+    }
+
+    /// The form in which values are compared has that form itself.
+    private static func languages(_ value: String) throws {
+        let variant = Variant(
+            response: HeaderFields([.init(name: "Vary", value: "Accept-Language")]),
+            request:
+                HeaderFields([.init(name: "Accept-Language", value: value)])
+        ) { $0 }
+        guard let form = variant.fields.first?.value, !form.hasPrefix(" ") else { return }
+        try hold(Variant.Field(stored: "accept-language", value: form).value == form, "\(form) has another form")
     }
 
     /// All that is decided by a response's head, at all edges of time.

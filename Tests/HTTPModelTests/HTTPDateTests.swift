@@ -24,7 +24,8 @@ import Testing
     @Test(arguments: [
         "", "0", "-1", "Sun, 06 Nov 1994 08:49:37", "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 UTC",
         "Sun, 06 Nov 94 08:49:37 GMT",
-        "Sun, 06 nox 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GM\u{212A}", "Sun, 30 Feb 1994 08:49:37 GMT", "Sun, 29 Feb 2023 08:49:37 GMT",
+        "Sun, 06 nox 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GM\u{212A}", "Sun, 30 Feb 1994 08:49:37 GMT",
+        "Sun, 29 Feb 2023 08:49:37 GMT",
         "Sun, 29 Feb 1900 08:49:37 GMT",
         "Sun, 00 Nov 1994 08:49:37 GMT", "Sun, 31 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:00:00 GMT",
         "Sun, 06 Nov 1994 08:60:37 GMT",

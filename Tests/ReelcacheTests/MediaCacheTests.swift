@@ -134,6 +134,9 @@ import TestSupport
             #expect(throws: CacheError.closed) { try cache.setAllow([]) }
             #expect(throws: CacheError.closed) { try cache.setRules([]) }
             #expect(throws: CacheError.closed) { try cache.setMounts([:]) }
+            #expect(throws: CacheError.closed) { try cache.setCache(.shared) }
+            #expect(throws: CacheError.closed) { try cache.setDefaultTTL(nil) }
+            #expect(throws: CacheError.closed) { try cache.setTargetedFields([]) }
             #expect(throws: CacheError.closed) { try cache.setFill(.read) }
             #expect(throws: CacheError.closed) { try cache.setLargestMountBody(nil) }
             #expect(throws: CacheError.closed) { try cache.setPolicy(as: cache.configuration) }

@@ -16,6 +16,13 @@ import TestSupport
         ({ @Sendable in $0.transmission = "pigeon" }, "pigeon"),
         ({ @Sendable in $0.fill = .ahead(bytes: 0) }, "fill: ahead 0 means read"),
         ({ @Sendable in $0.mounts = ["/tv": "https://o/"] }, "mounts: '/tv' is not a mount path"),
+        ({ @Sendable in $0.mountCaches = ["/tv/": .shared] }, "mounts: '/tv/' is not mounted"),
+        ({ @Sendable in $0.defaultTTL = .seconds(-1) }, "default_ttl: a lifetime is 0 s to 10 years"),
+        ({ @Sendable in $0.targetedFields = ["X"] }, "targeted_fields: 'X' is not a targeted field"),
+        (
+            { @Sendable in $0.targetedFields = (0...16).map { "A\($0)-Cache-Control" } },
+            "targeted_fields: name at most 16 fields, not 17"
+        ),
         ({ @Sendable in $0.mounts = ["/stats/": "https://o/"] }, "mounts: '/stats/' is reserved for the proxy"),
         ({ @Sendable in $0.largestMountBody = -1 }, "max_body: a body has 0 bytes or more, not -1"),
         (

@@ -48,7 +48,8 @@ package struct ResponseDirectives: Sendable, Equatable {
     ///   - fields: its stored fields.
     ///   - variant: the request fields that selected it.
     ///   - isAuthorized: whether the request has credentials of its client's own.
-    package func permitsUse(of fields: HeaderFields, _ variant: Variant, isAuthorized: @autoclosure () -> Bool) -> Bool {
+    package func permitsUse(of fields: HeaderFields, _ variant: Variant, isAuthorized: @autoclosure () -> Bool) -> Bool
+    {
         guard kind == .shared else { return true }
         if isForOneUser || unstoredFields.contains(where: { fields[$0] != nil }) { return false }
         return !variant.hasAuthorization || sharesWhatAuthorizationOpened || !isAuthorized()
