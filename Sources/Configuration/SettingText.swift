@@ -271,6 +271,8 @@ struct SettingText: Sendable {
           ignore_reload: true
         - host: wiki.example             # /wiki/File:Film.webm is a web page there
           store_pages: true
+        - host: thumbnails.example       # half of them do not exist, and players ask again and again
+          heuristic: true
         - host: signed.example           # its links expire while a film plays
           ignore_query: [signature, expires]
           refresh: https://api.example/play{path}
