@@ -51,7 +51,8 @@ let package = Package(
         .target(
             name: "HTTPTransport",
             dependencies: [
-                "CLinux", "EventIO", "HTTPModel", "Metrics", .product(name: "Logging", package: "swift-log"),
+                "CLinux", "CachePolicy", "EventIO", "HTTPModel", "Metrics",
+                .product(name: "Logging", package: "swift-log"),
             ]),
         .target(
             name: "Upstream",
@@ -251,7 +252,7 @@ let package = Package(
             ]),
         .testTarget(
             name: "HTTPTransportTests",
-            dependencies: ["HTTPTransport", "EventIO", "HTTPModel", "Metrics", "TestSupport"]),
+            dependencies: ["HTTPTransport", "CachePolicy", "EventIO", "HTTPModel", "Metrics", "TestSupport"]),
         .testTarget(name: "MetricsTests", dependencies: ["Metrics", "TestSupport"]),
         .testTarget(
             name: "ScenarioTests",

@@ -45,7 +45,8 @@ struct ShortIntake {
 
     /// - Returns: whether it is short so far.
     mutating func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard Int64(body.count + bytes.count) <= ShortStoring.longestBody else { return false } // no trap: what has come
+        // no trap: what has come
+        guard Int64(body.count + bytes.count) <= ShortStoring.longestBody else { return false }
         body += bytes
         return true
     }

@@ -15,6 +15,9 @@ package final class RunningSettings {
     private let logger: Logger
     private var current: Settings
 
+    /// How long running responses may take to end, as it is set now.
+    package var drainTime: Duration { current.proxy.drainTime }
+
     /// - Parameter settings: those with which the proxy was started.
     package init(
         _ settings: Settings, from sources: SettingSources, proxy: Proxy, logLevel: AdjustableLogLevel, logger: Logger

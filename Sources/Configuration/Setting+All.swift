@@ -7,6 +7,19 @@ extension Setting {
     package static let all: [Setting] = [
         Setting("listen", .listenAddress, at: \.proxy.listen),
         Setting(listOf: .hostName, "names", flag: "name", at: \.proxy.names, standard: "none"),
+        Setting(listOf: .trusted, "trusted", flag: "trusted", at: \.proxy.trusted, standard: "none"),
+        Setting("proxy_protocol", .bool, at: \.proxy.expectsProxyHeader),
+        Setting("drain_time", .time(in: ProxyConfiguration.drainTimeRange), at: \.proxy.drainTime, reload: { _, _ in }),
+        Setting(
+            optional: .number(in: ProxyConfiguration.connectionsRange), "max_connections", at: \.proxy.maxConnections,
+            standard: "as many as there are files for", reload: { try $0.cache.setClientLimits(as: $1.proxy) }),
+        Setting(
+            optional: .number(in: ProxyConfiguration.connectionsRange), "max_connections_per_client",
+            at: \.proxy.maxConnectionsPerClient, standard: "any number",
+            reload: { try $0.cache.setClientLimits(as: $1.proxy) }),
+        Setting(
+            optional: .requestRate, "max_requests_per_client", at: \.proxy.maxRequestsPerClient, standard: "any number",
+            reload: { try $0.cache.setClientLimits(as: $1.proxy) }),
         Setting(
             "cache_dir", .path, at: \.proxy.cacheDirectory,
             standard: "$XDG_CACHE_HOME/reelcache, else ~/.cache/reelcache"),

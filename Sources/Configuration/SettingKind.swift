@@ -153,6 +153,10 @@ extension SettingKind<String> {
     static var parameterPattern: Self {
         checked("name") { text throws(RuleError) in _ = try IgnoredQuery.ParameterPattern(text) }
     }
+    static var trusted: Self {
+        checked("address|network") { text throws(RuleError) in _ = try TrustedAddresses([text]) }
+    }
+    static var requestRate: Self { checked("rate") { text throws(RuleError) in _ = try RequestRate(text) } }
     static var webOrigin: Self { checked("origin") { text throws(RuleError) in _ = try WebOrigins([text]) } }
     static var keyTemplate: Self {
         checked("https://cdn.example{path}") { text throws(RuleError) in _ = try KeyTemplate(text) }

@@ -38,6 +38,45 @@ struct SettingText: Sendable {
             Requests that name any other host are answered with 421, because the page of another site could have its \
             own name resolve to this machine.
             """, example: "[tv.example]"),
+        "trusted": SettingText(
+            "Believe this balancer about its clients: an IP address, or a network such as 10.0.0.0/24.",
+            """
+            A balancer or web server in front of the proxy names the client, and the scheme, host and port that it used, \
+            in `Forwarded` or in `X-Forwarded-For`, `-Proto`, `-Host` and `-Port`; or in a PROXY header \
+            (`proxy_protocol`). From these addresses the proxy uses them for the log, for limits per client and for the \
+            addresses in playlists; from all others it ignores them. Reading `/stats` and `/api/v1` then needs a token \
+            everywhere, as the balancer's clients may be anywhere.
+            """, example: "[10.0.0.5]"),
+        "proxy_protocol": SettingText(
+            "Expect a header of the PROXY protocol, version 1 or 2, on each connection from a trusted address.",
+            """
+            Connections from other addresses begin with HTTP as usual. If the balancer runs on this machine, give it an \
+            address of its own, so that players and commands of this machine still reach the proxy without it: \
+            `source 127.0.0.2` for the server in HAProxy, and `trusted: [127.0.0.2]`.
+            """, example: "true"),
+        "drain_time": SettingText(
+            "Give running responses this long to end when the proxy is stopped; up to 24h.",
+            """
+            On SIGTERM, `/healthz` answers 503 `draining` at once, and requests are still answered, until nothing runs or \
+            the time is over. A second signal ends it at once.
+            """, example: "1h"),
+        "max_connections": SettingText(
+            "Answer connections beyond this number with 503 and Retry-After.",
+            """
+            Idle connections are closed first, to make room. Without this setting, connections wait until there is room.
+            """, example: "4000"),
+        "max_connections_per_client": SettingText(
+            "Answer connections of a client beyond this number with 429 and Retry-After.",
+            """
+            A client is an IPv4 address, or an IPv6 network of 64 bits; behind a balancer in `trusted`, the one that it \
+            names. Connections of a balancer that speaks HTTP serve many clients: there, the limit is for the requests \
+            of a client that run at the same time.
+            """, example: "100"),
+        "max_requests_per_client": SettingText(
+            "Answer requests of a client beyond this rate with 429 and Retry-After: 100/s, 600/min or 5000/h.",
+            """
+            As many may come at once. The connection stays open.
+            """, example: "600/min"),
         "cache_dir": SettingText(
             "Use the cache in this directory.",
             """
@@ -316,6 +355,8 @@ struct SettingText: Sendable {
           ignore_reload: true
         - host: wiki.example             # /wiki/File:Film.webm is a web page there
           store_pages: true
+        - host: thumbnails.example       # half of them do not exist, and players ask again and again
+          heuristic: true
         - host: signed.example           # its links expire while a film plays
           ignore_query: [signature, expires]
           refresh: https://api.example/play{path}

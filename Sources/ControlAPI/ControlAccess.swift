@@ -7,7 +7,7 @@ import HTTPModel
 struct ControlAccess {
     /// The token for everything.
     let token: ControlToken
-    /// The token for reading; nil if only this machine can send requests.
+    /// The token for reading; nil if only this machine can send requests, and no balancer forwards any.
     let readToken: ControlToken?
     let sessions: SharedDashboardSessions
     let policy: Current<ProxyPolicy>
@@ -24,25 +24,28 @@ struct ControlAccess {
 
     /// - Throws: if the request may not change anything.
     func checkChanging(_ request: RequestHead) throws(ControlError) {
-        guard permitsChanges(request) else { throw .unauthorized(tokenIn: place(of: token)) }
+        guard permitsChanges(request) else { throw .unauthorized(tokenIn: place(of: token, for: request)) }
     }
 
     /// Requires a token or a session for reading beyond the loopback interface, and everywhere for requests from
     /// pages other than the dashboard.
     func checkReading(_ request: RequestHead) throws(ControlError) {
-        if readsFreely, !isOfOtherPage(request) { return }
+        if readsFreely(request), !isOfOtherPage(request) { return }
         if readToken?.isShown(by: request.value(of: "Authorization")) == true || permitsChanges(request) { return }
-        throw .unauthorized(tokenIn: place(of: readToken ?? token))
+        throw .unauthorized(tokenIn: place(of: readToken ?? token, for: request))
     }
 
     /// Where a token is, as it is told to whoever does not show it: other machines need not know this one's
     /// directories.
-    func place(of token: ControlToken) -> String {
-        readsFreely ? token.path : "\(token.name) in the cache directory"
+    func place(of token: ControlToken, for request: RequestHead) -> String {
+        readsFreely(request) ? token.path : "\(token.name) in the cache directory"
     }
 
-    /// Whether reading needs no token.
-    var readsFreely: Bool { readToken == nil }
+    /// Whether reading needs no token. A request that was forwarded may come from anywhere, even if the proxy is not
+    /// configured to believe from where.
+    func readsFreely(_ request: RequestHead) -> Bool {
+        readToken == nil && !ForwardedRequest.isClaimed(by: request)
+    }
 
     /// Whether a script other than the dashboard's could read the response. Following a link from another site shows
     /// it to the user, but not to the page with the link.

@@ -63,6 +63,7 @@ enum ErrorName {
     /// Errors that are no failures of an origin: the table "Other errors" of docs/guide/http-api.md.
     static let others = [
         "refused", "bad-request", "request-timeout", "tunnel", "accept", "open-files", "disk-read", "disk-write",
+        "max-connections", "max-connections-per-client", "max-requests-per-client",
         "disk-sync", "store", "disk-file-missing", "index-damaged", "index-row", "access-log", "history",
     ]
 

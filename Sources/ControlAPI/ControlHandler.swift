@@ -212,12 +212,18 @@ package final class ControlHandler: RequestHandler {
                 return exchange.respond(error)
             }
             if path == "/stats" { stats(exchange) } else { metrics(exchange) }
-        case "/healthz": exchange.respond(200, text: "ok")
+        case "/healthz": health(exchange)
         case _ where ControlPages.isHome(path):
             exchange.respond(200, text: ControlPages.home(policy.value)) { $0.field("Vary", "Accept") }
         default:
             exchange.respond(404, text: ControlPages.nothing(at: path, policy.value))
         }
+    }
+
+    /// Whether to send requests here. A balancer stops doing so when it sees that the proxy is draining.
+    private func health(_ exchange: Exchange) {
+        exchange.isProbe = true
+        exchange.isDraining ? exchange.respond(503, text: "draining") : exchange.respond(200, text: "ok")
     }
 
     private func stats(_ exchange: Exchange) {

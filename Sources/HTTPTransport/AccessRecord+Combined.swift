@@ -21,8 +21,7 @@ extension AccessRecord {
 
     /// The address without its port, and without the brackets of IPv6.
     private static func host(of client: String) -> Substring {
-        let host = client.lastIndex(of: ":").map { client[..<$0] } ?? client[...]
-        return host.hasPrefix("[") ? host.dropFirst().dropLast() : host
+        client.hasPrefix("[") ? client.dropFirst().prefix { $0 != "]" } : client.prefix { $0 != ":" }
     }
 
     /// The text in quotation marks. Those inside, backslashes and what a terminal would obey (C0, DEL and C1) are

@@ -4,7 +4,7 @@ import HTTPModel
 package struct AccessRecord: Sendable, Equatable {
     /// When the request's header was complete, in seconds since 1970.
     package var time: Double
-    /// Address and port.
+    /// Address and port; without a port where a balancer does not name it.
     package var client: String
     package var method: String
     /// The URL of the requested resource, or the request target if there is none.

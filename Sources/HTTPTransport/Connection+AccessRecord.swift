@@ -8,9 +8,10 @@ extension Connection {
 
     /// Records an exchange that is over.
     func record(_ exchange: Exchange, isComplete: Bool) {
-        guard let recorder = server.recorder, recorder.isOn else { return }
+        guard let recorder = server.recorder, recorder.isOn, !exchange.isRefused else { return }
+        let client = exchange.forwarded?.client?.description ?? clientText
         recorder.record(
-            AccessRecord(exchange, of: peer, bytes: Int64(output.bodyBytesTaken), isComplete: isComplete))
+            AccessRecord(exchange, of: client, bytes: Int64(output.bodyBytesTaken), isComplete: isComplete))
     }
 
     /// The target in bytes that are no request, as far as it can be told; `-` if there is none. Without its query: what

@@ -133,10 +133,7 @@ extension Connection {
         exchange?.isOpen = false
         dismissBody()
         output.end()
-        if let exchange {
-            record(exchange, isComplete: true)
-            exchange.tellFollower()
-        }
+        if let exchange { ended(exchange, isComplete: true) }
         answered(keepsAlive: keepsAlive)
     }
 }

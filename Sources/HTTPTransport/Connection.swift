@@ -1,3 +1,4 @@
+import CachePolicy
 import EventIO
 import Glibc
 import HTTPModel
@@ -5,6 +6,8 @@ import HTTPModel
 /// A client's connection: reads requests, one at a time, and sends their answers. Loop-bound.
 final class Connection {
     enum Phase {
+        /// Before the PROXY header of a balancer.
+        case introducing
         /// Between requests, or in the middle of a head.
         case reading
         /// A request is being answered; its body may still be coming in.
@@ -18,6 +21,9 @@ final class Connection {
 
     unowned let server: LoopServer
     let socket: Int32
+    var accepted: AcceptedSocket
+    /// What a balancer says of the connection that it forwards; nil if it says nothing.
+    var forwarded: ProxyHeader?
     var phase = Phase.reading
     /// Bytes received and not used yet.
     var pending = ReadAhead()
@@ -26,9 +32,10 @@ final class Connection {
     private(set) var isProcessing = false
     /// The body of the request that is being answered, until it is complete.
     var incoming: IncomingBody?
-    /// The client's address and port, read on first use.
-    private(set) lazy var peer = peerAddress.description
-    private(set) lazy var peerAddress = ListenAddress(ofPeer: socket)
+    /// The client's address and port, and the address alone, as text.
+    private(set) lazy var clientText = client.description
+    private(set) lazy var clientHost = client.address.description
+    var client: IPEndpoint { forwarded?.client ?? accepted.peer }
     /// When the connection is dropped unless it makes progress; nil while an answer is being sent, however long it
     /// takes.
     var deadline: UInt64?
@@ -44,9 +51,11 @@ final class Connection {
     private(set) var readWatcher: SocketWatcher!
     private(set) var writeWatcher: SocketWatcher!
 
-    init(socket: Int32, server: LoopServer) {
-        self.socket = socket
+    init(_ accepted: AcceptedSocket, server: LoopServer) {
+        self.accepted = accepted
+        socket = accepted.descriptor
         self.server = server
+        if server.clients.expectsProxyHeader, isPeerTrusted { phase = .introducing }
         readWatcher = SocketWatcher(socket, .read, on: server.loop) { [unowned self] in readable() }
         writeWatcher = SocketWatcher(socket, .write, on: server.loop) { [unowned self] in writable() }
         deadline = server.deadline(in: server.limits.requestSeconds)
@@ -72,7 +81,26 @@ final class Connection {
     }
 
     var isIdle: Bool {
-        if case .reading = phase { pending.isEmpty } else { false }
+        switch phase {
+        case .introducing, .reading: pending.isEmpty
+        default: false
+        }
+    }
+
+    /// Whether the connection has been open for no longer than since then, and its first request has yet to arrive.
+    func isNew(since newest: UInt64) -> Bool { !hasAnswered && idleSince ?? .max >= newest }
+
+    /// Closes the connection unless its first request begins soon.
+    func hasToBegin(within seconds: Double) { deadline = server.deadline(in: seconds) }
+
+    /// Whether an answer is being sent that has an end, to somebody who uses it.
+    var isAnswering: Bool {
+        if let exchange { !output.isEndless && !exchange.isProbe } else { false }
+    }
+
+    /// Whether a request may come next.
+    private var isIntroduced: Bool {
+        if case .introducing = phase { false } else { true }
     }
 
     // MARK: Input
@@ -95,8 +123,11 @@ final class Connection {
 
     private func received(_ bytes: UnsafeRawBufferPointer) {
         switch phase {
-        case .reading where pending.isEmpty, .draining:
+        case .reading where pending.isEmpty, .introducing where pending.isEmpty, .draining:
             use(bytes)
+        case .introducing:
+            pending.append(bytes)
+            processPending()
         case .reading:
             let mayBeWhole = mayEndHead(bytes)
             pending.append(bytes)
@@ -157,6 +188,7 @@ final class Connection {
     /// - Returns: whether to continue with the rest of `inHand`.
     private func step() -> Bool {
         switch phase {
+        case .introducing: return !inHand.isEmpty && takeProxyHeader()
         case .reading: return takeHead()
         case .answering: return incoming?.isWanted == true && takeBody()
         case .draining: return takeBody()
@@ -178,12 +210,17 @@ final class Connection {
             noteIncompleteHead()
             return false
         case .invalid(let fault):
-            server.metrics.errors.add("bad-request")
-            let target = isRecorded ? Self.target(inBroken: inHand) : "-"
-            dropFromHand(inHand.count)
-            refuse(fault, target)
+            refuseBytes(self.fault(of: inHand, else: fault))
             return false
         }
+    }
+
+    /// Refuses all that has arrived, and closes.
+    func refuseBytes(_ fault: RequestFault) {
+        server.metrics.errors.add("bad-request")
+        let target = isRecorded ? Self.target(inBroken: inHand) : "-"
+        dropFromHand(inHand.count)
+        refuse(fault, target)
     }
 
     func dropFromHand(_ count: Int) {
@@ -225,9 +262,7 @@ final class Connection {
         deadline = nil
         idleSince = nil
         incompleteHead = 0
-        // The address can no longer be read once the client is gone.
-        if isRecorded { _ = peer }
-        server.handler.handle(exchange)
+        if admits(exchange) { server.handler.handle(exchange) }
     }
 
     private func noteIncompleteHead() {
@@ -243,7 +278,6 @@ final class Connection {
         let exchange = Exchange(.simplest, on: self, startedAt: MonotonicClock.nanoseconds())
         exchange.unparsedTarget = target
         phase = .answering(exchange)
-        if isRecorded { _ = peer }
         exchange.respond(fault.status, text: fault.reason, closes: true)
     }
 
@@ -275,9 +309,10 @@ final class Connection {
     /// Called when the deadline has passed.
     func timeOut() {
         switch phase {
-        case .reading where !pending.isEmpty:
+        case .reading where !pending.isEmpty, .introducing where !pending.isEmpty:
             server.metrics.errors.add("request-timeout")
-            let fault = RequestFault.tooSlow("the request did not arrive", server.limits.requestSeconds)
+            let part = isIntroduced ? "the request" : "the PROXY header"
+            let fault = RequestFault.tooSlow("\(part) did not arrive", server.limits.requestSeconds)
             refuse(fault, pending.withUnsafeBytes { Self.target(inBroken: $0) })
         case .answering where incoming?.sink != nil:
             refuseBody(.tooSlow("nothing more of the body arrived", server.limits.requestSeconds))
@@ -316,12 +351,10 @@ final class Connection {
             exchange.onRespond = nil
         }
         output.end()
-        if case .answering(let exchange) = ended {
-            record(exchange, isComplete: false)
-            exchange.tellFollower()
-        }
+        if case .answering(let exchange) = ended { self.ended(exchange, isComplete: false) }
         readWatcher.disarm()
         writeWatcher.disarm()
+        if let counted = accepted.counted { server.table.leave(counted) }
         server.remove(self)
         Glibc.close(socket)
     }

@@ -35,9 +35,14 @@ final class ConnectionBalance: Sendable {
         counts.withLock { $0[loop] -= 1 }
     }
 
+    /// Counts a socket for the loop that accepted it.
+    func keep(on loop: Int) {
+        counts.withLock { $0[loop] += 1 }
+    }
+
     /// Gives a new socket to the loop that accepted it, which costs nothing, unless another loop has fewer
     /// connections.
-    func place(_ socket: Int32, from loop: Int, here adopt: () -> Void) {
+    func place(_ socket: AcceptedSocket, from loop: Int, here adopt: () -> Void) {
         let chosen = counts.withLock { counts in
             let least = counts.indices.min { counts[$0] < counts[$1] }!
             let chosen =

@@ -1,3 +1,4 @@
+import CachePolicy
 import EventIO
 import HTTPModel
 import Metrics
@@ -65,11 +66,31 @@ package final class Exchange {
         self.startedAt = startedAt
     }
 
-    /// The address that the client connected to. Calls the kernel.
-    package var localAddress: ListenAddress { ListenAddress(localOf: connection.socket) }
+    // MARK: Who sent it
 
-    /// The address that the client connected from, without its port. Read from the kernel once per connection.
-    package var clientHost: String { connection.peerAddress.host }
+    /// What trusted balancers state about this request; nil if it did not come from one.
+    package internal(set) var forwarded: ForwardedRequest?
+    /// The address under which the running request is counted; nil if its connection is.
+    var counted: IPAddress?
+    /// Whether a limit refused it: such requests are counted, but have no line in the access log.
+    var isRefused = false
+    /// Whether it only asks how the proxy is: a server that is shutting down does not wait for such requests to end.
+    package var isProbe = false
+
+    /// The address that the client connected to: here, or at its balancer. May call the kernel.
+    package var localAddress: ListenAddress {
+        guard let server = connection.forwarded?.server else { return ListenAddress(localOf: connection.socket) }
+        return ListenAddress(host: server.address.description, port: server.port.map(Int.init) ?? 0)
+    }
+
+    /// The client, as far as trusted balancers name it; otherwise whoever is connected.
+    package var client: IPEndpoint { forwarded?.client ?? connection.client }
+
+    /// Its address, without the port.
+    package var clientHost: String { forwarded?.client?.address.description ?? connection.clientHost }
+
+    /// Whether the server is shutting down: this may be the last answer on its connection.
+    package var isDraining: Bool { connection.server.isDraining }
 
     // MARK: The request's body
 

@@ -30,20 +30,13 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     }
 
     /// The local address of a connection.
-    init(localOf descriptor: Int32) { self.init(getsockname, descriptor) }
-
-    /// The remote address of a connection.
-    init(ofPeer descriptor: Int32) { self.init(getpeername, descriptor) }
-
-    private typealias Look = (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
-
-    private init(_ look: Look, _ descriptor: Int32) {
+    init(localOf descriptor: Int32) {
         var storage = sockaddr_storage()
         var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
         var name = [CChar](repeating: 0, count: Int(NI_MAXHOST))
         let port = withUnsafeMutablePointer(to: &storage) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                if look(descriptor, $0, &size) == 0 {
+                if getsockname(descriptor, $0, &size) == 0 {
                     getnameinfo($0, size, &name, socklen_t(name.count), nil, 0, NI_NUMERICHOST)
                 }
             }
@@ -139,7 +132,7 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     }
 
     /// Sets options that Linux passes on to the accepted sockets.
-    private static func configure(_ descriptor: Int32, unsentBytes: Int) {
+    static func configure(_ descriptor: Int32, unsentBytes: Int) {
         let size = socklen_t(MemoryLayout<Int32>.size)
         var (on, seconds): (Int32, Int32) = (1, 60)
         // Without it, each answer waits up to 40 ms for the client's delayed acknowledgement.
@@ -185,13 +178,17 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
 
 /// The server cannot listen.
 package struct ListenError: Error, CustomStringConvertible {
-    package let address: ListenAddress
-    package let operation: String
-    package let detail: String
+    package let description: String
     /// Whether another process uses the port.
     package internal(set) var isPortTaken = false
     /// The system's error number, if it is a system error.
     var code: Int32?
 
-    package var description: String { "cannot listen on \(address): \(operation): \(detail)" }
+    init(address: ListenAddress, operation: String, detail: String) {
+        description = "cannot listen on \(address): \(operation): \(detail)"
+    }
+
+    init(inheriting reason: String) {
+        description = reason
+    }
 }

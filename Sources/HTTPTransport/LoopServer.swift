@@ -1,4 +1,3 @@
-import CLinux
 import EventIO
 import Glibc
 import HTTPModel
@@ -14,30 +13,49 @@ final class LoopServer {
     let recorder: (any AccessRecorder)?
     /// A buffer that input is received into, before any of it has to be kept.
     let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 64)
+    let clients: ClientRules
+    let table: ClientTable
+    var refusals = Refusals()
     private let balance: ConnectionBalance
     private var listener: SocketWatcher?
-    private var listeningSocket: Int32
+    /// Nil if another loop accepts the connections of this one.
+    private let listeningSocket: Int32?
+    private var limitsOfClients = (version: -1, limits: ClientLimits())
     private var connections: [ObjectIdentifier: Connection] = [:]
     private var sweepTimer: LoopTimer!
-    private var onDrained: (() -> Void)?
-    private(set) var isDraining = false
+    private var onEmpty: (() -> Void)?
+    private var stage = Stage.serving
+    /// When the last answer to a request that is no probe ended, while the server is draining.
+    private var lastEnd: UInt64 = 0
     private var date = (second: 0, line: [UInt8]())
     private var statusLines: [Int: [UInt8]] = [:]
 
+    private enum Stage {
+        case serving
+        /// It answers on, but each answer is the last one of its connection.
+        case draining
+        /// It accepts no more connections; running answers may end.
+        case closing
+    }
+
     init(
-        loop: EventLoop, listeningSocket: Int32, limits: TransportLimits, metrics: ProxyMetrics,
-        balance: ConnectionBalance, handler: any RequestHandler,
+        loop: EventLoop, listeningSocket: Int32?, limits: TransportLimits, clients: ClientRules, table: ClientTable,
+        metrics: ProxyMetrics, balance: ConnectionBalance, handler: any RequestHandler,
         recorder: (any AccessRecorder)?
     ) {
         self.loop = loop
         self.listeningSocket = listeningSocket
         self.limits = limits
+        self.clients = clients
+        self.table = table
         self.metrics = metrics
         self.balance = balance
         self.handler = handler
         self.recorder = recorder
         sweepTimer = LoopTimer(on: loop) { [unowned self] in sweep() }
-        listener = SocketWatcher(listeningSocket, .read, on: loop) { [unowned self] in accept() }
+        listener = listeningSocket.map { socket in
+            SocketWatcher(socket, .read, on: loop) { [unowned self] in accept(from: socket) }
+        }
         listener?.arm()
         sweepTimer.schedule(afterSeconds: 1)
     }
@@ -46,23 +64,29 @@ final class LoopServer {
 
     // MARK: Connections
 
-    private func accept() {
+    var currentLimits: ClientLimits {
+        let version = clients.limits.version
+        if version != limitsOfClients.version { limitsOfClients = (version, clients.limits.value) }
+        return limitsOfClients.limits
+    }
+
+    private func accept(from listeningSocket: Int32) {
         // Only a few at a time: each may be answered here, and others get their turn in between.
         for _ in 0..<8 {
             guard balance.total < limits.maxConnections else { return makeRoom() }
-            // no trap: constants
-            let socket = accept4(listeningSocket, nil, nil, Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue))
-            guard socket >= 0 else {
+            guard var accepted = AcceptedSocket(from: listeningSocket) else {
                 guard Self.isShortage(errno) else { return }
                 metrics.errors.add("accept")
                 return makeRoom()
             }
-            guard Int(socket) <= limits.maxDescriptor || closeIdle() > 0 else {
+            guard Int(accepted.descriptor) <= limits.maxDescriptor || closeIdle() > 0 else {
                 metrics.errors.add("accept")
-                close(socket)
+                close(accepted.descriptor)
                 return makeRoom()
             }
+            guard admits(&accepted) else { continue }
             metrics.acceptedConnections.add()
+            let socket = accepted
             balance.place(socket, from: loop.index) { [unowned self] in adopt(socket) }
         }
     }
@@ -88,12 +112,19 @@ final class LoopServer {
         }
     }
 
+    /// Whether there are so many connections, and none here can be closed. Those of other loops can be for the next.
+    func isFull(_ most: Int) -> Bool {
+        guard balance.total >= most, closeIdle() == 0 else { return false }
+        balance.visit(besides: loop.index) { _ = $0.closeIdle() }
+        return true
+    }
+
     /// Closes the connections that have been idle for longest. Their clients retry on a new connection (RFC 9112
     /// §9.3.1).
     /// - Returns: how many.
     private func closeIdle() -> Int {
         let newest = MonotonicClock.nanoseconds() -| Self.leastIdleNanoseconds
-        let idle = connections.values.filter { $0.isIdle && ($0.hasAnswered || $0.idleSince ?? .max < newest) }
+        let idle = connections.values.filter { $0.isIdle && !$0.isNew(since: newest) }
         let longest = idle.sorted { $0.idleSince ?? .max < $1.idleSince ?? .max }.lazy.filter { !$0.hasUnreadInput }
             .prefix(Self.roomAtOnce)
         let closed = Array(longest)
@@ -109,14 +140,15 @@ final class LoopServer {
     private static let roomAtOnce = 8
 
     /// Takes over a socket that is already counted for this loop.
-    func adopt(_ socket: Int32) {
-        guard !isDraining else {
+    func adopt(_ socket: AcceptedSocket) {
+        guard stage != .closing else {
             balance.removed(from: loop.index)
-            close(socket)
+            if let counted = socket.counted { table.leave(counted) }
+            close(socket.descriptor)
             return
         }
         metrics.connections.add(1)
-        let connection = Connection(socket: socket, server: self)
+        let connection = Connection(socket, server: self)
         connections[ObjectIdentifier(connection)] = connection
         // Most clients' requests have arrived by now.
         connection.readable()
@@ -128,7 +160,7 @@ final class LoopServer {
         // Its watcher's callback may be running: release it after that has returned.
         let removed = connections.removeValue(forKey: ObjectIdentifier(connection))
         loop.afterCallback { withExtendedLifetime(removed) {} }
-        drainedIfEmpty()
+        callBackIfEmpty()
     }
 
     // MARK: Time
@@ -142,34 +174,83 @@ final class LoopServer {
         for connection in Array(connections.values) {
             if let deadline = connection.deadline, deadline <= now { connection.timeOut() }
         }
+        refusals.closeAll()
         listener?.arm()
         sweepTimer.schedule(afterSeconds: min(1, limits.requestSeconds / 2))
     }
 
     // MARK: Draining
 
-    /// Accepts no more connections, lets running answers finish if they have an end, then calls back.
-    func drain(whenEmpty: @escaping () -> Void) {
-        isDraining = true
-        listener = nil
-        close(listeningSocket)
-        onDrained = whenEmpty
-        for connection in Array(connections.values) where connection.isIdle || connection.output.isEndless {
-            connection.close()
-        }
-        drainedIfEmpty()
+    var isDraining: Bool { stage != .serving }
+
+    /// From here on, each answer is the last one of its connection. Idle connections stay open: a balancer may be
+    /// sending the next request on one of them.
+    func drain() { stage = .draining }
+
+    /// What is running, for a server that is draining.
+    var look: DrainProgress.Look {
+        // no trap: a count of connections
+        DrainProgress.Look(running: connections.values.count { $0.isAnswering }, lastEnd: lastEnd)
     }
+
+    /// Notes the end of an exchange.
+    func noteEnd() {
+        if isDraining { lastEnd = MonotonicClock.nanoseconds() }
+    }
+
+    /// Accepts no more connections.
+    /// - Parameter keepsBacklog: whether connections that have not been accepted wait for the next process.
+    func stopAccepting(keepingBacklog keepsBacklog: Bool) {
+        stage = .draining
+        listener = nil
+        guard let listeningSocket else { return }
+        if !keepsBacklog { acceptRest(from: listeningSocket) }
+        close(listeningSocket)
+    }
+
+    /// Lets running answers finish if they have an end, then calls back. When all loops have stopped accepting, which
+    /// hand connections to each other.
+    func end(whenEmpty: @escaping () -> Void) {
+        // Requests that have arrived are answered.
+        for connection in Array(connections.values) where connection.isIdle && connection.hasUnreadInput {
+            connection.readable()
+        }
+        stage = .closing
+        onEmpty = whenEmpty
+        let newest = MonotonicClock.nanoseconds() -| Self.leastIdleNanoseconds
+        for connection in Array(connections.values) where connection.isIdle || connection.output.isEndless {
+            // Whoever has just been let in is answered.
+            connection.isIdle && connection.isNew(since: newest) ? connection.hasToBegin(within: 1) : connection.close()
+        }
+        callBackIfEmpty()
+    }
+
+    /// Accepts what has connected already: the kernel would reset it.
+    private func acceptRest(from listeningSocket: Int32) {
+        for _ in 0..<Self.mostRest {
+            guard balance.total < limits.maxConnections, var accepted = AcceptedSocket(from: listeningSocket) else {
+                return
+            }
+            guard admits(&accepted) else { continue }
+            metrics.acceptedConnections.add()
+            balance.keep(on: loop.index)
+            adopt(accepted)
+        }
+    }
+
+    private static let mostRest = 1024
 
     /// Cuts the connections that are still open.
     func cut() {
         for connection in Array(connections.values) { connection.close() }
+        refusals.closeAll()
         sweepTimer.cancel()
     }
 
-    private func drainedIfEmpty() {
-        guard isDraining, connections.isEmpty, let onDrained else { return }
-        self.onDrained = nil
-        onDrained()
+    private func callBackIfEmpty() {
+        guard stage == .closing, connections.isEmpty, let onEmpty else { return }
+        self.onEmpty = nil
+        onEmpty()
     }
 
     // MARK: Lines shared by many answers

@@ -61,7 +61,7 @@ package final class MediaHandler: RequestHandler {
     // MARK: Forms of targets (RFC 9112 §3.2)
 
     private func handleOriginForm(_ exchange: Exchange, _ target: String) {
-        guard accepts(exchange.request.value(of: "Host")) else { return refuse(exchange, .misdirected) }
+        guard acceptsHost(of: exchange) else { return refuse(exchange, .misdirected) }
         handle(exchange, target)
     }
 
@@ -83,9 +83,15 @@ package final class MediaHandler: RequestHandler {
 
     /// §3.2.4
     private func handleAsterisk(_ exchange: Exchange) {
-        guard accepts(exchange.request.value(of: "Host")) else { return refuse(exchange, .misdirected) }
+        guard acceptsHost(of: exchange) else { return refuse(exchange, .misdirected) }
         guard exchange.request.method == .options else { return refuse(exchange, .asterisk) }
         exchange.respond(Self.options)
+    }
+
+    /// Both names have to be the proxy's own: a balancer may pass on a `X-Forwarded-Host` that a page invented.
+    private func acceptsHost(of exchange: Exchange) -> Bool {
+        accepts(exchange.request.value(of: "Host"))
+            && (exchange.forwarded?.host).map { hosts.accepts($0) } != false
     }
 
     /// Remembers the last accepted host: clients of one proxy nearly always use the same name.

@@ -25,6 +25,8 @@ extension MediaCache {
         guard proxy != engine.outgoing.value else { return }
         engine.outgoing.value = proxy
         engine.noteOutgoingProxy()
+    }
+
     /// Changes the most memory for responses that are not media: `maxShortResponses` of `ProxyConfiguration`. The excess
     /// is dropped.
     /// - Throws: `ProxyError` for less than 0, `CacheError.closed`; then nothing changes.
@@ -60,6 +62,14 @@ extension MediaCache {
     public func setAccessLogFormat(_ format: AccessLogFormat) throws {
         try checkOpen()
         engine.accessLog.format.value = format
+    }
+
+    /// Changes how much each client may do: `maxConnections`, `maxConnectionsPerClient` and `maxRequestsPerClient` of
+    /// `ProxyConfiguration`. Connections that are open stay.
+    /// - Throws: `ProxyError` for a limit that is out of range, `CacheError.closed`; then nothing changes.
+    public func setClientLimits(as configuration: ProxyConfiguration) throws {
+        try checkOpen()
+        clientLimits.value = try configuration.clientLimits()
     }
 
     /// Reopens the access log under its name, after the file was renamed.

@@ -40,6 +40,7 @@ public final class MediaCache: Sendable {
     package let restorePoints: StoreRestorePoints
     let bell: SnapshotBell
     let live: LiveState
+    let clientLimits: Current<ClientLimits>
     let wants = DownloadWants()
     /// Shared by all validations, so that one runs at a time.
     let scrubs = ScrubTurn()
@@ -79,6 +80,7 @@ public final class MediaCache: Sendable {
         do {
             let threads = try Self.check(configuration)
             let downloads = try DownloadSettings(configuration)
+            clientLimits = Current(try configuration.clientLimits())
             let engine = try CacheEngine(configuration, tuning: tuning, threads: threads, logger: logger)
             source = LoopDownloads(engine.fillers, of: engine.filler)
             restorePoints = StoreRestorePoints(engine.store) { engine.policy.value }
@@ -145,6 +147,7 @@ public final class MediaCache: Sendable {
     private static func check(_ configuration: ProxyConfiguration) throws(ProxyError) -> Int {
         _ = try configuration.address()
         _ = try configuration.checkedTransmission()
+        _ = try configuration.checkedTrusted()
         try configuration.checkDownloads()
         let threads = configuration.threads ?? ProcessInfo.processInfo.activeProcessorCount
         guard (1...256).contains(threads) else {
@@ -162,6 +165,7 @@ public final class MediaCache: Sendable {
             ("linger", configuration.linger, ProxyConfiguration.lingerRange),
             ("connectTimeout", configuration.connectTimeout, ProxyConfiguration.connectTimeoutRange),
             ("stallTimeout", configuration.stallTimeout, ProxyConfiguration.stallTimeoutRange),
+            ("drainTime", configuration.drainTime, ProxyConfiguration.drainTimeRange),
         ] where !range.contains(time) {
             throw .invalidSetting("\(name) of \(time) cannot work; choose \(range.lowerBound) to \(range.upperBound)")
         }
@@ -204,15 +208,15 @@ public final class MediaCache: Sendable {
     }
 
     /// Stops this proxy, unless another one has been started since.
-    func stopProxy(_ proxy: Proxy, grace: Duration) {
+    func stopProxy(_ proxy: Proxy, grace: Duration, quiet: Duration?) {
         changes.sync {
-            if self.proxy === proxy { stop(proxy, grace: grace) }
+            if self.proxy === proxy { stop(proxy, grace: grace, quiet: quiet) }
         }
     }
 
     /// On `changes`.
-    private func stop(_ proxy: Proxy, grace: Duration) {
-        proxy.server.stop(graceSeconds: grace.inSeconds)
+    private func stop(_ proxy: Proxy, grace: Duration, quiet: Duration? = nil) {
+        proxy.server.stop(graceSeconds: grace.inSeconds, quietSeconds: quiet?.inSeconds)
         state.withLock { $0.proxy = nil }
         do throws(StoreError) { try engine.store.announce(url: "") } catch {
             logger.error("other processes still look for the proxy at \(proxy.baseURL): \(error)")

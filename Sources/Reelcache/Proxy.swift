@@ -45,10 +45,11 @@ public final class Proxy: Sendable {
 
     /// - Parameter startsDownloads: false to start them with `startDownloads` later.
     package convenience init(
-        _ configuration: ProxyConfiguration, tuning: ProxyTuning, logger: Logger, startsDownloads: Bool = true
+        _ configuration: ProxyConfiguration, tuning: ProxyTuning, logger: Logger,
+        listener: InheritedListener? = nil, startsDownloads: Bool = true
     ) throws {
         let cache = try MediaCache(opening: configuration, tuning: tuning, logger: logger)
-        do { try self.init(of: cache, closesCache: true) } catch {
+        do { try self.init(of: cache, listener: listener, closesCache: true) } catch {
             try? cache.close(grace: .zero)
             throw error
         }
@@ -59,9 +60,22 @@ public final class Proxy: Sendable {
     /// Continues interrupted downloads, and looks after the subscribed feeds.
     package func startDownloads() { cache.startDownloads() }
 
+    /// Starts a proxy as a service does: on the socket that the service manager passes, if it passes one, otherwise on
+    /// one that is bound to `listen`. Before other threads run.
+    package static func start(asService configuration: ProxyConfiguration, logger: Logger) throws -> Proxy {
+        let listener: InheritedListener?
+        do throws(ListenError) { listener = try InheritedListener.take() } catch { throw ProxyError(error) }
+        if let listener {
+            logger.notice("serving on the socket of the service manager at \(listener.address), whatever listen says")
+        }
+        return try Proxy(configuration, tuning: ProxyTuning(), logger: logger, listener: listener)
+    }
+
     /// Starts serving an open cache that no other proxy serves.
-    /// - Parameter closesCache: whether stopping the proxy closes the cache.
-    init(of cache: MediaCache, closesCache: Bool) throws {
+    /// - Parameters:
+    ///   - listener: a socket to serve on, in place of one that is bound to the address in the configuration.
+    ///   - closesCache: whether stopping the proxy closes the cache.
+    init(of cache: MediaCache, listener: InheritedListener? = nil, closesCache: Bool) throws {
         self.cache = cache
         self.closesCache = closesCache
         do {
@@ -70,15 +84,19 @@ public final class Proxy: Sendable {
             )
             let (session, feeds, numbers) = (cache.session, cache.subscriptions, ControlNumbers(engine))
             let live = cache.live
-            let address = try configuration.address()
+            let address = try listener?.address ?? configuration.address()
+            var clients = ClientRules(limits: cache.clientLimits)
+            clients.trusted = try configuration.checkedTrusted()
+            clients.expectsProxyHeader = configuration.expectsProxyHeader
+            let isOfThisMachine = address.isLoopback && clients.trusted.isEmpty
             let token = try ControlToken(makingIn: configuration.cacheDirectory)
             let readToken =
-                address.isLoopback ? nil : try ControlToken(makingIn: configuration.cacheDirectory, for: .reading)
+                isOfThisMachine ? nil : try ControlToken(makingIn: configuration.cacheDirectory, for: .reading)
             let (dashboards, surveys, titles) = (SharedDashboardSessions(), CoverageSurveys(), PresentationTitles())
             let hosts = HostPolicy(names: [address.host] + configuration.names.map(HostName.normalized))
             server = try HTTPServer(
-                address, loops: engine.loops.loops, limits: Self.limits(cache), metrics: engine.metrics,
-                recorder: engine.accessLog
+                address, listener: listener, loops: engine.loops.loops, limits: Self.limits(cache), clients: clients,
+                metrics: engine.metrics, recorder: engine.accessLog
             ) { loop in
                 MediaHandler(
                     engine.fillers[loop.index].value, shelf: engine.shelf, ahead: engine.ahead, next: engine.next,
@@ -105,7 +123,8 @@ public final class Proxy: Sendable {
     private static func limits(_ cache: MediaCache) throws(ProxyError) -> TransportLimits {
         var limits = cache.tuning.limits
         limits.transmission = try cache.configuration.checkedTransmission()
-        limits.maxConnections = min(limits.maxConnections, cache.engine.descriptors.clients)
+        limits.maxConnections = min(
+            max(limits.maxConnections, cache.configuration.maxConnections ?? 0), cache.engine.descriptors.clients)
         limits.maxDescriptor = cache.engine.descriptors.highestOfClients
         return limits
     }
@@ -116,10 +135,21 @@ public final class Proxy: Sendable {
     /// A cache that was opened for this proxy is saved and closed; a cache that started it with `startProxy` stays open.
     /// - Parameter grace: how long running responses may take to end.
     /// - Throws: `ProxyError` if the cache could not be saved; what is lost is fetched again.
-    public func stop(grace: Duration = .seconds(5)) throws {
-        cache.stopProxy(self, grace: grace)
+    public func stop(grace: Duration = .seconds(5)) throws { try stop(grace: grace, quiet: nil) }
+
+    /// As `stop(grace:)`.
+    /// - Parameter quiet: how long nothing has to have run before it closes: until then, it answers, but `/healthz` says
+    ///   `draining`. Nil to close at once.
+    package func stop(grace: Duration, quiet: Duration?) throws {
+        cache.stopProxy(self, grace: grace, quiet: quiet)
         if closesCache { try cache.close(grace: .zero) }
     }
+
+    /// Makes `stop`, which waits on another thread, cut what still runs.
+    package func hurry() { server.hurry() }
+
+    /// Whether clients of other machines use it, directly or through a balancer.
+    package var hasDistantClients: Bool { !server.address.isLoopback || !cache.configuration.trusted.isEmpty }
 
     func warnOfStrangers() {
         guard !server.address.isLoopback, cache.engine.policy.value.servesAnyOrigin else { return }

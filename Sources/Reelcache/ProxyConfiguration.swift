@@ -8,6 +8,22 @@ public struct ProxyConfiguration: Sendable {
     /// Names by which players reach the proxy, such as `tv.example`, besides its addresses and `localhost`. Requests
     /// for any other name are answered 421, because a hostile site could let its own name resolve to this machine.
     public var names: [String] = []
+    /// The balancers in front of the proxy, as IP addresses and networks such as `10.0.0.0/24`. What they state about their
+    /// clients is believed: `Forwarded`, `X-Forwarded-For` and the like, and PROXY headers. Reading the control interface
+    /// then needs a token.
+    public var trusted: [String] = []
+    /// Whether connections from `trusted` addresses begin with a header of the PROXY protocol, version 1 or 2.
+    public var expectsProxyHeader = false
+    /// How long running responses may take to end when `reelcache serve` is told to stop: up to a day.
+    public var drainTime = Duration.seconds(5)
+    /// The most connections of clients, beyond which they are answered 503: 1 to 1,000,000; nil for as many as there are
+    /// files and sockets for, beyond which they wait.
+    public var maxConnections: Int?
+    /// The most connections of one client, or the most running requests of one behind a balancer that speaks HTTP: 1 to
+    /// 1,000,000. Beyond, they are answered 429. Nil for no limit.
+    public var maxConnectionsPerClient: Int?
+    /// How many requests a client may send: `100/s`, `600/min`, `5000/h`. Beyond, they are answered 429. Nil for no limit.
+    public var maxRequestsPerClient: String?
     /// The cache directory. It is created if it does not exist.
     public var cacheDirectory = Self.defaultCacheDirectory
     /// The most disk space that the cache uses, in bytes, index included. At least 16 MB.
@@ -137,6 +153,8 @@ public struct ProxyConfiguration: Sendable {
     package static let fetchesRange = 1...4096
     package static let aheadSegmentsRange = 0...ResolvedRule.mostAheadSegments
     package static let defaultTTLRange = Duration.zero ... .seconds(315_360_000)
+    package static let connectionsRange = 1...1_000_000
+    package static let drainTimeRange = Duration.zero ... .seconds(86400)
     package static let lingerRange = Duration.zero ... .seconds(600)
     package static let connectTimeoutRange = Duration.seconds(1) ... .seconds(600)
     package static let stallTimeoutRange = Duration.seconds(1) ... .seconds(3600)

@@ -36,6 +36,12 @@ struct CacheOptions: ParsableArguments {
 struct ServeOptions: ParsableArguments {
     @Option(help: .setting("listen")) var listen: String?
     @Option(help: .setting("names")) var name: [String] = []
+    @Option(help: .setting("trusted")) var trusted: [String] = []
+    @Flag(inversion: .prefixedNo, help: .setting("proxy_protocol")) var proxyProtocol: Bool?
+    @Option(help: .setting("drain_time")) var drainTime: String?
+    @Option(help: .setting("max_connections")) var maxConnections: String?
+    @Option(help: .setting("max_connections_per_client")) var maxConnectionsPerClient: String?
+    @Option(help: .setting("max_requests_per_client")) var maxRequestsPerClient: String?
     @OptionGroup var cache: CacheOptions
     @Option(help: .setting("max_size")) var maxSize: String?
     @Option(help: .setting("min_free")) var minFree: String?
@@ -102,12 +108,15 @@ struct ServeOptions: ParsableArguments {
             "log_level": logLevel,
             "access_log": accessLog, "access_log_format": accessLogFormat,
             "upstream_proxy": upstreamProxy,
+            "proxy_protocol": proxyProtocol.map(String.init), "drain_time": drainTime,
+            "max_connections": maxConnections, "max_connections_per_client": maxConnectionsPerClient,
+            "max_requests_per_client": maxRequestsPerClient,
         ]
         var flags = single.compactMapValues { $0.map { [$0] } }
         let lists = [
             ("names", name), ("allow", allow), ("mounts", mount), ("tunnel_ports", tunnelPort),
             ("targeted_fields", targetedField),
-            ("web_origins", webOrigin),
+            ("web_origins", webOrigin), ("trusted", trusted),
             ("secret_parameters", secretParameter), ("schedule", schedule), ("download_cap", downloadCap),
             ("parents", parent), ("upstream_proxy_except", upstreamProxyExcept),
         ]

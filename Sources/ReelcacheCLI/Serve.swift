@@ -21,7 +21,8 @@ struct Serve: ParsableCommand {
                 --mount /tv/=https://origin.example/vod/
 
             Each option is also a key of the configuration file (max_size) and an environment variable (REELCACHE_MAX_SIZE). \
-            Flags override variables, and variables override the file. On SIGHUP the proxy reads the file again.
+            Flags override variables, and variables override the file. On SIGHUP the proxy reads the file again. On \
+            SIGTERM it gives running responses the drain time to end. If systemd passes a socket, it serves on that.
             """)
 
     @OptionGroup var options: ServeOptions
@@ -35,7 +36,7 @@ struct Serve: ParsableCommand {
         let logLevel = AdjustableLogLevel(settings.logLevel)
         let logger = logLevel.logger(label: "reelcache")
         let signals = Signals()
-        let proxy = try Proxy(settings.proxy, logger: logger)
+        let proxy = try Proxy.start(asService: settings.proxy, logger: logger)
         StandardOutput.useLines()
         print(
             "Reelcache \(Proxy.version) serves at \(proxy.baseURL), cache in \(settings.proxy.cacheDirectory) (at most \(ByteSize(bytes: settings.proxy.maxSize)))"
@@ -57,10 +58,20 @@ struct Serve: ParsableCommand {
             // times as much as is needed.
             case nil: malloc_trim(0)
             case .reload: running.reload()
-            case .stop(let signal):
+            case .stop(let signal, let isInHurry):
                 logger.info("stopping: \(signal)")
-                return try proxy.stop()
+                signals.onRepetition { proxy.hurry() }
+                return try Self.stop(proxy, within: running.drainTime, isInHurry: isInHurry)
             }
         }
+    }
+
+    /// A balancer checks a proxy every few seconds: within so much without a request, it has seen that this one is draining.
+    private static let quietTime = Duration.seconds(2)
+
+    private static func stop(_ proxy: Proxy, within drainTime: Duration, isInHurry: Bool) throws {
+        ServiceManager.tellStopping(within: drainTime)
+        let quiet = proxy.hasDistantClients ? min(drainTime, quietTime) : .zero
+        try proxy.stop(grace: drainTime, quiet: isInHurry ? nil : quiet)
     }
 }

@@ -1,14 +1,14 @@
 import Foundation
 
-/// Waits for SIGINT, SIGTERM and SIGHUP, which are blocked in all threads that start later. A second SIGINT kills the
-/// process: a user who presses Ctrl-C twice means it. A second SIGTERM does not, because supervisors send it to a
-/// process and again to its group.
-struct Signals {
+/// Waits for SIGINT, SIGTERM and SIGHUP, which are blocked in all threads that start later. After the first that stops the
+/// process, the next ends the wait for running responses, and a further SIGINT kills the process: a user who presses Ctrl-C
+/// again means it.
+struct Signals: Sendable {
     enum Event {
         /// SIGHUP: read the configuration again.
         case reload
-        /// To stop, with the signal's name.
-        case stop(String)
+        /// To stop, with the signal's name; `isInHurry` if a person waits for the end.
+        case stop(String, isInHurry: Bool)
     }
 
     private let set: sigset_t
@@ -33,18 +33,27 @@ struct Signals {
         switch number {
         case -1: return nil
         case SIGHUP where !(followsTerminal && !Self.hasTerminal): return .reload
-        case SIGHUP: return .stop("SIGHUP: the terminal was closed")
-        default:
-            allowInterrupt()
-            return .stop(number == SIGINT ? "SIGINT" : "SIGTERM")
+        case SIGHUP: return .stop("SIGHUP: the terminal was closed", isInHurry: true)
+        case SIGINT: return .stop("SIGINT", isInHurry: true)
+        default: return .stop("SIGTERM", isInHurry: false)
         }
     }
 
-    private func allowInterrupt() {
-        var set = sigset_t()
-        sigemptyset(&set)
-        sigaddset(&set, SIGINT)
-        pthread_sigmask(SIG_UNBLOCK, &set, nil)
+    /// Calls back, on a thread of its own, at the next SIGINT or SIGTERM after the one that stops the process. Supervisors
+    /// send SIGTERM to a process and again to its group: within a second, it is the same.
+    func onRepetition(_ hurry: @escaping @Sendable () -> Void) {
+        let began = ContinuousClock.now
+        Thread.detachNewThread {
+            var (set, number) = (sigset_t(), Int32(0))
+            sigemptyset(&set)
+            for number in [SIGINT, SIGTERM] { sigaddset(&set, number) }
+            repeat { sigwait(&set, &number) } while number == SIGTERM && ContinuousClock.now - began < .seconds(1)
+            hurry()
+            sigdelset(&set, SIGTERM)
+            pthread_sigmask(SIG_UNBLOCK, &set, nil)
+            // A thread must be there to receive a further SIGINT.
+            while true { pause() }
+        }
     }
 
     /// Whether this process has a controlling terminal.

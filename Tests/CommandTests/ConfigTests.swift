@@ -167,6 +167,12 @@ import Testing
             outcome.stdout.split(separator: "\n").map { $0.replacing(#/ {2,}/#, with: "  ") } == [
                 "listen  127.0.0.1:7335  default",
                 "names  (none)  default",
+                "trusted  (none)  default",
+                "proxy_protocol  false  default",
+                "drain_time  5s  default",
+                "max_connections  (as many as there are files for)  default",
+                "max_connections_per_client  (any number)  default",
+                "max_requests_per_client  (any number)  default",
                 "cache_dir  /films  REELCACHE_CACHE_DIR",
                 "max_size  2GB  \(file):1",
                 "min_free  1GB  default",

@@ -136,7 +136,7 @@ import Testing
         ["ls", "extra"], ["show"], ["show", "a", "b"], ["pin"],
         ["rm"], ["rm", "--all", "--older-than", "1d"], ["rm", "--all", "http://a/b"], ["rm", "--older-than", "30"],
         ["rm", "--older-than", "-1d"],
-        ["export", "http://a/b"], ["export", "-o", "x"], ["export", "http://a/b", "-o", ""], ["import", "x"],
+        ["export", "http://a/b"], ["export", "-o", "x"], ["export", "http://a/b", "-o", ""],
         ["import", "--as", "http://a/b"],
         ["import", "x", "--as", "http://a/b", "--type", "film"], ["verify", "x"],
     ])

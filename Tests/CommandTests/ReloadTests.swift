@@ -35,7 +35,10 @@ import Testing
 
     @Test func parentsAndUpstreamProxyChangeAtOnce() throws {
         let origin = try ScriptedOrigin(), parent = try ScriptedOrigin()
-        defer { [origin, parent].forEach { $0.stop() } }
+        defer {
+            origin.stop()
+            parent.stop()
+        }
         let proxy = try serve("max_size: 300MB")
         let film = Media(seed: 8, size: 1000)
         for path in ["/a.mp4", "/b.mp4"] {

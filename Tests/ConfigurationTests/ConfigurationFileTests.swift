@@ -13,6 +13,12 @@ import TestSupport
             """
             listen: "[::1]:8000"
             names: [tv.example, nas]
+            trusted: [10.0.0.5, 'fd00::/8']
+            proxy_protocol: true
+            drain_time: 1h
+            max_connections: 4000
+            max_connections_per_client: 100
+            max_requests_per_client: 600/min
             cache_dir: /var/cache/films
             max_size: 1.5 GB
             min_free: 200MiB
@@ -62,6 +68,10 @@ import TestSupport
             """)
         #expect(all.proxy.listen == "[::1]:8000")
         #expect(all.proxy.names == ["tv.example", "nas"])
+        #expect(all.proxy.trusted == ["10.0.0.5", "fd00::/8"] && all.proxy.expectsProxyHeader)
+        #expect(all.proxy.drainTime == .seconds(3600))
+        #expect(all.proxy.maxConnections == 4000 && all.proxy.maxConnectionsPerClient == 100)
+        #expect(all.proxy.maxRequestsPerClient == "600/min")
         #expect(all.proxy.cacheDirectory == "/var/cache/films")
         #expect(all.proxy.maxSize == 1_500_000_000 && all.proxy.minFree == 200 << 20)
         #expect(all.proxy.maxShortResponses == 1 << 20)
@@ -94,7 +104,7 @@ import TestSupport
         #expect(all.proxy.rules.map(\.hosts) == [["example.org"]] && all.proxy.rules.map(\.ttl) == [.seconds(86400)])
         #expect(
             Setting.all.map { "\(all.origin(of: $0))" }
-                == ([1, 2, 3, 4, 5, 6, 7, 10] + (12...46)).map { "r.yaml:\($0)" })
+                == (Array(1...13) + [16] + (18...52)).map { "r.yaml:\($0)" })
     }
 
     @Test func pathsInItMayBeginWithTheHomeDirectory() throws {

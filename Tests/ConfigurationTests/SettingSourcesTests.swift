@@ -31,6 +31,9 @@ import TestSupport
 
     /// A valid value for each key, as it is written in a file, and another one.
     private static let values = [
+        "trusted": ("10.0.0.1", "fd00::/8"), "proxy_protocol": ("true", "false"), "drain_time": ("1h", "0s"),
+        "max_connections": ("1", "1000000"), "max_connections_per_client": ("2", "3"),
+        "max_requests_per_client": ("5/s", "600/min"),
         "listen": ("127.0.0.1:1", "127.0.0.1:2"), "names": ("a.example", "b.example"), "cache_dir": ("/one", "/two"),
         "max_size": ("1GB", "2GB"), "min_free": ("3MB", "4MB"),
         "max_short_responses": ("0", "16MiB"),

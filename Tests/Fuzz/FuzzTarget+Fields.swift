@@ -47,6 +47,15 @@ extension FuzzTarget {
             ],
             run: contentDisposition),
         FuzzTarget(
+            name: "forwarded",
+            seeds: [
+                "for=192.0.2.60;proto=http;by=203.0.113.43;host=a\n192.0.2.1, unknown\nhttps\na:1\n8443",
+                "for=\"[2001:db8::17]:4711\", for=_x;secret=\"\\\"\"\n[::1]:5",
+                "PROXY TCP4 192.0.2.1 198.51.100.2 4660 443\r\n",
+                "\r\n\r\n\0\r\nQUIT\n\u{21}\u{11}\0\u{c}abcdefghijkl",
+            ],
+            run: forwarded),
+        FuzzTarget(
             name: "other-fields",
             seeds: ["1.1 reelcache, 1.0 a (b)\nAccept-Language, *\n120\nreelcache; hit", "timeout=5"], run: otherFields),
     ]
@@ -179,6 +188,25 @@ extension FuzzTarget {
         try hold(
             !name.isEmpty && name != "." && name != ".." && !name.utf8.contains { $0 == 0x2F || $0 == 0 },
             "a file of name \(name.debugDescription)")
+    }
+
+    /// A PROXY header; Forwarded and the X-Forwarded- fields, one in each line.
+    private static func forwarded(_ input: [UInt8]) throws {
+        input.withUnsafeBytes { _ = ProxyHeader.isBegun(by: $0) }
+        if case .complete(_, let consumed) = input.withUnsafeBytes({ ProxyHeader.parse($0) }) {
+            try hold(consumed <= input.count && consumed <= 16 + 4096, "\(consumed) bytes of \(input.count)")
+            let cut = input[..<(consumed - 1)].withUnsafeBytes { ProxyHeader.parse($0) }
+            try hold(cut == .incomplete, "a header without its last byte is \(cut)")
+        }
+        let names = ["Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "X-Forwarded-Port"]
+        let fields = zip(names, input.lines).map { "\($0): \($1)\r\n" }.joined()
+        guard
+            case .complete(let head, _) = Array("GET / HTTP/1.1\r\nHost: a\r\n\(fields)\r\n".utf8)
+                .withUnsafeBytes({ RequestParser.parse($0) }),
+            let trusted = try? TrustedAddresses(["10.0.0.0/8", "::/0"]),
+            let forwarded = try? ForwardedRequest(head, trusted: trusted), let client = forwarded.client
+        else { return }
+        try hold(IPEndpoint(client.description) == client, "\(client) reads back as another")
     }
 
     private static func otherFields(_ input: [UInt8]) throws {

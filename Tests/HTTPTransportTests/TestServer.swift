@@ -13,12 +13,16 @@ final class TestServer: Sendable {
     private let group: EventLoopGroup
 
     /// - Parameter answer: called on the connection's loop, for each request.
-    init(loops: Int = 1, port: Int = 0, limits: TransportLimits = .init(), _ answer: @escaping Answer) throws {
+    init(
+        loops: Int = 1, port: Int = 0, listener: InheritedListener? = nil, limits: TransportLimits = .init(),
+        clients: ClientRules = .init(), _ answer: @escaping Answer
+    ) throws {
         group = try EventLoopGroup(count: loops)
         group.start()
         do {
             server = try HTTPServer(
-                ListenAddress(host: "127.0.0.1", port: port), loops: group.loops, limits: limits, metrics: metrics
+                ListenAddress(host: "127.0.0.1", port: port), listener: listener, loops: group.loops, limits: limits,
+                clients: clients, metrics: metrics
             ) { _ in
                 ClosureHandler(answer)
             }
@@ -35,12 +39,12 @@ final class TestServer: Sendable {
 
     private let isStopped = Monitor(false)
 
-    func stop(graceSeconds: Double) {
+    func stop(graceSeconds: Double, quietSeconds: Double? = nil) {
         let isFirst = isStopped.update { stopped in
             defer { stopped = true }
             return !stopped
         }
-        if isFirst { server.stop(graceSeconds: graceSeconds) }
+        if isFirst { server.stop(graceSeconds: graceSeconds, quietSeconds: quietSeconds) }
     }
 
     var port: Int { server.address.port }

@@ -324,8 +324,7 @@ extension Scenarios {
                 try Self.cache(stage, "max-age=60")
                 stage.wait(seconds: 61)
                 stage.origin.script(Self.path) {
-                    $0.status = status
-                    $0.body = Array("no more".utf8)
+                    ($0.status, $0.body, $0.headers) = (status, Array("no more".utf8), [])
                 }
                 let gone = try stage.get(Self.path, method: method)
                 #expect(gone.status == status && gone.cacheStatus == "reelcache; fwd=stale; fwd-status=\(status)")

@@ -40,13 +40,19 @@ package final class ChildProcess: Sendable {
     private let state = Monitor(State())
 
     /// Starts `executable`, a path, with standard input from `/dev/null`.
-    /// - Parameter environment: changes to this process's environment; `nil` removes a variable.
+    /// - Parameters:
+    ///   - environment: changes to this process's environment; `nil` removes a variable.
+    ///   - inheriting: a descriptor of this process that the program gets, and its number there.
     /// - Throws: `SystemError` when it cannot be started.
-    package init(_ executable: String, _ arguments: [String] = [], environment: [String: String?] = [:]) throws {
+    package init(
+        _ executable: String, _ arguments: [String] = [], environment: [String: String?] = [:],
+        inheriting inherited: (descriptor: Int32, as: Int32)? = nil
+    ) throws {
         name = executable
         let outputs: [Int32]
         (pid, outputs) = try spawnWithPipes(
-            [executable] + arguments, mergedEnvironment(environment), count: Stream.allCases.count)
+            [executable] + arguments, mergedEnvironment(environment), count: Stream.allCases.count,
+            inheriting: inherited)
         let end = try Bell()
         try startThread { [state, pid] in
             collect(Array(zip(Stream.allCases, outputs)), of: pid, until: end, into: state)
@@ -154,12 +160,15 @@ func mergedEnvironment(_ changes: [String: String?]) -> [String] {
 private let spawning = Mutex(())
 
 /// Starts the program with a pipe on each of the descriptors 1 to `count`, and returns the ends to read.
-private func spawnWithPipes(_ arguments: [String], _ environment: [String], count: Int) throws -> (pid_t, [Int32]) {
+private func spawnWithPipes(
+    _ arguments: [String], _ environment: [String], count: Int, inheriting inherited: (descriptor: Int32, as: Int32)?
+) throws -> (pid_t, [Int32]) {
     try spawning.withLock { _ in
         let pipes = try (0..<count).map { _ in try Pipe.make() }
         defer { for pipe in pipes { close(pipe.writeEnd) } }
         do {
-            return (try spawn(arguments, environment, outputs: pipes.map(\.writeEnd)), pipes.map(\.readEnd))
+            let pid = try spawn(arguments, environment, outputs: pipes.map(\.writeEnd), inheriting: inherited)
+            return (pid, pipes.map(\.readEnd))
         } catch {
             for pipe in pipes { close(pipe.readEnd) }
             throw error
@@ -168,12 +177,16 @@ private func spawnWithPipes(_ arguments: [String], _ environment: [String], coun
 }
 
 /// Starts the program with descriptors 1, 2, … from `outputs`, default signal handling and nothing blocked.
-private func spawn(_ arguments: [String], _ environment: [String], outputs: [Int32]) throws -> pid_t {
+private func spawn(
+    _ arguments: [String], _ environment: [String], outputs: [Int32],
+    inheriting inherited: (descriptor: Int32, as: Int32)?
+) throws -> pid_t {
     try spawn(arguments, environment, flags: 0) { actions in
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         for (index, output) in outputs.enumerated() {
             posix_spawn_file_actions_adddup2(&actions, output, Int32(index + 1))
         }
+        if let inherited { posix_spawn_file_actions_adddup2(&actions, inherited.descriptor, inherited.as) }
     }
 }
 

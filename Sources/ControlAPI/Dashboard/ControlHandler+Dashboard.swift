@@ -34,7 +34,7 @@ extension ControlHandler {
     /// Tells the page whether its browser is signed in, and whether it has to be for reading.
     func reportDashboardSession(_ exchange: Exchange) {
         let report = DashboardSessionReport(
-            isSignedIn: access.isSignedIn(exchange.request), readsFreely: access.readsFreely)
+            isSignedIn: access.isSignedIn(exchange.request), readsFreely: access.readsFreely(exchange.request))
         answer(exchange) { _ in report }
     }
 
@@ -47,7 +47,7 @@ extension ControlHandler {
         }
         receiveJSON(DashboardCredential.self, exchange) { [self] credential in
             do throws(ControlError) {
-                let secrets = try begin(credential)
+                let secrets = try begin(credential, for: exchange.request)
                 try? respond(exchange, with: secrets)
             } catch {
                 exchange.respond(error)
@@ -55,7 +55,9 @@ extension ControlHandler {
         }
     }
 
-    private func begin(_ credential: DashboardCredential) throws(ControlError) -> DashboardSessions.Secrets {
+    private func begin(
+        _ credential: DashboardCredential, for request: RequestHead
+    ) throws(ControlError) -> DashboardSessions.Secrets {
         var generator = SystemRandomNumberGenerator()
         switch credential {
         case .link(let text):
@@ -65,7 +67,8 @@ extension ControlHandler {
                 403, "this link was used, or is more than a minute old: run reelcache dashboard for another")
         case .token(let text):
             guard access.token.isShown(as: text) else {
-                throw ControlError(403, "this is not the token: it is the text in \(access.place(of: access.token))")
+                throw ControlError(
+                    403, "this is not the token: it is the text in \(access.place(of: access.token, for: request))")
             }
             return access.sessions.update { $0.begin(at: ControlAccess.now, using: &generator) }
         }

@@ -334,8 +334,9 @@ struct DashboardLiveTests {
         let number = try tab.text("document.querySelector('#downloads-list .card').dataset.id")
         try tab.click("#downloads-list .card button:last-child")
         try tab.click("#confirm-yes")
-        try tab.wait(for: "\(Self.asked).length > 0")
-        #expect(try tab.text("\(Self.asked).join(' ')") == number)
+        try tab.wait(for: "\(Self.asked).includes('\(number)')")
+        // A report that was on its way when they were ordered lists none of them: then they are asked for once, in two parts.
+        #expect(try ["1", "3"].contains(tab.text("\(Self.asked).length")))
         stage.expectNoComplaints()
     }
 

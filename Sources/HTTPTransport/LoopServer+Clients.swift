@@ -1,0 +1,35 @@
+import CachePolicy
+import Glibc
+import HTTPModel
+
+/// Which connections are accepted, besides the question of room.
+extension LoopServer {
+    /// - Returns: false if it was refused, and is closed.
+    func admits(_ accepted: inout AcceptedSocket) -> Bool {
+        let limits = currentLimits
+        if let most = limits.connections, isFull(most) {
+            metrics.errors.add(Refusals.Reason.all.rawValue)
+            refuse(accepted.descriptor, .all)
+            return false
+        }
+        guard limits.connectionsPerClient != nil, !clients.trusted.contains(accepted.peer.address) else { return true }
+        let client = accepted.peer.address.ofClient
+        guard enter(client) else {
+            metrics.errors.add(Refusals.Reason.client.rawValue)
+            refuse(accepted.descriptor, .client)
+            return false
+        }
+        accepted.counted = client
+        return true
+    }
+
+    /// Counts a connection of a client.
+    /// - Returns: false if it has as many as it may.
+    func enter(_ client: IPAddress) -> Bool {
+        table.enter(client, atMost: currentLimits.connectionsPerClient ?? .max)
+    }
+
+    func refuse(_ socket: Int32, _ reason: Refusals.Reason) {
+        refusals.refuse(socket, reason, head: statusLine(reason.status) + dateLine(), scratch: scratch)
+    }
+}
