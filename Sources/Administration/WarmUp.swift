@@ -244,8 +244,9 @@ private final class Channel {
 }
 
 /// An import on a thread of its own, while this one receives.
+///
+/// `@unchecked Sendable` because its creator reads `outcome` only after the thread has ended.
 private final class Intake: @unchecked Sendable {
-    // `@unchecked` because its creator reads `outcome` only after the thread has ended.
     private var outcome = ArchiveOutcome(report: ArchiveReport(), error: nil)
     private let isOver = DispatchSemaphore(value: 0)
 

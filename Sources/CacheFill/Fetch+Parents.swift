@@ -26,8 +26,8 @@ extension Fetch {
             )
             filler.backoff.rest(parent, seconds: Self.restInCircle)
         case .own:
-            let wish = RetryAfter.seconds(head.fields["Retry-After"], now: head.receivedAt)
-            if head.status == 503, let wish { filler.backoff.rest(parent, seconds: wish) }
+            let seconds = RetryAfter.seconds(head.fields["Retry-After"], now: head.receivedAt)
+            if head.status == 503, let seconds { filler.backoff.rest(parent, seconds: seconds) }
         }
         failOrRetry(.unusable("\(parent.text) answered \(head.status)"), isTransient: AnswerIntake.isTransient(head))
         return false

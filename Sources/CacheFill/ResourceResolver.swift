@@ -94,7 +94,7 @@ package struct ResourceResolver {
             let stored = generation.snapshot, head = stored.head
             if let turn = turn(from: head.variant, purpose, selection) { return turn }
             let reading = head.reading(terms)
-            if let other = refusal(of: generation, reading, purpose, isAuthorized()) { return other }
+            if let other = refusal(of: generation, stored, reading, purpose, isAuthorized()) { return other }
             guard case .answer(let directives, let ttl, let isOffline) = purpose, generation !== accepted else {
                 return .use(generation, stored, .anyway)
             }
@@ -116,16 +116,17 @@ package struct ResourceResolver {
         opened generation: Generation, for purpose: Purpose, terms: CacheTerms = .private,
         isAuthorized: @autoclosure () -> Bool = false, selection: (Variant) -> Variant
     ) -> Resolution? {
-        let head = generation.head
-        return turn(from: head.variant, purpose, selection)
-            ?? refusal(of: generation, head.reading(terms), purpose, isAuthorized())
+        let stored = generation.snapshot
+        return turn(from: stored.head.variant, purpose, selection)
+            ?? refusal(of: generation, stored, stored.head.reading(terms), purpose, isAuthorized())
     }
 
     /// What to do instead if a stored response must not answer the request; nil if it may.
     private func refusal(
-        of generation: Generation, _ reading: HeadReading, _ purpose: Purpose, _ isAuthorized: @autoclosure () -> Bool
+        of generation: Generation, _ stored: Generation.Snapshot, _ reading: HeadReading, _ purpose: Purpose,
+        _ isAuthorized: @autoclosure () -> Bool
     ) -> Resolution? {
-        let stored = generation.snapshot, head = stored.head
+        let head = stored.head
         guard !reading.directives.permitsUse(of: head.fields, head.variant, isAuthorized: isAuthorized()) else {
             return nil
         }
