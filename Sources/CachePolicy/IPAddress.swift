@@ -23,6 +23,18 @@ package struct IPAddress: Sendable, Hashable, CustomStringConvertible {
         (high, low) = v6
     }
 
+    /// - Parameter bytes: in network order, as the kernel and protocols have them: 4 for IPv4, 16 for IPv6. Nil for any
+    ///   other number of bytes.
+    package init?(networkOrder bytes: some Collection<UInt8>) {
+        switch bytes.count {
+        case 4: self.init(v4: UInt32(truncatingIfNeeded: Self.number(bytes)))
+        case 16: self.init(v6: (Self.number(bytes.prefix(8)), Self.number(bytes.dropFirst(8))))
+        default: return nil
+        }
+    }
+
+    private static func number(_ bytes: some Sequence<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
+
     /// The address as the initializers take it.
     package enum Number {
         case v4(UInt32)

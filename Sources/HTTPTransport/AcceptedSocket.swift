@@ -29,17 +29,15 @@ struct AcceptedSocket: Sendable {
 
 extension IPEndpoint {
     fileprivate init(_ storage: sockaddr_storage) {
-        self = withUnsafeBytes(of: storage) { bytes in
+        let (address, port) = withUnsafeBytes(of: storage) { bytes in
             guard Int32(storage.ss_family) == AF_INET6 else {
                 let v4 = bytes.loadUnaligned(as: sockaddr_in.self)
-                return IPEndpoint(
-                    IPAddress(v4: UInt32(bigEndian: v4.sin_addr.s_addr)), port: UInt16(bigEndian: v4.sin_port))
+                return (withUnsafeBytes(of: v4.sin_addr) { IPAddress(networkOrder: $0) }, v4.sin_port)
             }
             let v6 = bytes.loadUnaligned(as: sockaddr_in6.self)
-            let halves = withUnsafeBytes(of: v6.sin6_addr) { $0.loadUnaligned(as: (UInt64, UInt64).self) }
-            return IPEndpoint(
-                IPAddress(v6: (UInt64(bigEndian: halves.0), UInt64(bigEndian: halves.1))),
-                port: UInt16(bigEndian: v6.sin6_port))
+            return (withUnsafeBytes(of: v6.sin6_addr) { IPAddress(networkOrder: $0) }, v6.sin6_port)
         }
+        // Listeners have no addresses of other families.
+        self.init(address ?? IPAddress(v4: 0), port: UInt16(bigEndian: port))
     }
 }

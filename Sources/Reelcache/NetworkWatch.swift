@@ -36,12 +36,12 @@ extension IPAddress {
         guard let socketAddress else { return nil }
         let raw = UnsafeRawPointer(socketAddress)
         switch Int32(socketAddress.pointee.sa_family) {
-        case AF_INET: self.init(v4: UInt32(bigEndian: raw.loadUnaligned(as: sockaddr_in.self).sin_addr.s_addr))
+        case AF_INET:
+            let bytes = withUnsafeBytes(of: raw.loadUnaligned(as: sockaddr_in.self).sin_addr) { Array($0) }
+            self.init(networkOrder: bytes)
         case AF_INET6:
-            let halves = withUnsafeBytes(of: raw.loadUnaligned(as: sockaddr_in6.self).sin6_addr) {
-                $0.loadUnaligned(as: (UInt64, UInt64).self)
-            }
-            self.init(v6: (UInt64(bigEndian: halves.0), UInt64(bigEndian: halves.1)))
+            let bytes = withUnsafeBytes(of: raw.loadUnaligned(as: sockaddr_in6.self).sin6_addr) { Array($0) }
+            self.init(networkOrder: bytes)
         default: return nil
         }
     }

@@ -15,12 +15,13 @@ struct SocketPeer {
         switch peer.pointee.family {
         case AF_INET:
             var address = raw.loadUnaligned(as: sockaddr_in.self).sin_addr
-            self.address = IPAddress(v4: UInt32(bigEndian: address.s_addr))
+            guard let known = withUnsafeBytes(of: address, { IPAddress(networkOrder: $0) }) else { return nil }
+            self.address = known
             text = Self.text(AF_INET, &address)
         case AF_INET6:
             var address = raw.loadUnaligned(as: sockaddr_in6.self).sin6_addr
-            let halves = withUnsafeBytes(of: address) { $0.loadUnaligned(as: (UInt64, UInt64).self) }
-            self.address = IPAddress(v6: (UInt64(bigEndian: halves.0), UInt64(bigEndian: halves.1)))
+            guard let known = withUnsafeBytes(of: address, { IPAddress(networkOrder: $0) }) else { return nil }
+            self.address = known
             text = Self.text(AF_INET6, &address)
         default: return nil
         }

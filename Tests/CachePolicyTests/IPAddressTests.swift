@@ -85,4 +85,12 @@ import Testing
         var address = in_addr()
         return inet_pton(AF_INET, text, &address) == 1
     }
+
+    @Test func bytesInNetworkOrderAreAnAddress() {
+        #expect(IPAddress(networkOrder: [192, 0, 2, 1])?.description == "192.0.2.1")
+        #expect(
+            IPAddress(networkOrder: [0x20, 1, 0x0D, 0xB8] + Array(repeating: 0, count: 11) + [1])?.description
+                == "2001:db8::1")
+        for count in [0, 3, 5, 15, 17] { #expect(IPAddress(networkOrder: Array(repeating: 1, count: count)) == nil) }
+    }
 }

@@ -115,22 +115,16 @@ package struct ProxyHeader: Sendable, Equatable {
         }
         guard rest.count >= addressBytes else { return nil }
         switch family {
-        case 0x11:
-            let number = { (at: Int) in IPAddress(v4: UInt32(Self.number(rest[at..<at + 4]))) } // no trap: four bytes
-            (client, server) = (Self.end(number(0), rest[8..<10]), Self.end(number(4), rest[10..<12]))
-        case 0x21:
-            let number = { (at: Int) in
-                IPAddress(v6: (Self.number(rest[at..<at + 8]), Self.number(rest[at + 8..<at + 16])))
-            }
-            (client, server) = (Self.end(number(0), rest[32..<34]), Self.end(number(16), rest[34..<36]))
+        case 0x11: (client, server) = (Self.end(rest[..<4], rest[8..<10]), Self.end(rest[4..<8], rest[10..<12]))
+        case 0x21: (client, server) = (Self.end(rest[..<16], rest[32..<34]), Self.end(rest[16..<32], rest[34..<36]))
         default: break
         }
         guard let isSecure = Self.isSecure(rest[addressBytes...]) else { return nil }
         self.isSecure = isSecure
     }
 
-    private static func end(_ address: IPAddress, _ port: ArraySlice<UInt8>) -> IPEndpoint {
-        IPEndpoint(address, port: UInt16(truncatingIfNeeded: number(port)))
+    private static func end(_ address: ArraySlice<UInt8>, _ port: ArraySlice<UInt8>) -> IPEndpoint? {
+        IPAddress(networkOrder: address).map { IPEndpoint($0, port: UInt16(truncatingIfNeeded: number(port))) }
     }
 
     private static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
