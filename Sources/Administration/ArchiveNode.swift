@@ -93,7 +93,7 @@ package struct ArchiveNode {
         let reason = ControlError(status, body: body)?.reason
         if [502, 503, 504].contains(status) { return Broken(reason: "\(url) answers \(status)") }
         return CacheAccessError(
-            reason.map { "\(url) answers \(status): \(String($0.prefix(300)).printable)" }
+            reason.map { "\(url) answers \(status): \($0.printable(upTo: 300))" }
                 ?? "\(url) answers \(status): it is no Reelcache, or another version")
     }
 

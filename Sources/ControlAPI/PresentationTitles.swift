@@ -59,7 +59,7 @@ package final class PresentationTitles: Sendable {
             state.wanted.formUnion(unread)
             return unread
         }
-        let titles = unread.map { key in read(key).map { String($0.prefix(Self.longest)) } }
+        let titles = unread.map { key in read(key)?.beginning(Self.longest) }
         let ended = now(), end = ended &+ (ended -| began) &* Self.lifetimes
         return state.withLock { state in
             state.wanted.subtract(unread)

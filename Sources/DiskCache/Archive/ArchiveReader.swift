@@ -170,7 +170,7 @@ package final class ArchiveReader {
         guard let head = try? ArchiveHead(line: text) else { throw damage("a head that is not the expected JSON") }
         let checked: ArchivedResource
         do throws(ArchiveHeadDamage) { checked = try head.checked(now: now) } catch {
-            throw .damaged("\(error) cannot be right", resource: String(head.url.prefix(500)), offset: offset)
+            throw .damaged("\(error) cannot be right", resource: head.url.beginning(500), offset: offset)
         }
         tally.begin(text)
         (resource, nextChunk, expected) = (checked, 0, .block)
