@@ -1,5 +1,7 @@
 #pragma once
 // Calls of Linux that glibc declares only with _GNU_SOURCE, which Swift's Glibc module is built without.
+// A declaration belongs to the first module of a target that includes its header, this one or Glibc: files that name
+// types of sockets (SOCK_STREAM) in a target that imports this module import it as well.
 #include <sys/eventfd.h>
 #include <sys/types.h>
 #include <sys/socket.h>

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// A listening socket that a service manager has opened and passes on, so that connections wait in it while the
