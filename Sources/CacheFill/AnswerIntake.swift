@@ -23,6 +23,8 @@ struct AnswerIntake {
     let filler: CacheFiller
     /// Whether a parent gave the answer. The origin, which is then asked, knows better which version is current.
     var isFromParent = false
+    /// Whether a redirect that led to it has set a cookie for the client.
+    var setsCookies = false
 
     private var resource: OpenResource { status.resource }
     private var store: CacheStore { filler.store }
@@ -78,6 +80,7 @@ struct AnswerIntake {
         _ generation: Generation, _ head: UpstreamHead, _ request: inout FetchRequest
     ) throws(FillError) -> Next? {
         resource.changePlay { $0.lastUse = filler.settings.clock() }
+        if isFromParent, isOlder(head, than: generation, requestedAt: request.time) { throw .changed }
         switch Freshening.verdict(of: head.answer, on: generation.known, isConditional: !request.isUnconditional) {
         case .holds:
             filler.freshen(generation, by: head, demand, requestedAt: request.time)
@@ -96,6 +99,15 @@ struct AnswerIntake {
         }
     }
 
+    /// Whether a parent's answer is of an earlier time than what is stored: of another version it then has the older
+    /// one, or an error that is over (RFC 9111 §4). The origin knows.
+    private func isOlder(_ head: UpstreamHead, than generation: Generation, requestedAt: Int64) -> Bool {
+        let known = generation.known
+        guard Freshening.verdict(of: head.answer, on: known, isConditional: true) != .holds else { return false }
+        let answer = ResponseTimes(head.fields, requestedAt: requestedAt, receivedAt: filler.now())
+        return answer.bornAt < generation.head.times.bornAt
+    }
+
     // MARK: The first answer about a resource
 
     private func open(
@@ -106,7 +118,7 @@ struct AnswerIntake {
         let answer = try OpeningAnswer(
             head, asked: span, demand,
             times: ResponseTimes(head.fields, requestedAt: request.time, receivedAt: filler.now()),
-            fileName: request.moved.location?.fileName, store)
+            fileName: request.moved.location?.fileName, setsCookies: setsCookies, store)
         let isContent = head.status == 200 || head.status == 206
         if isContent { filler.balance.note(answer.first.knownLength, of: demand.url) }
         if request.mustComeWhole(head, answer) { return .askAgain }
@@ -152,13 +164,15 @@ struct AnswerIntake {
         guard resource.current == nil,
             ShortStoring.isStorable(
                 status: head.status, fields: head.fields, length: length, freshness, request: demand.directives,
-                isAuthorized: demand.isAuthorized, passesCookies: demand.passesCookies, demand.resolvedRule)
+                isAuthorized: demand.isAuthorized, passesCookies: demand.passesCookies, setsCookies: setsCookies,
+                demand.resolvedRule)
         else { return }
         let variant = Variant(
             ofShort: head.fields, status: head.status, request: demand.sentFields, terms, fingerprint: store.fingerprint
         )
         status.keepsShort()
-        output.begin(ShortIntake(answer.head.of(variant, terms), length: length, mark: request.mark))
+        output.begin(
+            ShortIntake(to: demand.url.absolute, answer.head.of(variant, terms), length: length, mark: request.mark))
     }
 
     private func makeGeneration(_ answer: OpeningAnswer, isKept: Bool) -> Generation {
@@ -232,14 +246,23 @@ struct AnswerIntake {
             isElsewhere: isElsewhere)
         switch brought {
         case .part(let range):
+            noteScope(of: head, generation)
             output.expect(range)
             return false
-        case .whole: return true
+        case .whole:
+            noteScope(of: head, generation)
+            return true
         case .anotherVersion:
             if !isFromParent { filler.discard(generation, of: resource) }
             throw .changed
         case .unusable(let why): throw .unusable(why)
+        // Only the origin knows whether what is stored is gone.
+        case .status where isFromParent && Reuse.isGone(status: head.status): throw .changed
         case .status: throw .originStatus(head.status)
         }
+    }
+
+    private func noteScope(of head: UpstreamHead, _ generation: Generation) {
+        if generation.head.isPublic, !head.isFromPublicAddress { generation.freshen { $0.ofUnknownScope } }
     }
 }

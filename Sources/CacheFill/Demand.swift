@@ -158,3 +158,8 @@ package final class Demand: Sendable {
         "Cache-Control", "Pragma", "Expect",
     ]
 }
+
+extension HeaderFields {
+    /// Lets a parent answer only with what its origin has just confirmed (RFC 9111 §5.2.1.4).
+    mutating func demandValidation() { replace("Cache-Control", "no-cache") }
+}

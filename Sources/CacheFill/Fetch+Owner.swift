@@ -11,8 +11,14 @@ extension Fetch {
 
     func noteCookies(of head: UpstreamHead) {
         guard let client, output.generation == nil else { return }
-        let cookies = head.cookies(from: demand.url)
+        let cookies = redirectCookies + head.cookies(from: demand.url)
         if !cookies.isEmpty { status.sets(cookies, for: client) }
+    }
+
+    /// Where a redirect of the origin itself begins a session, its client goes on with that.
+    func noteCookies(of redirect: ReceivedRedirect) {
+        guard client != nil, knownGeneration == nil else { return }
+        redirectCookies += redirect.cookies(from: demand.url)
     }
 
     package func transfer(_ transfer: Transfer, receivedInterim interim: InterimResponse) {

@@ -14,27 +14,10 @@ extension Fetch {
             return true
         }
         parentTimer = nil
-        switch ParentAnswer(status: head.status, fields: head.fields) {
-        case .origins:
-            filler.backoff.answered(parent)
-            // How busy the origin is concerns those who contact it.
-            if head.status >= 400 { filler.backoff.note(head, asking: request.url) }
-            return true
-        case .circle:
-            filler.logger.warning(
-                "\(parent.text) is a parent of this proxy, which is among its own parents: remove one of them from parents"
-            )
-            filler.backoff.rest(parent, seconds: Self.restInCircle)
-        case .own:
-            let seconds = RetryAfter.seconds(head.fields["Retry-After"], now: head.receivedAt)
-            if head.status == 503, let seconds { filler.backoff.rest(parent, seconds: seconds) }
-        }
+        if filler.isOrigins(head, from: parent, asking: request.url) { return true }
         failOrRetry(.unusable("\(parent.text) answered \(head.status)"), isTransient: AnswerIntake.isTransient(head))
         return false
     }
-
-    /// Seconds for which a parent is left alone that leads back here.
-    private static let restInCircle: Int64 = 60
 
     /// Records a failed request.
     func note(_ error: UpstreamError) {
@@ -73,6 +56,30 @@ extension Fetch {
         guard !hasEnded, case .receiving(let transfer) = phase, !transfer.isReceiving else { return }
         guard status.isJoinedByProxy else { return watchParent() }
         failOrRetry(.unusable("no answer, and another proxy is waiting"), isTransient: true)
+    }
+}
+
+extension CacheFiller {
+    /// Records what a parent's answer says about the parent.
+    /// - Returns: whether it is the answer of the resource's origin; if not, somebody else has to be asked.
+    func isOrigins(_ head: UpstreamHead, from parent: ParentProxy, asking url: String) -> Bool {
+        switch ParentAnswer(status: head.status, fields: head.fields) {
+        case .origins:
+            backoff.answered(parent)
+            // How busy the origin is concerns those who contact it.
+            if head.status >= 400 { backoff.note(head, asking: url) }
+            return true
+        case .circle:
+            if backoff.isNewCircle(parent) {
+                logger.warning(
+                    "a request has passed \(parent.text) before, which is a parent of this proxy: if this proxy is among its own parents, remove one of them from parents"
+                )
+            }
+        case .own:
+            let seconds = RetryAfter.seconds(head.fields["Retry-After"], now: head.receivedAt)
+            if head.status == 503, let seconds { backoff.rest(parent, seconds: seconds) }
+        }
+        return false
     }
 }
 

@@ -20,7 +20,9 @@ extension Fetch {
     }
 
     package func transfer(_ transfer: Transfer, followed redirect: ReceivedRedirect) {
-        guard usesRedirects, !hasEnded else { return }
+        guard !hasEnded else { return }
+        noteCookies(of: redirect)
+        guard usesRedirects else { return }
         filler.note(redirect, demand, resource, requestedAt: request.time, mark: request.mark)
     }
 }
@@ -29,7 +31,7 @@ extension CacheFiller {
     /// A fresh redirect of a URL, for a request with these fields.
     func redirect(of url: String, _ fields: HeaderFields, _ demand: Demand) -> KnownRedirect? {
         guard let key = key(of: url) else { return nil }
-        for redirect in shortResponses.redirects(under: key) where redirect.head.finalURL == url {
+        for redirect in shortResponses.redirects(of: url, under: key) {
             let head = redirect.head
             guard head.variant.of(fields, fingerprint: store.fingerprint) == head.variant,
                 let freshness = redirect.freshness(demand.resolvedRule, now: now(), instant: instant),
@@ -55,7 +57,7 @@ extension CacheFiller {
         let receivedAt = now(), terms = demand.resolvedRule.terms
         let answer = UpstreamHead(
             status: redirect.status, fields: redirect.fields, finalURL: redirect.url, contentLength: nil,
-            isFromPublicAddress: redirect.isPublic, receivedAt: receivedAt)
+            scope: redirect.isPublic ? .public : .private, receivedAt: receivedAt)
         let head = GenerationHead(
             status: redirect.status,
             fields: answer.keptFields(receivedAt: receivedAt).storable(under: terms).worthKeeping,
@@ -70,7 +72,9 @@ extension CacheFiller {
                 status: redirect.status, fields: redirect.fields, length: 0, freshness, request: demand.directives,
                 isAuthorized: redirect.sent["Authorization"] != nil && demand.isAuthorized, demand.resolvedRule)
         else { return }
-        shortResponses.store(ShortResponse(head, []), .redirect, under: key) { resource.changes == mark }
+        shortResponses.store(ShortResponse(to: redirect.url, head, []), .redirect, under: key) {
+            resource.changes == mark
+        }
     }
 
     /// Forgets where a URL redirects.

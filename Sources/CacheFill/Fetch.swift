@@ -59,6 +59,8 @@ package final class Fetch: TransferDelegate {
     var output: FetchOutput
     var phase = Phase.waiting(nil)
     private var retry: FetchRetry
+    /// What the redirects before the answer set for the client.
+    var redirectCookies: [String] = []
     var leaving = Leaving.not
     /// Runs while a parent is asked that has not answered.
     var parentTimer: LoopTimer?
@@ -85,6 +87,10 @@ package final class Fetch: TransferDelegate {
         retry = FetchRetry(
             settings.retry, FetchRetry.Patience(first: settings.longestWait, midway: settings.longestMidwayWait),
             for: Self.audience(purpose, status, isMidway: isMidway))
+        if case .opening(_, let client, _, _) = purpose {
+            status.asks(
+                for: Asker(follower: client, url: demand.url.absolute, isAuthorized: demand.isAuthorized))
+        }
         status.attach(LoopBound(self, on: owner.loop))
     }
 
@@ -132,6 +138,7 @@ package final class Fetch: TransferDelegate {
         filler.metrics.upstreamReasons[reason].add()
         if reason == .resume { filler.metrics.resumedTransfers.add() }
         request.asked(next, at: filler.now())
+        redirectCookies = []
         output.beginAnswer()
         phase = .receiving(owner.upstream.start(next, delegate: self))
         watchParent()
@@ -169,7 +176,7 @@ package final class Fetch: TransferDelegate {
         noteCookies(of: head)
         let intake = AnswerIntake(
             status: status, purpose: purpose, demand: demand, filler: filler,
-            isFromParent: request.parents.asked != nil)
+            isFromParent: request.parents.asked != nil, setsCookies: !redirectCookies.isEmpty)
         do throws(FillError) {
             switch try intake.accept(head, &request, &output) {
             case .receive: break

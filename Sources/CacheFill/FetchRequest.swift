@@ -70,6 +70,8 @@ struct FetchRequest {
             // version.
             fields.lines += Freshening.conditions(for: validated.head.fields)?.lines ?? []
         }
+        // RFC 9111 §4.4: what this proxy has passed to the origin, the parent has not seen.
+        if parent != nil, known == nil, purpose.validated == nil, resource.changes > 0 { fields.demandValidation() }
         var request = UpstreamRequest(
             url: url, method: .get, span: span, fields: fields,
             confined: demand.confined + (moved.location?.confined ?? []))

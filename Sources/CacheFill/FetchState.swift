@@ -46,6 +46,15 @@ package enum Opening: Sendable {
     case validated(Generation, status: Int)
 }
 
+/// Whose request an opening sends to the origin, while others wait for its result.
+package struct Asker: Sendable {
+    package let follower: FollowerID
+    /// Several URLs may have one key.
+    package let url: String
+    /// Whether the origin gets credentials of this client's own.
+    package let isAuthorized: Bool
+}
+
 /// How a fetch ended.
 package enum FetchEnd: Sendable {
     /// Everything wanted has been written.
@@ -62,6 +71,8 @@ struct FetchState {
     var isJoinedByProxy = false
     /// nil until the origin has stated what the resource is.
     var opening: Opening?
+    /// nil for a gap.
+    var asker: Asker?
     /// The range that this fetch fills; its upper end is `Int64.max` while the length is unknown.
     private(set) var range: Range<Int64>
     /// Its bytes up to here are in the file.

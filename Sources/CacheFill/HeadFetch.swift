@@ -14,6 +14,7 @@ package final class HeadFetch: TransferDelegate {
     private let conditions: HeaderFields?
     private let owner: LoopFiller
     private var head: UpstreamHead?
+    private let resource: OpenResource
     private var parents: ParentTurns
     /// Runs while the host is in back-off.
     private var timer: LoopTimer?
@@ -26,27 +27,31 @@ package final class HeadFetch: TransferDelegate {
         self.conditions = conditions
         self.owner = owner
         (self.deliver, self.tell) = (deliver, tell)
-        parents = ParentTurns(demand.resolvedRule.parents, for: owner.filler.policy.value.resolve(demand.url).key)
-        let hasParent = parents.next(isResting: owner.filler.backoff.isResting) != nil
-        let wait = hasParent ? 0 : owner.filler.backoff.wait(before: demand.url.absolute)
-        if wait == 0 {
-            begin()
-            return
-        }
+        let key = owner.filler.policy.value.resolve(demand.url).key
+        resource = owner.filler.resource(key)
+        parents = ParentTurns(demand.resolvedRule.parents, for: key)
+        begin()
+    }
+
+    /// Asks the next parent, or the origin once it may be contacted.
+    private func begin() {
+        parents.ask(parents.next(isResting: owner.filler.backoff.isResting))
+        let wait = parents.asked == nil ? owner.filler.backoff.wait(before: demand.url.absolute) : 0
+        guard wait > 0 else { return send() }
         // A client that can be given a stored response is not kept waiting.
         let isTooLong = conditions != nil || wait > owner.filler.settings.longestWait
         let timer = LoopTimer(on: owner.loop) { [unowned self] in
-            if isTooLong { self.deliver(.failure(.busy(retryAfter: Int64(wait.rounded(.up))))) } else { begin() }
+            if isTooLong { deliver(.failure(.busy(retryAfter: Int64(wait.rounded(.up))))) } else { send() }
         }
         self.timer = timer
         timer.schedule(afterSeconds: isTooLong ? 0 : wait)
     }
 
-    private func begin() {
+    private func send() {
         owner.filler.metrics.upstreamReasons[conditions == nil ? .head : .validation].add()
         var fields = demand.openingFields(to: demand.url.absolute)
         fields.lines += conditions?.lines ?? []
-        parents.ask(parents.next(isResting: owner.filler.backoff.isResting))
+        if parents.asked != nil, conditions == nil, resource.changes > 0 { fields.demandValidation() }
         var request = UpstreamRequest(
             url: demand.url.absolute, method: .head, fields: fields, confined: demand.confined)
         request.parent = parents.asked?.url
@@ -71,9 +76,9 @@ package final class HeadFetch: TransferDelegate {
     package func transfer(_ transfer: Transfer, receivedInterim interim: InterimResponse) { tell(interim) }
 
     package func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
-        if parents.asked != nil {
+        if let parent = parents.asked {
             // Otherwise somebody else is asked when this exchange has ended.
-            if ParentAnswer(status: head.status, fields: head.fields) == .origins { self.head = head }
+            if owner.filler.isOrigins(head, from: parent, asking: demand.url.absolute) { self.head = head }
             return
         }
         self.head = head

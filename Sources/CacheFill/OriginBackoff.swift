@@ -13,6 +13,8 @@ import Upstream
 ///   that can be answered from the cache do not wait.
 package final class OriginBackoff: Sendable {
     private let hosts = Mutex<[Host: HostStanding]>([:])
+    /// When each parent was last found to lead back here. They come from the configuration, so they are few.
+    private let circles = Mutex<[ParentProxy: UInt64]>([:])
     private let nanoseconds: @Sendable () -> UInt64
 
     /// The number of hosts to remember. Beyond it, the one whose back-off ends first is forgotten first.
@@ -112,6 +114,18 @@ package final class OriginBackoff: Sendable {
         hosts.withLock { $0[host] = nil }
     }
 
+    /// A parent has answered that a request has passed it before. It is asked all the same: anybody may name it in the
+    /// `Via` of a request.
+    /// - Returns: whether it is worth a message, as the last one was long ago.
+    func isNewCircle(_ parent: ParentProxy) -> Bool {
+        let now = nanoseconds()
+        return circles.withLock { circles in
+            if let known = circles[parent], now -| known < UInt64(HostStanding.memory * 1e9) { return false }
+            circles[parent] = now
+            return true
+        }
+    }
+
     /// A parent could not be reached, or fell silent.
     func failed(_ parent: ParentProxy) {
         guard let host = Host(parent.url) else { return }
@@ -122,10 +136,10 @@ package final class OriginBackoff: Sendable {
         }
     }
 
-    /// A parent is not asked for some seconds.
+    /// A parent is busy, and is not asked for some seconds; no longer than one that cannot be reached.
     func rest(_ parent: ParentProxy, seconds: Int64) {
         guard let host = Host(parent.url) else { return }
-        let now = nanoseconds()
+        let now = nanoseconds(), seconds = min(seconds, Int64(HostStanding.longestDown))
         hosts.withLock { hosts in
             hosts[host, default: HostStanding()].answered(seconds, from: "/", at: now)
             Self.shrink(&hosts, at: now)

@@ -37,6 +37,9 @@ package struct SharedFetch: Sendable, Hashable {
 
     package var opening: Opening? { read { $0.opening } ?? nil }
 
+    /// Whose request it is; nil for a gap.
+    package var asker: Asker? { read { $0.asker } ?? nil }
+
     /// Whether its bytes pass through only because the store has no room, or its disk failed.
     var lacksRoom: Bool { read { $0.lacksRoom } ?? false }
 
@@ -123,6 +126,8 @@ package struct SharedFetch: Sendable, Hashable {
     var isJoinedByProxy: Bool { read { $0.isJoinedByProxy } ?? false }
 
     func attach(_ fetch: LoopBound<Fetch>) { resource.change { $0.loops[id] = fetch } }
+
+    func asks(for asker: Asker) { note { $0.asker = asker } }
 
     func answered(_ status: Int) { note { $0.answer = status } }
 

@@ -4,17 +4,19 @@ import HTTPModel
 
 /// A final response that is not media, in memory: an error, a redirect, a 204.
 package final class ShortResponse: Sendable {
+    /// The URL that it answers: of several with one key, another may be allowed what this one is not, by its token.
+    package let url: String
     package let head: GenerationHead
     package let body: [UInt8]
     /// What it takes of the limit, in bytes.
     let size: Int
 
-    init(_ head: GenerationHead, _ body: [UInt8]) {
-        (self.head, self.body) = (head, body)
+    init(to url: String, _ head: GenerationHead, _ body: [UInt8]) {
+        (self.url, self.head, self.body) = (url, head, body)
         let lines = head.fields.lines.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
         let variant = head.variant.fields.reduce(0) { $0 + $1.name.utf8.count + ($1.value?.utf8.count ?? 0) }
         // The fields are held as values and as they are sent.
-        size = Self.overhead + body.count + 2 * lines + variant + head.finalURL.utf8.count
+        size = Self.overhead + body.count + 2 * lines + variant + url.utf8.count + head.finalURL.utf8.count
     }
 
     /// Of the objects that it consists of.
@@ -32,6 +34,7 @@ package final class ShortResponse: Sendable {
 
 /// Collects the body of a response that is to become a short one. A value.
 struct ShortIntake {
+    let url: String
     let head: GenerationHead
     /// Of the whole body; nil if unknown.
     let length: Int64?
@@ -39,8 +42,8 @@ struct ShortIntake {
     let mark: Int
     private var body: [UInt8] = []
 
-    init(_ head: GenerationHead, length: Int64?, mark: Int) {
-        (self.head, self.length, self.mark) = (head, length, mark)
+    init(to url: String, _ head: GenerationHead, length: Int64?, mark: Int) {
+        (self.url, self.head, self.length, self.mark) = (url, head, length, mark)
     }
 
     /// - Returns: whether it is short so far.
@@ -54,5 +57,5 @@ struct ShortIntake {
     /// Whether all of a body of known length has come.
     var isComplete: Bool { length.map { Int64(body.count) >= $0 } ?? false }
 
-    var response: ShortResponse { ShortResponse(head, body) }
+    var response: ShortResponse { ShortResponse(to: url, head, body) }
 }

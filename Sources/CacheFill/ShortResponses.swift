@@ -19,18 +19,20 @@ package final class ShortResponses: Sendable {
     /// How many there are, and what they take of the limit.
     package var usage: (count: Int, bytes: Int) { table.withLock { ($0.count, $0.size) } }
 
-    /// Those under a key, the latest first: one for each selection of request fields.
-    package func responses(under key: CacheKey) -> [ShortResponse] {
+    /// Those to a URL with this key, the latest first: one for each selection of request fields.
+    package func responses(to url: String, under key: CacheKey) -> [ShortResponse] {
         guard count.load(ordering: .relaxed) > 0 else { return [] }
-        return table.withLock { $0.use(.response, key) }
+        return table.withLock { $0.use(.response, key) }.filter { $0.url == url }
     }
 
-    /// The redirects of URLs that have a key.
-    func redirects(under key: CacheKey) -> [ShortResponse] { table.withLock { $0.use(.redirect, key) } }
+    /// The redirects of a URL with this key.
+    func redirects(of url: String, under key: CacheKey) -> [ShortResponse] {
+        table.withLock { $0.use(.redirect, key) }.filter { $0.url == url }
+    }
 
     var hasRedirects: Bool { redirects.load(ordering: .relaxed) > 0 }
 
-    /// Stores a response, in place of one with the same selection.
+    /// Stores a response, in place of one to the same URL with the same selection.
     /// - Parameter isCurrent: whether it is still what the origin has. Called with the lock held, so that an
     ///   invalidation is either seen or comes after this and removes it.
     func store(_ response: ShortResponse, _ kind: ShortTable.Kind, under key: CacheKey, if isCurrent: () -> Bool) {
@@ -99,7 +101,7 @@ struct ShortTable {
     private var uses: UInt64 = 0
     private var dropped: [ShortResponse] = []
 
-    /// Selections of one key; with more, the least recently stored goes.
+    /// URLs and selections of one key; with more, the least recently stored goes.
     static let mostSelections = 16
 
     init(limit: Int) { self.limit = limit }
@@ -121,7 +123,7 @@ struct ShortTable {
     mutating func insert(_ response: ShortResponse, _ kind: Kind, _ key: CacheKey) {
         guard size(of: response, key) <= limit else { return }
         let place = Place(kind: kind, key: key)
-        remove(at: place) { Self.areAlike($0, response, kind) }
+        remove(at: place) { Self.areAlike($0, response) }
         if entries[place]?.count ?? 0 >= Self.mostSelections, let first = entries[place]?.first?.response {
             remove(at: place) { $0 === first }
         }
@@ -133,8 +135,8 @@ struct ShortTable {
     }
 
     /// Several URLs may have one key.
-    private static func areAlike(_ one: ShortResponse, _ other: ShortResponse, _ kind: Kind) -> Bool {
-        one.head.variant == other.head.variant && (kind == .response || one.head.finalURL == other.head.finalURL)
+    private static func areAlike(_ one: ShortResponse, _ other: ShortResponse) -> Bool {
+        one.head.variant == other.head.variant && one.url == other.url
     }
 
     mutating func remove(_ key: CacheKey) {
@@ -144,7 +146,7 @@ struct ShortTable {
     mutating func remove(_ kind: Kind, _ key: CacheKey) { remove(at: Place(kind: kind, key: key)) { _ in true } }
 
     mutating func removeRedirect(of url: String, _ key: CacheKey) {
-        remove(at: Place(kind: .redirect, key: key)) { $0.head.finalURL == url }
+        remove(at: Place(kind: .redirect, key: key)) { $0.url == url }
     }
 
     mutating func removeAll(_ isChosen: (CacheKey) -> Bool) {

@@ -8,14 +8,15 @@ package struct OriginAnswer: Sendable {
     package let contentLength: Int64?
     /// nil if there is no usable one.
     package let contentRange: ContentRange?
-    /// Whether all servers that it came from have public addresses.
-    package let isPublic: Bool
+    /// Where the servers are that it came from.
+    package let scope: AddressScope
 
     package init(
-        status: Int, fields: HeaderFields, contentLength: Int64?, contentRange: ContentRange?, isPublic: Bool = false
+        status: Int, fields: HeaderFields, contentLength: Int64?, contentRange: ContentRange?,
+        scope: AddressScope = .private
     ) {
         (self.status, self.fields, self.contentLength) = (status, fields, contentLength)
-        (self.contentRange, self.isPublic) = (contentRange, isPublic)
+        (self.contentRange, self.scope) = (contentRange, scope)
     }
 
     /// The length of the whole resource; nil if unknown.
@@ -65,7 +66,8 @@ extension Combining {
     /// | 416 | another version: the requested range was within the stored length |
     ///
     /// Bytes from a server at a private address are never added to bytes from public ones, which pages of all sites
-    /// may read: the name now stands for another server.
+    /// may read: the name now stands for another server. Where a proxy or a parent does not tell the address, they are
+    /// the same version's, and no page may read them from then on.
     /// - Parameters:
     ///   - isChecked: whether the bytes at `offset` are known and will be compared with the answer's. Then a part
     ///     needs no strong validator, if the length is the same and nothing shows another version.
@@ -76,7 +78,7 @@ extension Combining {
         by answer: OriginAnswer, of known: KnownVersion, from offset: Int64, isChecked: Bool = false,
         isElsewhere: Bool = false
     ) -> Brought {
-        if known.isPublic, !answer.isPublic { return .anotherVersion }
+        if known.isPublic, answer.scope == .private { return .anotherVersion }
         switch answer.status {
         case 206: return part(answer, of: known, from: offset, isChecked: isChecked, isElsewhere: isElsewhere)
         case 200:

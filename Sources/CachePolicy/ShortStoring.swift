@@ -9,10 +9,11 @@ package enum ShortStoring {
     /// - Parameters:
     ///   - length: of the body; nil if unknown.
     ///   - request: the directives of the request.
-    ///   - isAuthorized, passesCookies: as in `Storing`.
+    ///   - isAuthorized, passesCookies, setsCookies: as in `Storing`.
     package static func isStorable(
         status: Int, fields: HeaderFields, length: Int64?, _ freshness: Freshness, request: RequestDirectives,
-        isAuthorized: Bool = false, passesCookies: Bool = false, _ resolvedRule: ResolvedRule
+        isAuthorized: Bool = false, passesCookies: Bool = false, setsCookies: Bool = false,
+        _ resolvedRule: ResolvedRule
     ) -> Bool {
         guard isKind(status), length ?? 0 <= longestBody else { return false }
         // §5.2.2.3: it understands the statuses that RFC 9110 defines.
@@ -21,7 +22,7 @@ package enum ShortStoring {
         // What the origin and the client say about storing holds for every status.
         let storing = Storing.decide(
             status: 200, fields: fields, total: length, request: request, expectsMedia: false,
-            isAuthorized: isAuthorized, passesCookies: passesCookies, resolvedRule)
+            isAuthorized: isAuthorized, passesCookies: passesCookies, setsCookies: setsCookies, resolvedRule)
         guard storing == .store else { return false }
         // The resolver may find the media elsewhere the next time.
         guard resolvedRule.resolver == nil else { return false }
@@ -35,9 +36,10 @@ package enum ShortStoring {
         return freshness.source == .explicit || resolvedRule.storesHeuristically && isHeuristic(status)
     }
 
-    /// 200 and 206 are media. The others depend on more than the URL: on conditions (304, 412), on a range (416).
+    /// 200 and 206 are media. The others depend on more than the URL: on conditions (304, 412), on a range (416), or, as
+    /// RFC 6585 §3 to §6 says of them, on the client or the network (428, 429, 431, 511).
     private static func isKind(_ status: Int) -> Bool {
-        (200...599).contains(status) && ![200, 206, 304, 412, 416].contains(status)
+        (200...599).contains(status) && ![200, 206, 304, 412, 416, 428, 429, 431, 511].contains(status)
     }
 
     /// RFC 9110 §15.1

@@ -34,10 +34,11 @@ package enum Storing: Sendable, Equatable {
     ///   - expectsMedia: whether media was requested.
     ///   - isAuthorized: whether the request had credentials of its client's own (`Authorization`).
     ///   - passesCookies: whether the client takes the cookies that the response sets.
+    ///   - setsCookies: whether a redirect that led to the response has set one that its client takes.
     ///   - isUnreadable: whether it is a playlist or feed in a coding that cannot be decoded here.
     package static func decide(
         status: Int, fields: HeaderFields, total: Int64?, request: RequestDirectives, expectsMedia: Bool,
-        isAuthorized: Bool = false, passesCookies: Bool = false,
+        isAuthorized: Bool = false, passesCookies: Bool = false, setsCookies: Bool = false,
         isUnreadable: Bool = false, _ resolvedRule: ResolvedRule
     ) -> Storing {
         if resolvedRule.bypasses { return .pass(.rule) }
@@ -57,7 +58,9 @@ package enum Storing: Sendable, Equatable {
             return .pass(.authorization)
         }
         // §7.3 lets a cache store it, but what begins a session may be meant for its client alone.
-        if passesCookies, resolvedRule.terms.kind == .shared, fields["Set-Cookie"] != nil { return .pass(.setCookie) }
+        if passesCookies, resolvedRule.terms.kind == .shared, setsCookies || fields["Set-Cookie"] != nil {
+            return .pass(.setCookie)
+        }
         // §4.1: no request would ever match it.
         if Variant.names(in: fields) == nil { return .pass(.varyAny) }
         // RFC 9110 §8.4: ranges count bytes of the encoded form, which may differ in another answer. So it is stored as

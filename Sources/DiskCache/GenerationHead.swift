@@ -93,6 +93,13 @@ package final class GenerationHead: Sendable, Equatable {
             times: ResponseTimes(validatedAt: 1, initialAge: .max), isListing: isListing)
     }
 
+    /// The head after bytes came from a server whose address is unknown: pages of other sites may not read them.
+    package var ofUnknownScope: GenerationHead {
+        GenerationHead(
+            status: status, fields: fields, variant: variant, finalURL: finalURL, isPublic: false,
+            storedAt: storedAt, times: times, isListing: isListing, live: live)
+    }
+
     /// The head after its bytes turned out to be a playlist or a feed.
     /// - Parameter live: the timing of a live playlist; nil for a film's and for a feed.
     package func ofPlaylist(_ live: LiveTiming?) -> GenerationHead {

@@ -4,11 +4,13 @@ package struct ReceivedCacheStatus: Sendable, Equatable {
     /// What one cache did.
     package struct Member: Sendable, Equatable {
         /// As it was received.
-        package let text: String
+        package fileprivate(set) var text: String
         /// Whether it answered without forwarding the request (§2.1).
         package fileprivate(set) var isHit = false
         /// Whether a server behind it has answered (§2.3).
         package fileprivate(set) var hasForwardStatus = false
+        /// The parameter `detail` (§2.8); nil without one. Tokens and strings alike.
+        package fileprivate(set) var detail: String?
     }
 
     /// Not empty.
@@ -71,21 +73,28 @@ private struct StructuredScanner {
     mutating func member() -> ReceivedCacheStatus.Member? {
         let start = rest.rest
         guard bareItem() == .name else { return nil }
-        var (isHit, hasForwardStatus) = (false, false)
+        var member = ReceivedCacheStatus.Member(text: "")
         while rest.take(UInt8(ascii: ";")) {
             _ = rest.take { $0 == ASCII.space }
             let key = String(Substring(rest.take(while: Self.isKey)))
             guard let first = key.utf8.first, !ASCII.isDigit(first), first != UInt8(ascii: "-") else { return nil }
-            var value = Bare.true
+            var (value, text) = (Bare.true, rest.rest.prefix(0))
             if rest.take(UInt8(ascii: "=")) {
+                text = rest.rest
                 guard let item = bareItem() else { return nil }
-                value = item
+                (value, text) = (item, text[..<rest.rest.startIndex])
             }
-            if key == "hit" { isHit = value == .true }
-            if key == "fwd-status" { hasForwardStatus = value == .number }
+            switch key {
+            case "hit": member.isHit = value == .true
+            case "fwd-status": member.hasForwardStatus = value == .number
+            case "detail":
+                let quotes = text.first == ASCII.quote ? 1 : 0
+                member.detail = value == .name ? String(Substring(text.dropFirst(quotes).dropLast(quotes))) : nil
+            default: break
+            }
         }
-        return ReceivedCacheStatus.Member(
-            text: String(Substring(start[..<rest.rest.startIndex])), isHit: isHit, hasForwardStatus: hasForwardStatus)
+        member.text = String(Substring(start[..<rest.rest.startIndex]))
+        return member
     }
 
     /// The types of items that make a difference here.

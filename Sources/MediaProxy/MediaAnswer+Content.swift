@@ -259,6 +259,8 @@ extension MediaAnswer {
     func fail(_ error: FillError, status: Int? = nil, advice: String? = nil) {
         // No request went to the origin.
         if error.isUnsent { outcome = CacheStatus(detail: error.kind.rawValue) }
+        // A cache in front of this one can tell it from a reason of this proxy's own.
+        if error.kind == .originBusy { outcome.detail = error.kind.rawValue }
         exchange.respond(
             status ?? error.status,
             text: [clientText(of: error), advice].compactMap(\.self).joined(separator: "; ")

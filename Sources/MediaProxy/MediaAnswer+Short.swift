@@ -13,7 +13,7 @@ extension MediaAnswer {
         case .wait, .use, .validate, .turn, .replace, .bypass: return false
         }
         guard !route.isRecording else { return false }
-        for short in filler.filler.shortResponses.responses(under: resource.key) {
+        for short in filler.filler.shortResponses.responses(to: route.url.absolute, under: resource.key) {
             guard selection(of: short.head.variant) == short.head.variant,
                 let freshness = short.freshness(
                     resolvedRule, now: filler.filler.now(), instant: filler.filler.instant)

@@ -300,6 +300,7 @@ final class MediaAnswer: BodySource {
         guard exchange.isOpen else { return }
         switch status.opening {
         case .stored(let generation):
+            guard mayUse(status) else { return lookAgain() }
             // The response to another request may be a variant that does not fit this one.
             if let turn = turn(from: generation) {
                 leaveOpening()
@@ -309,6 +310,7 @@ final class MediaAnswer: BodySource {
             note(status)
             return answer(from: generation, following: status)
         case .validated(let generation, let answer):
+            guard mayUse(status) else { return lookAgain() }
             leaveOpening()
             // The generation was replaced during validation, or is a variant for another request.
             guard !generation.isRetired else { return restart(after: .changed) }
@@ -343,9 +345,25 @@ final class MediaAnswer: BodySource {
         noteOwn(status)
     }
 
-    /// Whether an answer that is not media holds for all waiting clients: it depends neither on their identity nor on
-    /// the requested range.
+    /// Whether what an opening has found may answer this request as it is. What an origin answers to one user's
+    /// credentials counts for others in a shared cache only as far as it may be reused (RFC 9111 §3.5): perhaps not
+    /// without asking with their own.
+    private func mayUse(_ fetch: SharedFetch) -> Bool {
+        guard resolvedRule.terms.kind == .shared, let asker = fetch.asker else { return true }
+        return !asker.isAuthorized || asker.follower == follower
+    }
+
+    /// Decides by what is stored now.
+    private func lookAgain() {
+        leaveOpening()
+        outcome = .hit()
+        proceed()
+    }
+
+    /// Whether an answer that is not media holds for all waiting clients: it depends neither on their identity, nor on
+    /// tokens in their URLs, nor on the requested range.
     private func isShared(_ generation: Generation, _ fetch: SharedFetch) -> Bool {
+        guard mayUse(fetch), fetch.asker?.url == route.url.absolute else { return false }
         let view = generation.snapshot, status = view.head.status
         guard status >= 400 && status != 416 || fetch.isKeptShort, view.head.variant.isEmpty, request.method == .get
         else { return false }

@@ -115,6 +115,9 @@ extension Transfer {
     }
 
     private func receivedHead(_ status: Int, _ fields: HeaderFields) -> Bool {
+        if !way.isDirect, let url = route?.url, let client {
+            scope.add(way.scope(of: url, fields, client.policy.value))
+        }
         if request.method.followsRedirects, let location = fields["Location"],
             [301, 302, 303, 307, 308].contains(status)
         {
@@ -122,18 +125,16 @@ extension Transfer {
             stage = .redirect
             return true
         }
-        if status == 407, case .proxy(let proxy, _) = way {
+        // What comes through a tunnel is the origin's.
+        if status == 407, case .proxy(let proxy, _) = way, proxy.kind == .http, route?.url.scheme == "http" {
             hop.fault = .proxyDenied(proxy: proxy.address)
             return false
-        }
-        if !way.isDirect, let url = route?.url, let client {
-            isPublic = isPublic && way.isPublic(url, fields, client.policy.value)
         }
         do throws(UpstreamError) {
             let head = UpstreamHead(
                 status: status, fields: fields, finalURL: route?.url.text ?? request.url,
                 contentLength: try fields.declaredLength(),
-                isFromPublicAddress: isPublic, hasMoved: route?.hasMoved ?? false, receivedAt: Int64(time(nil)))
+                scope: scope, hasMoved: route?.hasMoved ?? false, receivedAt: Int64(time(nil)))
             stage = .body
             isRefused = status >= 300
             // After an error answer, curl stops sending the body, and ends at once if it is not paused.
@@ -181,7 +182,7 @@ extension Transfer {
         } else {
             client.originSockets.named(ends, among: hop.sockets)
         }
-        if way.isDirect { isPublic = isPublic && client.policy.value.isPublic(peer) }
+        if way.isDirect, !client.policy.value.isPublic(peer) { scope = .private }
         return true
     }
 }

@@ -68,8 +68,8 @@ package final class Transfer {
     private var needsNewConnection = false
 
     private var priority: UpstreamRequest.Priority
-    /// Whether all addresses contacted are public, and not on this machine's networks.
-    var isPublic = true
+    /// Where the servers are that have answered.
+    var scope = AddressScope.public
     private var silence = Silence(from: 0)
     private var stallTimer: LoopTimer?
 
@@ -224,7 +224,7 @@ package final class Transfer {
         guard request.method.followsRedirects else { return }
         while let route, let known = delegate?.transfer(self, redirectOf: route.url.text, with: route.fields) {
             try self.route?.follow(known.location, status: known.status, limit: client.settings.maxRedirects)
-            isPublic = isPublic && known.isPublic
+            if !known.isPublic { scope = .private }
         }
     }
 
@@ -316,7 +316,7 @@ package final class Transfer {
             self,
             followed: ReceivedRedirect(
                 url: former.url.text, sent: former.fields, status: hop.redirectStatus, fields: hop.redirectFields,
-                isPublic: isPublic))
+                isPublic: scope == .public))
         leaveHop()
         needsNewConnection = false
         beginHop()

@@ -1,3 +1,4 @@
+import CachePolicy
 import Glibc
 import HTTPModel
 
@@ -12,15 +13,15 @@ package struct UpstreamHead: Sendable {
     package let contentLength: Int64?
     /// nil if it is missing or invalid, or if there are several that differ.
     package let contentRange: ContentRange?
-    /// Whether all servers involved, redirects included, have public addresses.
-    package let isFromPublicAddress: Bool
+    /// Where the servers involved are, those of redirects included.
+    package let scope: AddressScope
     /// Whether redirects led to `finalURL`, all of them permanent (301, 308).
     package let hasMoved: Bool
     /// Unix seconds.
     package let receivedAt: Int64
 
     package init(
-        status: Int, fields: HeaderFields, finalURL: String, contentLength: Int64?, isFromPublicAddress: Bool = false,
+        status: Int, fields: HeaderFields, finalURL: String, contentLength: Int64?, scope: AddressScope = .private,
         hasMoved: Bool = false, receivedAt: Int64
     ) {
         self.status = status
@@ -29,8 +30,11 @@ package struct UpstreamHead: Sendable {
         self.contentLength = contentLength
         let ranges = Set(fields.all("Content-Range"))
         contentRange = ranges.count == 1 ? ranges.first.flatMap(ContentRange.init(parsing:)) : nil
-        self.isFromPublicAddress = isFromPublicAddress
+        self.scope = scope
         self.hasMoved = hasMoved
         self.receivedAt = receivedAt
     }
+
+    /// Whether all servers involved have public addresses.
+    package var isFromPublicAddress: Bool { scope == .public }
 }

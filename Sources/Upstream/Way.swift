@@ -47,15 +47,15 @@ enum Way {
         return address.description
     }
 
-    /// Whether a response came from public addresses, as far as that can be known without its origin's address.
+    /// Where the server of a URL is, as far as that can be known without its address.
     /// - Parameter fields: the response's.
-    func isPublic(_ url: UpstreamURL, _ fields: HeaderFields, _ policy: AddressPolicy) -> Bool {
-        guard !policy.names(url.host), url.address.map(policy.isPublic) != false else { return false }
+    func scope(of url: UpstreamURL, _ fields: HeaderFields, _ policy: AddressPolicy) -> AddressScope {
+        guard !policy.names(url.host), url.address.map(policy.isPublic) != false else { return .private }
         return switch self {
-        case .direct: true
-        case .parent: SourceField.statesPublic(fields)
+        case .direct: .public
+        case .parent: SourceField.statesPublic(fields) ? .public : .unknown
         // Only the proxy knows what a name leads to.
-        case .proxy: url.address != nil
+        case .proxy: url.address != nil ? .public : .unknown
         }
     }
 

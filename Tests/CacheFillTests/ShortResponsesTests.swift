@@ -14,7 +14,7 @@ import Testing
     ) -> ShortResponse {
         let variant = Variant(language.map { [Variant.Field(name: "accept-language", value: $0)] } ?? [])
         let head = GenerationHead(status: 404, fields: HeaderFields(), variant: variant, finalURL: url, storedAt: 0)
-        return ShortResponse(head, Array(text.utf8))
+        return ShortResponse(to: url, head, Array(text.utf8))
     }
 
     private static let page = String(repeating: "x", count: 1000)
@@ -97,7 +97,9 @@ import Testing
             responses.store(Self.response(), .response, under: Self.key(name)) { true }
         }
         responses.removeAll(of: Self.key("a"))
-        #expect(responses.usage.count == 1 && responses.responses(under: Self.key("ab")).count == 1)
+        #expect(
+            responses.usage.count == 1
+                && responses.responses(to: "https://example.com/", under: Self.key("ab")).count == 1)
         responses.removeAll()
         #expect(responses.usage == (0, 0))
     }
@@ -115,13 +117,13 @@ import Testing
 
     @Test func bodyIsCollectedUpToItsLimit() {
         let head = Self.response().head
-        var intake = ShortIntake(head, length: 3, mark: 0)
+        var intake = ShortIntake(to: "https://example.com/", head, length: 3, mark: 0)
         #expect(!intake.isComplete)
         for byte in [1, 2, 3] as [UInt8] { #expect([byte].withUnsafeBytes { intake.take($0) }) }
         #expect(intake.isComplete && intake.response.body == [1, 2, 3])
-        var long = ShortIntake(head, length: nil, mark: 0)
+        var long = ShortIntake(to: "https://example.com/", head, length: nil, mark: 0)
         #expect([UInt8](repeating: 0, count: 65_536).withUnsafeBytes { long.take($0) } && !long.isComplete)
         #expect(![UInt8(0)].withUnsafeBytes { long.take($0) })
-        #expect(ShortIntake(head, length: 0, mark: 0).isComplete)
+        #expect(ShortIntake(to: "https://example.com/", head, length: 0, mark: 0).isComplete)
     }
 }

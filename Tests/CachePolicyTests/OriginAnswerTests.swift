@@ -12,11 +12,12 @@ import Testing
     private static let untold: HeaderFields = []
 
     private static func answer(
-        _ status: Int, _ fields: HeaderFields, length: Int64? = nil, range: String? = nil, isPublic: Bool = true
+        _ status: Int, _ fields: HeaderFields, length: Int64? = nil, range: String? = nil,
+        scope: AddressScope = .public
     ) -> OriginAnswer {
         OriginAnswer(
             status: status, fields: fields, contentLength: length,
-            contentRange: range.flatMap { ContentRange(parsing: "bytes " + $0) }, isPublic: isPublic)
+            contentRange: range.flatMap { ContentRange(parsing: "bytes " + $0) }, scope: scope)
     }
 
     private static func known(_ fields: HeaderFields, length: Int64? = 100, isPublic: Bool = true) -> KnownVersion {
@@ -83,13 +84,13 @@ import Testing
 
     @Test(
         arguments: [
-            (true, true, .part(40..<100)), (false, true, .part(40..<100)), (false, false, .part(40..<100)),
-            (true, false, .anotherVersion),
-        ] as [(Bool, Bool, Combining.Brought)])
+            (true, .public, .part(40..<100)), (false, .public, .part(40..<100)), (false, .private, .part(40..<100)),
+            (true, .unknown, .part(40..<100)), (true, .private, .anotherVersion),
+        ] as [(Bool, AddressScope, Combining.Brought)])
     func whatPagesMayReadIsNotAddedToFromAPrivateAddress(
-        isKnownPublic: Bool, isPublic: Bool, brought: Combining.Brought
+        isKnownPublic: Bool, scope: AddressScope, brought: Combining.Brought
     ) {
-        let answer = Self.answer(206, Self.tagged, range: "40-99/100", isPublic: isPublic)
+        let answer = Self.answer(206, Self.tagged, range: "40-99/100", scope: scope)
         let known = Self.known(Self.tagged, isPublic: isKnownPublic)
         #expect(Combining.brought(by: answer, of: known, from: 40) == brought)
     }

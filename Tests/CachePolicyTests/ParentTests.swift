@@ -47,11 +47,24 @@ import Testing
             (404, "origin; hit, reelcache; fwd=uri-miss; fwd-status=404", .origins),
             (502, "reelcache; fwd-status=", .own), (502, "reelcache; fwd-status=x", .own),
             (502, "reelcache; hit=?0", .own),
+            // Whose back-off it is.
+            (503, "reelcache; fwd=uri-miss; detail=\"origin-busy\"", .origins),
+            (503, "reelcache;detail=origin-busy", .origins), (503, "reelcache; detail=\"proxy-busy\"", .own),
+            (502, "reelcache; detail=\"origin-busy\"", .own), (503, "reelcache; detail=1", .own),
+            (503, "origin; detail=\"origin-busy\", reelcache; detail=\"proxy-busy\"", .own),
         ] as [(Int, String?, ParentAnswer)])
     func errorsAreToldApartByCacheStatus(status: Int, field: String?, answer: ParentAnswer) {
         var fields = HeaderFields()
         if let field { fields.append("Cache-Status", field) }
         #expect(ParentAnswer(status: status, fields: fields) == answer)
+    }
+
+    @Test(arguments: ["http://p.example:7335", "http://p.example:7335/", "HTTP://P.example:7335"])
+    func parentThatIsListedTwiceIsRefused(again: String) {
+        let error = #expect(throws: RuleError.self) {
+            try ParentProxy.list(["http://p.example:7335", "http://q.example:7335", again])
+        }
+        #expect(error?.description.contains("http://p.example:7335 is listed twice") == true, "\(error as Any)")
     }
 
     @Test func parentsTakeTurnsAndThenTheOriginAndThenTheFirstAgain() throws {

@@ -16,10 +16,12 @@ import Testing
             request: RequestDirectives(cacheControl: request, pragma: nil), resolvedRule)
     }
 
-    /// 200 and 206 are media; 304, 412 and 416 are about the request; 1xx is not final.
+    /// 200 and 206 are media; 304, 412 and 416 are about the request, and those of RFC 6585 about the client or the
+    /// network; 1xx is not final.
     @Test func anyFinalStatusWithALifetimeIsStored() {
         for status in 100..<700 {
-            let isStored = (200..<600).contains(status) && ![200, 206, 304, 412, 416].contains(status)
+            let isStored =
+                (200..<600).contains(status) && ![200, 206, 304, 412, 416, 428, 429, 431, 511].contains(status)
             #expect(Self.isStorable(status, ["Cache-Control: max-age=10"]) == isStored, "\(status)")
         }
     }

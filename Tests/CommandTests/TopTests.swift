@@ -77,7 +77,8 @@ import Testing
             try top.type("\u{1B}[200~qcy\u{1B}[201~\u{1B}[Fp")
             try top.waitForLine(containing: "paused")
             try top.type("r")
-            try top.waitForLine(containing: "downloading")
+            // The row may say so all the time, this line only once the proxy has answered.
+            try top.waitForLine(containing: "next.mp4: downloading")
             try top.type("c")
             try top.waitForLine(containing: "cancel next.mp4? (y/n)")
             try top.type("n")

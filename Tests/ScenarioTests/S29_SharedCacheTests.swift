@@ -145,6 +145,33 @@ extension Scenarios {
             }
         }
 
+        // One of them opens it, and the other waits for that: what may be reused is for both, and what has to be asked
+        // for each time is not.
+        @Test(
+            arguments: [
+                ("max-age=60", true), ("must-revalidate, max-age=0", true), ("public, no-cache", true),
+                ("public, max-age=60", false),
+            ], [false, true])
+        func whoWaitsForWhatCredentialsOpenAsksWithTheirOwn(_ control: (fields: String, isEach: Bool), isStored: Bool)
+            async throws
+        {
+            try await shared { stage in
+                stage.serve(control: control.fields)
+                if isStored { expectWhole(try stage.get(path), film) }
+                stage.wait(seconds: 100)
+                stage.origin.holdHeads(path)
+                let users = try Background {
+                    try concurrently(2) { try stage.get(path, headers: [anna, ben][$0]) }
+                }
+                try stage.waitForStats("both to wait") { $0.requests.collapsed == 1 }
+                stage.origin.release(path)
+                for response in try users.value() { expectWhole(response, film) }
+                let asked = stage.origin.requests(path).compactMap { $0.headers["Authorization"] }
+                #expect(asked.count == (control.isEach ? 2 : 1))
+                if control.isEach { #expect(Set(asked) == [anna[0].1, ben[0].1]) }
+            }
+        }
+
         // The operator gives them to all who use the proxy.
         @Test func credentialsOfARuleAreForAll() async throws {
             try await shared {

@@ -244,7 +244,126 @@ extension Scenarios {
             }
         }
 
+        /// Only the origin knows whether what is stored is gone.
+        @Test(arguments: [404, 410, 416]) func errorOfAParentDoesNotEndWhatIsStored(status: Int) async throws {
+            try await tiers(1) { origin, stages in
+                let edge = stages[0], parent = try ScriptedOrigin()
+                defer { parent.stop() }
+                origin.serve("/film.mp4", film)
+                expectPart(try edge.get("/film.mp4", range: "bytes=0-99"), 0..<100, of: film)
+                parent.script(origin.url("/film.mp4")) {
+                    ($0.status, $0.headers) = (status, [("Cache-Status", "reelcache; hit; ttl=9")])
+                }
+                try edge.asks("http://127.0.0.1:\(parent.port)")
+
+                expectWhole(try edge.get("/film.mp4"), film)
+
+                #expect(parent.requestCount(origin.url("/film.mp4")) == 1)
+                #expect(origin.requests("/film.mp4").last?.range?.contains(0) == false, "the beginning was kept")
+            }
+        }
+
+        /// RFC 9111 §4: of two versions the later one counts.
+        @Test(arguments: [nil, 404], [5, 1000]) func parentWithAnOlderVersionIsPassedOver(status: Int?, age: Int)
+            async throws
+        {
+            try await tiers(1) { origin, stages in
+                let edge = stages[0], parent = try ScriptedOrigin(), url = origin.url("/film.mp4")
+                defer { parent.stop() }
+                origin.serve("/film.mp4", film)
+                origin.script("/film.mp4") { $0.headers = [("Cache-Control", "max-age=10")] }
+                expectWhole(try edge.get("/film.mp4"), film)
+                let other = Media(seed: 33, size: 1_000_000)
+                parent.serve(url, other, etag: "\"other\"")
+                parent.script(url) {
+                    $0.status = status
+                    $0.headers = [
+                        ("Cache-Status", "reelcache; hit"), ("Age", "\(age)"), ("Cache-Control", "max-age=2000"),
+                    ]
+                }
+                try edge.asks("http://127.0.0.1:\(parent.port)")
+                edge.wait(seconds: 100)
+                parent.setClock(edge.clock.now)
+
+                let response = try edge.get("/film.mp4")
+
+                #expect(parent.requestCount(url) == 1)
+                if age == 1000 {
+                    expectWhole(response, film)
+                    #expect(origin.requests("/film.mp4").last?.status == 304)
+                } else {
+                    if status == nil { expectWhole(response, other) } else { #expect(response.status == 404) }
+                    #expect(origin.requestCount("/film.mp4") == 1)
+                }
+            }
+        }
+
+        /// How busy one origin is says nothing of the others.
+        @Test func backOffOfAnOriginIsNotThatOfTheParent() async throws {
+            let busy = try ScriptedOrigin()
+            defer { busy.stop() }
+            busy.script("/a/1.mp4") { ($0.status, $0.retryAfter) = (503, 3600) }
+            try await tiers(2) { origin, stages in
+                try stages[1].asks(stages[0])
+                origin.serve("/film.mp4", film)
+                for path in ["/a/1.mp4", "/a/2.mp4"] {
+                    let answer = try stages[1].ask("/http/127.0.0.1:\(busy.port)\(path)")
+                    #expect(answer.status == 503 && answer.headers["Retry-After"] != nil)
+                }
+                expectWhole(try stages[1].get("/film.mp4"), film)
+                try #expect(stages[0].stats.requests.total == 3)
+                #expect(busy.requestCount("/a/2.mp4") == 0)
+            }
+        }
+
+        /// Nor is an origin in back-off asked for a HEAD once no parent is left.
+        @Test func headWaitsForTheOriginToo() async throws {
+            // The clock stands still: the parent rests for the whole scenario.
+            try await tiers(2, { $0.tuning.fill.clock = { 1_000_000_000 } }) { origin, stages in
+                try stages[1].asks(stages[0])
+                try stages[0].stop()
+                origin.script("/film.mp4") { ($0.status, $0.retryAfter) = (503, 3600) }
+                #expect(try stages[1].get("/film.mp4").status == 503)
+                #expect(try stages[1].get("/film.mp4", method: "HEAD").status == 503)
+                #expect(origin.requestCount("/film.mp4") == 1)
+            }
+        }
+
+        /// RFC 9111 §4.4: the parent has not seen the request that changed it.
+        @Test(arguments: ["GET", "HEAD"]) func whatAClientHasChangedIsNotTheParentsOldCopy(method: String) async throws
+        {
+            try await tiers(2) { origin, stages in
+                let edge = stages[1], newer = Media(seed: 34, size: 1_000_000)
+                try edge.asks(stages[0])
+                try edge.proxy.cache.setMounts(["/tv/": origin.url("/")])
+                origin.serve("/film.mp4", film)
+                origin.script("/film.mp4") { $0.headers = [("Cache-Control", "max-age=1000")] }
+                expectWhole(try edge.get("/film.mp4"), film)
+                origin.script("/film.mp4") { $0.status = 204 }
+                #expect(try edge.send("PUT", "/tv/film.mp4", [1]).status == 204)
+                origin.serve("/film.mp4", newer, etag: "\"v2\"")
+                origin.script("/film.mp4") { $0.status = nil }
+                let response = try edge.get("/film.mp4", method: method)
+                if method == "GET" { expectWhole(response, newer) }
+                #expect(response.headers["ETag"] == "\"v2\"")
+            }
+        }
+
         // MARK: Circles
+
+        /// Anybody may name a parent in the `Via` of a request.
+        @Test func forgedViaCostsOneRequest() async throws {
+            try await tiers(2) { origin, stages in
+                for path in ["/a.mp4", "/b.mp4", "/c.mp4"] { origin.serve(path, film) }
+                expectWhole(try stages[0].get("/a.mp4"), film)
+                let name = try #require(origin.requests("/a.mp4").first?.headers["Via"])
+                try stages[1].asks(stages[0])
+                expectWhole(try stages[1].get("/b.mp4", headers: [("Via", name)]), film)
+                try #expect(stages[1].stats.errors["parent-failed"] == 1)
+                expectWhole(try stages[1].get("/c.mp4"), film)
+                try #expect(stages[1].stats.errors["parent-failed"] == 1)
+            }
+        }
 
         @Test(arguments: [1, 2, 3]) func circleOfParentsEndsAtTheOrigin(_ count: Int) async throws {
             try await tiers(count) { origin, stages in

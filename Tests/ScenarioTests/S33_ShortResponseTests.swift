@@ -75,6 +75,31 @@ extension Scenarios {
             }
         }
 
+        /// A rule leaves the token out of the key, and its origin refuses some.
+        @Test func refusalOfOneTokenIsNotForAnother() async throws {
+            try await scenario {
+                $0.configure {
+                    $0.rules = [.init(hosts: ["http://127.0.0.1:*"]) { $0.ignoredQuery = .parameters(["token"]) }]
+                }
+            } _: { stage in
+                let (bad, good) = (path + "?token=bad", path + "?token=good")
+                for path in [bad, good] { stage.origin.serve(path, film) }
+                stage.origin.script(bad) { ($0.status, $0.headers) = (403, [("Cache-Control", "max-age=60")]) }
+                for _ in 1...2 { #expect(try stage.get(bad).status == 403) }
+                #expect(stage.origin.requestCount(bad) == 1)
+                stage.origin.holdHeads(bad + "2")
+                stage.origin.script(bad + "2") { ($0.status, $0.headers) = (403, [("Cache-Control", "max-age=60")]) }
+                let refused = try Background { try stage.get(bad + "2") }
+                try stage.waitForStats("the request to the origin") { $0.upstream.openFetches == 1 }
+                let player = try Background { try stage.get(good) }
+                try stage.waitForStats("both to wait") { $0.requests.collapsed == 1 }
+                stage.origin.release(bad + "2")
+                #expect(try refused.value().status == 403)
+                expectWhole(try player.value(), film)
+                expectWhole(try stage.get(good), film)
+            }
+        }
+
         @Test func noContentIsStored() async throws {
             try await scenario { stage in
                 Self.refuse(stage, 204, [("Cache-Control", "max-age=60"), ("ETag", "\"n\"")], body: "")

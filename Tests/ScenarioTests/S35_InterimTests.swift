@@ -216,6 +216,24 @@ extension Scenarios {
             }
         }
 
+        /// A session that begins at a redirect.
+        @Test(arguments: CacheKind.allCases) func cookieOfARedirectReachesItsClient(cache: CacheKind) async throws {
+            try await Self.site(cache) { stage in
+                stage.origin.serve("/vod/play.mp4", film)
+                stage.origin.script("/vod/play.mp4") { $0.headers = [("Cache-Control", "max-age=60")] }
+                stage.origin.script("/vod/film.mp4") {
+                    ($0.redirect, $0.headers) = ("/vod/play.mp4", [("Set-Cookie", "id=1")])
+                }
+                let first = try stage.ask("/tv/film.mp4")
+                expectWhole(first, film)
+                #expect(first.headers["Set-Cookie"] == "id=1")
+                let second = try stage.ask("/tv/film.mp4")
+                expectWhole(second, film)
+                #expect(second.isHit == (cache == .private))
+                #expect(second.headers["Set-Cookie"] == (cache == .private ? nil : "id=1"))
+            }
+        }
+
         // To the client it would be one of the mounted origin.
         @Test func cookieOfTheOriginBehindARedirectDoesNot() async throws {
             let other = try ScriptedOrigin()

@@ -45,6 +45,27 @@ import Testing
         #expect(origin.requests("/film.mp4").first?.headers["Proxy-Connection"] == nil)
     }
 
+    /// Nobody but the proxy knows where the first one is.
+    @Test func scopeOfARedirectCounts() throws {
+        let proxy = try ScriptedProxy(.http, to: origin.port)
+        defer { proxy.stop() }
+        origin.script("/old.mp4") { $0.redirect = "http://8.8.8.8/film.mp4" }
+        let heads = try ["http://origin.test/old.mp4", "http://8.8.8.8/old.mp4"].map {
+            try upstreams("http", proxy).fetch($0).0.heads.first
+        }
+        #expect(heads.map { $0?.scope } == [.unknown, .public])
+        #expect(heads.allSatisfy { $0?.status == 200 && $0?.finalURL == "http://8.8.8.8/film.mp4" })
+    }
+
+    /// A SOCKS proxy speaks no HTTP, so what comes is the origin's.
+    @Test func statusOfAnOriginBehindATunnelIsTheOrigins() throws {
+        let proxy = try ScriptedProxy(.socks, to: origin.port)
+        defer { proxy.stop() }
+        origin.script("/film.mp4") { $0.status = 407 }
+        let (recorder, error) = try upstreams("socks5h", proxy).fetch("http://origin.test/film.mp4")
+        #expect(error == nil && recorder.heads.first?.status == 407)
+    }
+
     @Test func httpsGoesThroughATunnelOfTheProxy() throws {
         let proxy = try ScriptedProxy(.http, to: origin.port)
         defer { proxy.stop() }
@@ -209,12 +230,14 @@ import Testing
         fields.append("Reelcache-Source", "public")
         let parent = Way(request("http://10.0.0.1/"), to: "origin.test", nil)
         let proxy = Way(request(nil), to: "origin.test", try OutgoingProxy("http://10.0.0.1:3128"))
-        func isPublic(_ way: Way, _ url: String, _ fields: HeaderFields) throws -> Bool {
-            way.isPublic(try #require(UpstreamURL(url)), fields, policy)
+        func scope(_ way: Way, _ url: String, _ fields: HeaderFields) throws -> AddressScope {
+            way.scope(of: try #require(UpstreamURL(url)), fields, policy)
         }
-        #expect(try isPublic(parent, "https://origin.test/", fields))
-        #expect(try !isPublic(parent, "https://origin.test/", HeaderFields()))
-        #expect(try !isPublic(parent, "https://nas.example/", fields) && !isPublic(parent, "https://10.0.0.9/", fields))
-        #expect(try !isPublic(proxy, "https://origin.test/", fields) && isPublic(proxy, "https://8.8.8.8/", fields))
+        #expect(try scope(parent, "https://origin.test/", fields) == .public)
+        #expect(try scope(parent, "https://origin.test/", HeaderFields()) == .unknown)
+        #expect(try scope(parent, "https://nas.example/", fields) == .private)
+        #expect(try scope(parent, "https://10.0.0.9/", fields) == .private)
+        #expect(try scope(proxy, "https://origin.test/", fields) == .unknown)
+        #expect(try scope(proxy, "https://8.8.8.8/", fields) == .public)
     }
 }

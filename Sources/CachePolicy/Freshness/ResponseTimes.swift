@@ -28,6 +28,9 @@ package struct ResponseTimes: Sendable, Equatable {
         initialAge = max(apparentAge, age +| max(0, receivedAt -| requestedAt))
     }
 
+    /// When an origin made or confirmed the response, by this clock: seconds since 1970.
+    package var bornAt: Int64 { validatedAt -| initialAge }
+
     /// `current_age`, in seconds. If the clock was set back, the response is still at least as old as when it was
     /// received.
     package func age(at now: Int64) -> Int64 { initialAge +| max(0, now -| validatedAt) }

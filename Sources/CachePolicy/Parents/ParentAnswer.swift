@@ -6,6 +6,7 @@ import HTTPModel
 /// |---|---|
 /// | a status below 400 | the resource, from the parent's cache or its origin |
 /// | an error, and the parent's member of `Cache-Status` has `hit` or `fwd-status` | the origin's error: it passes |
+/// | 503, and that member has `detail=origin-busy` | the origin's error, too: it has asked for a back-off |
 /// | any other error | the parent's own, or unknown whose: the next parent, or the origin, is asked |
 ///
 /// A parent that does not send `Cache-Status` only costs a request more where the origin has an error.
@@ -25,6 +26,7 @@ package enum ParentAnswer: Sendable, Equatable {
         // RFC 9211 §2: each cache appends its member, so the parent's is the last.
         if let member = ReceivedCacheStatus(parsing: fields.combined("Cache-Status"))?.members.last,
             member.isHit || member.hasForwardStatus
+                || status == 503 && member.detail == FailureKind.originBusy.rawValue
         {
             self = .origins
         } else {

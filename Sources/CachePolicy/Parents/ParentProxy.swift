@@ -22,12 +22,17 @@ package struct ParentProxy: Sendable, Hashable {
     package static let most = 64
 
     /// The parents of a list in the configuration.
-    /// - Throws: for an entry that is not a parent, and for too many of them.
+    /// - Throws: for an entry that is not a parent or is listed twice, and for too many of them.
     package static func list(_ texts: [String]) throws(RuleError) -> [ParentProxy] {
         guard texts.count <= most else {
             throw RuleError("\(texts.count) parents are too many; write at most \(most)")
         }
-        return try texts.map { text throws(RuleError) in try ParentProxy(text) }
+        let parents = try texts.map { text throws(RuleError) in try ParentProxy(text) }
+        var known: Set<ParentProxy> = []
+        for parent in parents where !known.insert(parent).inserted {
+            throw RuleError("\(parent.text) is listed twice; name each parent once")
+        }
+        return parents
     }
 }
 
