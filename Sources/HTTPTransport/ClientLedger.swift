@@ -41,10 +41,15 @@ struct ClientLedger {
     /// - Returns: how long to wait if it has, in nanoseconds; otherwise nil.
     mutating func request(of client: IPAddress, atMost rate: RequestRate, now: UInt64) -> UInt64? {
         sweepIfFull(now)
-        let due = max(entries[client]?.due ?? 0, now)
+        let most = rate.interval *| UInt64(rate.count) // no trap: 1 to a million
+        var due = max(entries[client]?.due ?? 0, now)
+        if due -| now > most {
+            // The rate was lower before.
+            due = now +| most
+            entries[client]?.due = due
+        }
         let next = due +| rate.interval
         let ahead = next -| now
-        let most = rate.interval *| UInt64(rate.count) // no trap: 1 to a million
         guard ahead <= most else { return ahead -| most }
         entries[client, default: Entry()].due = next
         return nil

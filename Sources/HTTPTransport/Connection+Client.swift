@@ -29,9 +29,10 @@ extension Connection {
         forwarded = header
         phase = .reading
         deadline = server.deadline(in: server.limits.requestSeconds)
-        guard let client = header.client?.address.ofClient, server.currentLimits.connectionsPerClient != nil else {
-            return true
-        }
+        guard let client = header.client?.address.ofClient, server.currentLimits.connectionsPerClient != nil,
+            // Another proxy's connections are for many clients.
+            !server.clients.trusted.contains(client)
+        else { return true }
         guard server.enter(client) else {
             server.metrics.errors.add(Refusals.Reason.client.rawValue)
             close(refusing: .client)
@@ -72,12 +73,17 @@ extension Connection {
     }
 
     private func readForwarding(_ exchange: Exchange) throws(RequestFault) {
-        var request = try ForwardedRequest(exchange.request, trusted: server.clients.trusted)
-        // A client that the PROXY header names is as good as connected here: its own statements count only if it is
-        // a trusted proxy itself.
-        if !server.clients.trusted.contains(client.address) { request.client = nil }
+        var request = ForwardedRequest()
+        if believesStatements { request = try ForwardedRequest(exchange.request, trusted: server.clients.trusted) }
         if forwarded?.isSecure == true, request.scheme == nil { request.scheme = .https }
         exchange.forwarded = request
+    }
+
+    /// Whether the statements of requests come from a trusted proxy. Whoever the PROXY header names is as good as
+    /// connected here: a balancer that sends it need not look into what it forwards.
+    private var believesStatements: Bool {
+        guard let forwarded, !forwarded.isLocal else { return true }
+        return forwarded.client.map { server.clients.trusted.contains($0.address) } ?? false
     }
 
     private func isWithin(_ limits: ClientLimits, _ exchange: Exchange) -> Bool {
@@ -114,7 +120,11 @@ extension Connection {
     func ended(_ exchange: Exchange, isComplete: Bool) {
         record(exchange, isComplete: isComplete)
         if let counted = exchange.counted { server.table.leave(counted) }
-        if !exchange.isProbe { server.noteEnd() }
+        if exchange.isProbe {
+            server.table.probe(of: accepted.peer.address, isDraining: server.isDraining)
+        } else {
+            server.noteEnd()
+        }
         exchange.tellFollower()
     }
 }

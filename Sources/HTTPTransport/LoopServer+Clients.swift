@@ -7,20 +7,22 @@ extension LoopServer {
     /// - Returns: false if it was refused, and is closed.
     func admits(_ accepted: inout AcceptedSocket) -> Bool {
         let limits = currentLimits
-        if let most = limits.connections, isFull(most) {
-            metrics.errors.add(Refusals.Reason.all.rawValue)
-            refuse(accepted.descriptor, .all)
-            return false
+        if limits.connectionsPerClient != nil, !clients.trusted.contains(accepted.peer.address) {
+            let client = accepted.peer.address.ofClient
+            guard enter(client) else { return refuses(accepted, .client) }
+            accepted.counted = client
         }
-        guard limits.connectionsPerClient != nil, !clients.trusted.contains(accepted.peer.address) else { return true }
-        let client = accepted.peer.address.ofClient
-        guard enter(client) else {
-            metrics.errors.add(Refusals.Reason.client.rawValue)
-            refuse(accepted.descriptor, .client)
-            return false
-        }
-        accepted.counted = client
-        return true
+        // Whoever is refused for itself takes no idle connection from others.
+        guard let most = limits.connections, isFull(min(most, self.limits.mostConnections - 1)) else { return true }
+        if let counted = accepted.counted { table.leave(counted) }
+        return refuses(accepted, .all)
+    }
+
+    /// - Returns: false.
+    private func refuses(_ accepted: AcceptedSocket, _ reason: Refusals.Reason) -> Bool {
+        metrics.errors.add(reason.rawValue)
+        refuse(accepted.descriptor, reason)
+        return false
     }
 
     /// Counts a connection of a client.

@@ -27,6 +27,8 @@ final class LoopServer {
     private var stage = Stage.serving
     /// When the last answer to a request that is no probe ended, while the server is draining.
     private var lastEnd: UInt64 = 0
+    /// When a full server looks for idle connections again.
+    private var nextLook: UInt64 = 0
     private var date = (second: 0, line: [UInt8]())
     private var statusLines: [Int: [UInt8]] = [:]
 
@@ -70,10 +72,18 @@ final class LoopServer {
         return limitsOfClients.limits
     }
 
+    /// Beyond a limit on clients there is room for one more, to refuse it.
+    private var maxConnections: Int {
+        // no trap: a setting's range
+        min(
+            currentLimits.connections.map { max(limits.maxConnections, $0 + 1) } ?? limits.maxConnections,
+            limits.mostConnections)
+    }
+
     private func accept(from listeningSocket: Int32) {
         // Only a few at a time: each may be answered here, and others get their turn in between.
         for _ in 0..<8 {
-            guard balance.total < limits.maxConnections else { return makeRoom() }
+            guard balance.total < maxConnections else { return makeRoom() }
             guard var accepted = AcceptedSocket(from: listeningSocket) else {
                 guard Self.isShortage(errno) else { return }
                 metrics.errors.add("accept")
@@ -114,10 +124,17 @@ final class LoopServer {
 
     /// Whether there are so many connections, and none here can be closed. Those of other loops can be for the next.
     func isFull(_ most: Int) -> Bool {
-        guard balance.total >= most, closeIdle() == 0 else { return false }
+        guard balance.total >= most else { return false }
+        let now = MonotonicClock.nanoseconds()
+        // In a flood, each of very many would have all connections looked through in vain.
+        guard now >= nextLook else { return true }
+        if closeIdle() > 0 { return false }
+        nextLook = now +| Self.lookNanoseconds
         balance.visit(besides: loop.index) { _ = $0.closeIdle() }
         return true
     }
+
+    private static let lookNanoseconds: UInt64 = 100_000_000
 
     /// Closes the connections that have been idle for longest. Their clients retry on a new connection (RFC 9112
     /// §9.3.1).
@@ -228,7 +245,7 @@ final class LoopServer {
     /// Accepts what has connected already: the kernel would reset it.
     private func acceptRest(from listeningSocket: Int32) {
         for _ in 0..<Self.mostRest {
-            guard balance.total < limits.maxConnections, var accepted = AcceptedSocket(from: listeningSocket) else {
+            guard balance.total < maxConnections, var accepted = AcceptedSocket(from: listeningSocket) else {
                 return
             }
             guard admits(&accepted) else { continue }

@@ -11,8 +11,11 @@ package struct TransportLimits: Sendable {
     /// How long the client's input is read and dropped after an error, so that the answer arrives.
     package var lingerSeconds: Double = 2
     /// The maximum number of connections of all loops together. To accept one more, a connection that waits for
-    /// its next request is closed; if there is none, the new one waits in the kernel's backlog.
+    /// its next request is closed; if there is none, the new one waits in the kernel's backlog. More where
+    /// `ClientLimits.connections` says so: then those beyond are refused.
     package var maxConnections = 8192
+    /// What that setting cannot exceed; at least 2.
+    package var mostConnections = Int.max
     /// The highest descriptor for a connection. For a new connection with a higher one, another has to be closed,
     /// else it is closed itself: the lowest free descriptor is always assigned, so nearly all of the process's
     /// descriptors are in use.

@@ -70,6 +70,17 @@ extension MediaCache {
     public func setClientLimits(as configuration: ProxyConfiguration) throws {
         try checkOpen()
         clientLimits.value = try configuration.clientLimits()
+        warnOfConnections()
+    }
+
+    /// Says so if the limit on connections is beyond what this process may open.
+    func warnOfConnections() {
+        // One more, to refuse it.
+        let most = engine.descriptors.clients - 1 // no trap: at least 8
+        guard let wanted = clientLimits.value.connections, wanted > most else { return }
+        logger.warning(
+            "max_connections is \(wanted), but the files that this process may open are enough for \(most): raise the limit (LimitNOFILE in a unit, ulimit -n in a shell)"
+        )
     }
 
     /// Reopens the access log under its name, after the file was renamed.

@@ -118,13 +118,14 @@ public final class Proxy: Sendable {
             throw ProxyError(error)
         }
         warnOfStrangers()
+        cache.warnOfConnections()
     }
 
     private static func limits(_ cache: MediaCache) throws(ProxyError) -> TransportLimits {
         var limits = cache.tuning.limits
         limits.transmission = try cache.configuration.checkedTransmission()
-        limits.maxConnections = min(
-            max(limits.maxConnections, cache.configuration.maxConnections ?? 0), cache.engine.descriptors.clients)
+        limits.mostConnections = cache.engine.descriptors.clients
+        limits.maxConnections = min(limits.maxConnections, limits.mostConnections)
         limits.maxDescriptor = cache.engine.descriptors.highestOfClients
         return limits
     }

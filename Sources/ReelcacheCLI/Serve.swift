@@ -66,7 +66,8 @@ struct Serve: ParsableCommand {
         }
     }
 
-    /// A balancer checks a proxy every few seconds: within so much without a request, it has seen that this one is draining.
+    /// Requests that a balancer was sending when it noticed have arrived by then. Balancers that ask for `/healthz` are waited
+    /// for longer, until they have been told several times.
     private static let quietTime = Duration.seconds(2)
 
     private static func stop(_ proxy: Proxy, within drainTime: Duration, isInHurry: Bool) throws {

@@ -65,6 +65,12 @@ import Testing
         #expect(throws: RequestFault.self) {
             try Self.forwarded(("Forwarded", "for=127.0.0.1"), ("X-Forwarded-For", "192.0.2.1"))
         }
+        // One withholds the client, and the other is the client's invention.
+        for field in ["for=unknown;proto=http;host=forged.example", "for=_hidden", "proto=http"] {
+            #expect(throws: RequestFault.self) {
+                try Self.forwarded(("Forwarded", field), ("X-Forwarded-For", "192.0.2.1"))
+            }
+        }
         let same = try Self.forwarded(("Forwarded", "for=\"192.0.2.1:5\""), ("X-Forwarded-For", "192.0.2.1"))
         #expect(same.client?.description == "192.0.2.1:5")
         #expect(throws: RequestFault.self) {

@@ -45,6 +45,16 @@ private final class Book {
         #expect(ledger.request(of: one, atMost: rate, now: now + 3 * second) != nil)
     }
 
+    /// A reload may raise the limit, for a client that had used it up as well.
+    @Test func higherRateCountsAtOnce() throws {
+        let ledger = Book()
+        let slow = try RequestRate("10/h"), fast = try RequestRate("100/s")
+        for _ in 0..<10 { #expect(ledger.request(of: one, atMost: slow, now: 0) == nil) }
+        let wait = try #require(ledger.request(of: one, atMost: fast, now: 0))
+        #expect(wait <= second)
+        #expect(ledger.request(of: one, atMost: fast, now: second) == nil)
+    }
+
     @Test func clientsThatHaveGoneAreForgotten() throws {
         let ledger = Book()
         let rate = try RequestRate("1/h")

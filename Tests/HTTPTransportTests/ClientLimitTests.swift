@@ -50,6 +50,49 @@ import Testing
         try Self.served(server)
     }
 
+    /// The setting may be above what the server permits without one.
+    @Test func limitOnAllMayBeAnyNumberThatThereIsRoomFor() throws {
+        for (wanted, most, expected) in [(3, Int.max, 3), (9, 4, 3)] {
+            let feed = Feed(.bytes([1]))
+            var limits = TransportLimits()
+            (limits.maxConnections, limits.mostConnections) = (2, most)
+            let server = try TestServer(limits: limits, clients: Self.rules { $0.connections = wanted }) {
+                feed.answer($0, length: 2)
+            }
+            let busy = try (0..<expected).map { _ in try server.client() }
+            for client in busy {
+                try client.send(client.request("/busy"))
+                _ = try client.readHead()
+            }
+            Self.expectRefusal(try Self.refusal(of: server), 503, naming: "max_connections")
+        }
+    }
+
+    /// Nobody's idle connection is closed for it.
+    @Test func clientBeyondItsOwnLimitIsRefusedForThat() throws {
+        let server = try TestServer(
+            clients: Self.rules { ($0.connections, $0.connectionsPerClient) = (2, 2) }
+        ) { $0.respond(200, text: "ok") }
+        let held = try (0..<2).map { _ in try server.client() }
+        for client in held { #expect(try client.get("/a").status == 200) }
+        let refused = try server.client()
+        try refused.send(refused.request("/a"))
+        try Self.expectRefusal(refused.readResponse(), 429, naming: "max_connections_per_client")
+        for client in held { #expect(try client.get("/b").status == 200) }
+    }
+
+    /// Another proxy whose connections a balancer passes on serves many clients.
+    @Test func trustedProxyOfAPROXYHeaderIsNobodysClient() throws {
+        let server = try TestServer(
+            clients: Self.rules(trusted: ["127.0.0.1", "10.0.0.1"], expectsHeader: true) { $0.connectionsPerClient = 1 }
+        ) { $0.respond(200, text: "\($0.client.address)") }
+        let clients = try (0..<3).map { _ in try server.client() }
+        for client in clients {
+            try client.send("PROXY TCP4 10.0.0.1 198.51.100.2 1 443\r\n" + client.request("/a"))
+            #expect(try client.readResponse().status == 200)
+        }
+    }
+
     /// The answer comes without a request, as a listener gives it.
     private static func refusal(of server: TestServer) throws -> RawClient.Response {
         while true {

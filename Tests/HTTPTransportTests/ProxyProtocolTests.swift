@@ -109,7 +109,7 @@ import Testing
         // One client's forged field is no reason to close the balancer's connection.
         let forged = try client.get("/a", headers: [("Forwarded", "for=127.0.0.1"), ("X-Forwarded-For", "192.0.2.8")])
         #expect(
-            forged.status == 400 && forged.text.contains("different clients") && forged.headers["Connection"] == nil)
+            forged.status == 400 && forged.text.contains("the same client") && forged.headers["Connection"] == nil)
         #expect(try client.get("/b").status == 200)
     }
 
@@ -130,5 +130,26 @@ import Testing
             try client.send("PROXY TCP4 \(source) 198.51.100.2 1 443\r\n" + request)
             #expect(try client.readResponse().text.hasPrefix(expected))
         }
+    }
+
+    /// A balancer that sends a PROXY header need not look into requests. What it says of itself are health checks.
+    @Test(
+        arguments: [
+            ("PROXY TCP4 192.0.2.1 198.51.100.2 1 443\r\n", nil), ("PROXY UNKNOWN\r\n", nil),
+            ("PROXY TCP4 10.0.0.1 198.51.100.2 1 443\r\n", "tv.example"),
+        ] as [(String, String?)])
+    func clientOfAPROXYHeaderDoesNotNameItsAddress(header: String, host: String?) throws {
+        var clients = ClientRules()
+        (clients.trusted, clients.expectsProxyHeader) = (try TrustedAddresses(["127.0.0.1", "10.0.0.1"]), true)
+        let server = try TestServer(clients: clients) { exchange in
+            let forwarded = exchange.forwarded
+            exchange.respond(200, text: "\(forwarded?.host ?? "-") \(forwarded?.scheme?.rawValue ?? "-")")
+        }
+        let client = try server.client()
+        let fields = [
+            ("X-Forwarded-For", "203.0.113.9"), ("X-Forwarded-Host", "tv.example"), ("X-Forwarded-Proto", "https"),
+        ]
+        try client.send(header + client.request("/a", headers: fields))
+        #expect(try client.readResponse().text == (host.map { "\($0) https" } ?? "- -") + "\n")
     }
 }

@@ -16,13 +16,15 @@ package struct ForwardedRequest: Sendable, Equatable {
     package init() {}
 
     /// - Parameter request: received from a trusted proxy.
-    /// - Throws: a fault if a field is malformed, or two name different clients: one of them is a client's invention.
+    /// - Throws: a fault if a field is malformed, or two do not name the same client: one of them is a client's
+    ///   invention.
     package init(_ request: RequestHead, trusted: TrustedAddresses) throws(RequestFault) {
         let elements = try Self.elements(request)
         let names = Self.list(request.combined("X-Forwarded-For"))
         let standard = Self.hop(elements.map(\.client), trusted)
         let usual = Self.hop(names, trusted)
-        if let one = standard.client, let other = usual.client, one.address != other.address { throw .contradiction }
+        // A balancer may withhold the client, and a client must not fill that in.
+        if !elements.isEmpty, !names.isEmpty, standard.client?.address != usual.client?.address { throw .contradiction }
         client = standard.client ?? usual.client
         // Counted from the last: a proxy that replaces a field leaves a single value.
         let element = elements.dropLast(standard.hops).last
@@ -65,6 +67,6 @@ extension RequestFault {
     fileprivate static let contradiction = RequestFault(
         status: 400,
         reason:
-            "Forwarded and X-Forwarded-For name different clients: let the balancer remove the one that it does not write"
+            "Forwarded and X-Forwarded-For do not name the same client: let the balancer remove the one that it does not write"
     )
 }

@@ -4,8 +4,10 @@ import HTTPModel
 /// before the first byte of HTTP.
 /// Source: https://www.haproxy.org/download/2.9/doc/proxy-protocol.txt §2
 package struct ProxyHeader: Sendable, Equatable {
-    /// Where the client connected from and to; nil if the balancer speaks for itself, as in health checks, or does
-    /// not know: then the addresses of its own connection count.
+    /// Whether the balancer speaks for itself, as in health checks (version 2 only).
+    package var isLocal = false
+    /// Where the client connected from and to; nil if the balancer speaks for itself, or does not know: then the
+    /// addresses of its own connection count.
     package var client: IPEndpoint?
     package var server: IPEndpoint?
     /// Whether the client's connection was encrypted, as far as the balancer says (version 2 only).
@@ -95,7 +97,11 @@ package struct ProxyHeader: Sendable, Equatable {
         guard bytes.count >= fixedBytes + length else { return .incomplete }
         let consumed = fixedBytes + length
         // LOCAL
-        guard bytes[12] & 0xF == 1 else { return .complete(ProxyHeader(), consumed: consumed) }
+        guard bytes[12] & 0xF == 1 else {
+            var header = ProxyHeader()
+            header.isLocal = true
+            return .complete(header, consumed: consumed)
+        }
         guard let header = ProxyHeader(family: bytes[13], Array(bytes[fixedBytes..<consumed])) else {
             return .invalid(.badProxyHeader)
         }
