@@ -18,6 +18,7 @@ systemctl() {
     case "$*" in
     daemon-reload) ;;
     *haproxy) haproxy -c -f /etc/haproxy/haproxy.cfg ;;
+    *.service | *.socket) [[ -e "/etc/systemd/system/${!#}" ]] ;;
     *) [[ -e "/etc/systemd/system/${!#}.service" ]] ;;
     esac
 }

@@ -85,15 +85,18 @@ import Testing
     static let hasSystemd = FileManager.default.isExecutableFile(atPath: "/usr/bin/systemd-analyze")
 
     @Test(.enabled(if: Self.hasSystemd || GuideWorld.isCI, "systemd-analyze is missing"))
-    func systemdAcceptsTheUnit() throws {
+    func systemdAcceptsTheUnits() throws {
         let directory = try TemporaryDirectory()
         let program = directory.file("bin/reelcache")
         try FileManager.default.createDirectory(atPath: directory.file("bin"), withIntermediateDirectories: true)
         try FileManager.default.createSymbolicLink(atPath: program, withDestinationPath: try ReelcacheCommand.path())
-        let unit = directory.file("reelcache-node.service")
-        try text("reelcache-node.service").replacingOccurrences(of: "@PREFIX@", with: directory.path)
-            .write(toFile: unit, atomically: true, encoding: .utf8)
-        let outcome = try ChildProcess.run("/usr/bin/systemd-analyze", ["verify", "--man=no", unit])
+        let units = ["reelcache-node.service", "reelcache-node.socket"]
+        for unit in units {
+            try text(unit).replacingOccurrences(of: "@PREFIX@", with: directory.path)
+                .write(toFile: directory.file(unit), atomically: true, encoding: .utf8)
+        }
+        let outcome = try ChildProcess.run(
+            "/usr/bin/systemd-analyze", ["verify", "--man=no"] + units.map { directory.file($0) })
         #expect(outcome.exit == .exited(0), "\(outcome.stdout)\(outcome.stderr)")
         #expect(!outcome.stderr.contains("reelcache-node"), "\(outcome.stderr)")
     }
