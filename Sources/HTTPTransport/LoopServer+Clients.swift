@@ -13,7 +13,7 @@ extension LoopServer {
             accepted.counted = client
         }
         // Whoever is refused for itself takes no idle connection from others.
-        guard let most = limits.connections, isFull(min(most, self.limits.mostConnections - 1)) else { return true }
+        guard let most = mostClients, isFull(most) else { return true }
         if let counted = accepted.counted { table.leave(counted) }
         return refuses(accepted, .all)
     }

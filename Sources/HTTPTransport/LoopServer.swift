@@ -72,12 +72,16 @@ final class LoopServer {
         return limitsOfClients.limits
     }
 
-    /// Beyond a limit on clients there is room for one more, to refuse it.
+    /// Beyond the limit on clients there is room for those to refuse, one on each loop.
     private var maxConnections: Int {
-        // no trap: a setting's range
-        min(
-            currentLimits.connections.map { max(limits.maxConnections, $0 + 1) } ?? limits.maxConnections,
-            limits.mostConnections)
+        guard let most = mostClients else { return limits.maxConnections }
+        return min(max(limits.maxConnections, most +| (balance.loopCount + 1)), limits.mostConnections) // no trap: few
+    }
+
+    /// The limit on the connections of all clients; nil for none. Beyond it, connections are refused.
+    var mostClients: Int? {
+        // no trap: few
+        currentLimits.connections.map { min($0, max(1, limits.mostConnections -| (balance.loopCount + 1))) }
     }
 
     private func accept(from listeningSocket: Int32) {

@@ -14,7 +14,7 @@ package struct TransportLimits: Sendable {
     /// its next request is closed; if there is none, the new one waits in the kernel's backlog. More where
     /// `ClientLimits.connections` says so: then those beyond are refused.
     package var maxConnections = 8192
-    /// What that setting cannot exceed; at least 2.
+    /// What there is room for, whatever that setting says; those to refuse included, one on each loop.
     package var mostConnections = Int.max
     /// The highest descriptor for a connection. For a new connection with a higher one, another has to be closed,
     /// else it is closed itself: the lowest free descriptor is always assigned, so nearly all of the process's

@@ -75,8 +75,8 @@ extension MediaCache {
 
     /// Says so if the limit on connections is beyond what this process may open.
     func warnOfConnections() {
-        // One more, to refuse it.
-        let most = engine.descriptors.clients - 1 // no trap: at least 8
+        // Some are for those to refuse. no trap: few
+        let most = max(1, engine.descriptors.clients - engine.loops.loops.count - 1)
         guard let wanted = clientLimits.value.connections, wanted > most else { return }
         logger.warning(
             "max_connections is \(wanted), but the files that this process may open are enough for \(most): raise the limit (LimitNOFILE in a unit, ulimit -n in a shell)"

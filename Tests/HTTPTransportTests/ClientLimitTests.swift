@@ -52,7 +52,7 @@ import Testing
 
     /// The setting may be above what the server permits without one.
     @Test func limitOnAllMayBeAnyNumberThatThereIsRoomFor() throws {
-        for (wanted, most, expected) in [(3, Int.max, 3), (9, 4, 3)] {
+        for (wanted, most, expected) in [(3, Int.max, 3), (9, 5, 3)] {
             let feed = Feed(.bytes([1]))
             var limits = TransportLimits()
             (limits.maxConnections, limits.mostConnections) = (2, most)
