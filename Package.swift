@@ -205,7 +205,8 @@ let package = Package(
             ]),
         .testTarget(name: "ManualTests", dependencies: ["Configuration", "Manual", "TestSupport"]),
         .testTarget(
-            name: "AdministrationTests", dependencies: ["Administration", "CachePolicy", "Reelcache", "TestSupport"]),
+            name: "AdministrationTests",
+            dependencies: ["Administration", "CachePolicy", "HTTPModel", "Reelcache", "TestSupport"]),
         .testTarget(name: "PlaylistsTests", dependencies: ["Playlists", "CachePolicy", "HTTPModel", "TestSupport"]),
         .testTarget(
             name: "PresentationsTests",

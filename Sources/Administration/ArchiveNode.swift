@@ -6,7 +6,7 @@ import Upstream
 
 /// Another Reelcache, from which a cache is filled.
 package struct ArchiveNode {
-    /// Limits the lines of a list that are looked at together, and one line.
+    /// Limits a line of a list; those that are looked at together have twice as much at most.
     package static let mostLineBytes = 1 << 20
 
     /// Such as `http://cache-2:7335`.
@@ -24,23 +24,15 @@ package struct ArchiveNode {
     func list(
         _ generations: [String]?, isWanted: @escaping () -> Bool, _ take: @escaping ([UInt8]) throws -> Bool
     ) throws -> ArchiveListEnd? {
-        var lines: [UInt8] = [], end: ArchiveListEnd?
+        var lines = ArchiveListLines(longest: Self.mostLineBytes), isRead = false
         try get("/list", generations, isWanted) { bytes in
-            lines.append(contentsOf: bytes)
-            guard lines.count >= Self.mostLineBytes / 2, let last = lines.lastIndex(of: ASCII.lineFeed) else {
-                guard lines.count <= Self.mostLineBytes else { throw unexpected }
-                return true
-            }
-            let whole = Array(lines[...last])
-            lines.removeFirst(whole.count)
-            return try take(whole)
+            guard let groups = lines.take(bytes) else { throw unexpected }
+            for group in groups where !isRead { isRead = try !take(group) }
+            return !isRead
         }
-        // The last line has the sums.
-        guard lines.last == ASCII.lineFeed else { return nil }
-        let start = lines.dropLast().lastIndex(of: ASCII.lineFeed).map { $0 + 1 } ?? 0
-        end = ArchiveListEnd(line: lines[start...])
-        guard end != nil else { throw unexpected }
-        if start > 0 { guard try take(Array(lines[..<start])) else { return nil } }
+        guard !isRead else { return nil }
+        guard let (rest, end) = lines.finish() else { throw unexpected }
+        if !rest.isEmpty { guard try take(rest) else { return nil } }
         return end
     }
 

@@ -63,8 +63,10 @@ package protocol CacheAccess {
     func importArchive(_ descriptor: Int32, keepsPins: Bool, isWanted: @escaping (Int64) -> Bool) -> ArchiveOutcome
 
     /// Which resources of another cache's list would be imported now.
-    /// - Parameter lines: of the list, each with a line feed; `ArchiveNode.mostLineBytes` at most.
-    func wanted(_ lines: [UInt8]) throws -> WantedGenerations
+    /// - Parameters:
+    ///   - lines: of the list, each with a line feed; twice `ArchiveNode.mostLineBytes` at most.
+    ///   - claimed: bytes that are going to be imported beside these, from earlier in the list.
+    func wanted(_ lines: [UInt8], beside claimed: Int64) throws -> WantedGenerations
 }
 
 /// What an import of an archive has done, and why it did not come to its end.

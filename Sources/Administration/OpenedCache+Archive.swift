@@ -59,11 +59,10 @@ extension OpenedCache {
         }
     }
 
-    package func wanted(_ lines: [UInt8]) throws -> WantedGenerations {
+    package func wanted(_ lines: [UInt8], beside claimed: Int64) throws -> WantedGenerations {
         let heads = try lines.split(separator: ASCII.lineFeed).map { try ArchiveHead(line: $0) }
         let options = try archiveOptions()
-        let wanted = try Self.translated { try store.wanted(heads, options) }
-        return WantedGenerations(generations: wanted.heads.map(\.generation), noRoom: wanted.noRoom)
+        return WantedGenerations(try Self.translated { try store.wanted(heads, beside: claimed, options) })
     }
 
     private func archiveOptions() throws -> ArchiveOptions {

@@ -43,8 +43,8 @@ extension RunningProxy {
         }
     }
 
-    package func wanted(_ lines: [UInt8]) throws -> WantedGenerations {
-        var request = try request("POST", Self.archivePath + "/wanted")
+    package func wanted(_ lines: [UInt8], beside claimed: Int64) throws -> WantedGenerations {
+        var request = try request("POST", Self.archivePath + "/wanted", [("beside", "\(claimed)")])
         request.fields.append("Content-Type", "application/json")
         request.content = .bytes(lines)
         return try ask(request, for: WantedGenerations.self)

@@ -1,9 +1,10 @@
 import DiskCache
 import Foundation
 import HTTPModel
+import Synchronization
 
 /// Fills a cache from another node: reads its list, asks the own cache what of it is wanted, and imports archives of
-/// that, a batch at a time. A connection that breaks costs a resource at most.
+/// that, a batch at a time. A connection that breaks costs a chunk, or a resource without a strong validator, at most.
 package final class WarmUp {
     package struct Progress {
         /// Bytes that the other node has of what is wanted; nil while its list is read.
@@ -30,7 +31,7 @@ package final class WarmUp {
     }
 
     private struct Wanted {
-        let generation: String
+        let selection: ArchiveSelection
         let bytes: Int64
     }
 
@@ -41,11 +42,17 @@ package final class WarmUp {
     private var pace: TransferPace
     private var progress = Progress()
     private var result = Result()
+    /// As much as the cache can hold at most, because it is asked for all of it together.
     private var wanted: [Wanted] = []
+    /// The room that these take.
+    private var claimed: Int64 = 0
 
     /// A batch has at most so many resources and, unless it is a single one, bytes.
     private static let batch = (resources: 64, bytes: 256 << 20 as Int64)
+    /// So often in a row, nothing may come of an attempt.
     private static let mostAttempts = 6
+    /// More resources than a node can have: it sends a list without an end.
+    private static let mostListed = 1 << 27
 
     /// - Parameters:
     ///   - rate: bytes per second; nil for no limit.
@@ -71,12 +78,16 @@ package final class WarmUp {
 
     private var isStillWanted: () -> Bool { { [self] in isWanted(progress) } }
 
-    /// Repeats what fails for a reason that may pass, with growing pauses.
+    /// Repeats what fails for a reason that may pass, with pauses that grow unless something was imported.
     private func repeating(_ body: () throws -> Void) throws {
-        for attempt in 1... {
+        var attempts = WarmUpAttempts(most: Self.mostAttempts)
+        while true {
+            let before = result.report.bytes
             do { return try body() } catch let error as ArchiveNode.Broken {
-                guard attempt < Self.mostAttempts else { throw CacheAccessError(error.reason) }
-                try pause(seconds: Double(1 << min(attempt - 1, 4)) / 2)
+                guard let wait = attempts.pause(hasProgressed: result.report.bytes > before) else {
+                    throw CacheAccessError(error.reason)
+                }
+                try pause(seconds: wait)
             }
         }
     }
@@ -92,18 +103,18 @@ package final class WarmUp {
     // MARK: The list
 
     private func readList() throws {
-        (wanted, progress.listed, result.unwanted, result.report) = ([], 0, 0, ArchiveReport())
+        (wanted, claimed, progress.listed, result.unwanted, result.report) = ([], 0, 0, 0, ArchiveReport())
         var bytes: Int64 = 0
         let end = try node.list(nil, isWanted: isStillWanted) { [self] lines in
             result.listBytes +|= Int64(lines.count)
-            var (heads, taken): ([Wanted], [UInt8]) = ([], [])
+            var (heads, taken): ([ArchiveHead], [UInt8]) = ([], [])
             for line in lines.split(separator: ASCII.lineFeed) {
                 guard let head = try? ArchiveHead(line: line) else {
                     throw CacheAccessError("\(node.url) sends a list that cannot be read: it may be another version")
                 }
                 bytes +|= max(0, head.cached)
                 if let newest, bytes > newest { break }
-                heads.append(Wanted(generation: head.generation, bytes: max(0, head.cached)))
+                heads.append(head)
                 taken += line + [ASCII.lineFeed]
             }
             if !heads.isEmpty { try note(heads, taken) }
@@ -112,10 +123,19 @@ package final class WarmUp {
         result.leftOut = end?.leftOut ?? 0
     }
 
-    private func note(_ heads: [Wanted], _ lines: [UInt8]) throws {
+    private func note(_ heads: [ArchiveHead], _ lines: [UInt8]) throws {
         progress.listed += heads.count
-        let answer = try cache.wanted(lines), names = Set(answer.generations)
-        let more = heads.filter { names.contains($0.generation) }
+        guard progress.listed < Self.mostListed else {
+            throw CacheAccessError("\(node.url) sends a list without an end: it may be another program")
+        }
+        let answer = try cache.wanted(lines, beside: claimed), names = Set(answer.generations)
+        // The names are in the next request's URL: the cache has found that they have the right form.
+        let more = heads.compactMap { head -> Wanted? in
+            guard names.contains(head.generation), let id = GenerationID(fileName: head.generation) else { return nil }
+            let start = answer.starts[head.generation] ?? 0
+            return Wanted(selection: ArchiveSelection(id, from: start), bytes: max(0, head.cached -| start))
+        }
+        claimed +|= answer.bytes
         result.report.noRoom += answer.noRoom
         result.unwanted += max(0, heads.count - more.count - answer.noRoom)
         wanted += more
@@ -134,45 +154,51 @@ package final class WarmUp {
                 bytes +|= next.bytes
                 rest.removeFirst()
             }
-            try importBatch(batch.map(\.generation))
+            try importBatch(batch.map(\.selection))
         }
     }
 
-    private func importBatch(_ generations: [String]) throws {
-        var left = generations
+    private func importBatch(_ batch: [ArchiveSelection]) throws {
+        var left = batch
         var isFirst = true
         try repeating {
             // After a break, some of them are there, and others have changed.
             if !isFirst { left = try stillWanted(left) }
             isFirst = false
             guard !left.isEmpty else { return }
-            try importOnce(left)
+            try importOnce(left.map(\.description))
         }
     }
 
-    private func stillWanted(_ generations: [String]) throws -> [String] {
-        var names: [String] = []
-        _ = try node.list(generations, isWanted: isStillWanted) { [self] lines in
-            let answer = try cache.wanted(lines)
-            names += answer.generations
+    private func stillWanted(_ batch: [ArchiveSelection]) throws -> [ArchiveSelection] {
+        let names = batch.map(\.id.description)
+        var (left, claimed): ([ArchiveSelection], Int64) = ([], 0)
+        _ = try node.list(names, isWanted: isStillWanted) { [self] lines in
+            let answer = try cache.wanted(lines, beside: claimed)
+            for name in answer.generations where names.contains(name) {
+                if let id = GenerationID(fileName: name) {
+                    left.append(ArchiveSelection(id, from: answer.starts[name] ?? 0))
+                }
+            }
+            claimed +|= answer.bytes
             result.report.noRoom += answer.noRoom
             return true
         }
-        return names
+        return left
     }
 
     private func importOnce(_ generations: [String]) throws {
-        let channel = try Channel()
+        let channel = try ImportChannel()
         let intake = Intake(cache, channel.output)
         let broken = Swift.Result {
             defer { channel.endInput() }
             try node.archive(generations, isWanted: isStillWanted) { [self] bytes in
                 progress.received +|= Int64(bytes.count)
                 try wait(for: pace.delay(after: bytes.count, now: .now))
-                return channel.write(bytes)
+                return try channel.write(bytes, isWanted: isStillWanted)
             }
         }
-        let outcome = intake.wait()
+        let outcome = intake.wait(isWanted: isStillWanted)
         result.report = result.report + outcome.report
         // The import's own error comes second: an archive that broke off is cut.
         try broken.get()
@@ -185,6 +211,24 @@ package final class WarmUp {
             guard isWanted(progress) else { throw CacheAccessError.interrupted }
             usleep(20_000)
         }
+    }
+}
+
+/// How often something is tried that fails for a reason that may pass. A value.
+struct WarmUpAttempts {
+    /// So many failures in a row, without progress, are the end.
+    let most: Int
+    private var failures = 0
+
+    init(most: Int) { self.most = most }
+
+    /// An attempt has failed.
+    /// - Parameter hasProgressed: whether the next one has less to do.
+    /// - Returns: seconds until the next attempt; nil if there is none.
+    mutating func pause(hasProgressed: Bool) -> Double? {
+        failures = hasProgressed ? 1 : failures + 1
+        // no trap: shifted by 4 at most
+        return failures < most ? Double(1 << min(failures - 1, 4)) / 2 : nil
     }
 }
 
@@ -207,7 +251,7 @@ struct TransferPace {
 }
 
 /// Two connected sockets: unlike to a pipe, one can write to them without a signal when the reader is gone.
-private final class Channel {
+final class ImportChannel {
     let output: Int32
     private var input: Int32
 
@@ -225,12 +269,21 @@ private final class Channel {
         close(output)
     }
 
+    /// - Parameter isWanted: asked while the reader takes nothing; after false, the error is that of an interruption.
     /// - Returns: whether the reader is still there.
-    func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    func write(_ bytes: UnsafeRawBufferPointer, isWanted: () -> Bool) throws -> Bool {
         var done = 0
         while done < bytes.count {
-            let count = send(input, bytes.baseAddress! + done, bytes.count - done, Int32(MSG_NOSIGNAL))
+            // no trap: constants
+            let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
+            let count = send(input, bytes.baseAddress! + done, bytes.count - done, flags)
             if count < 0 && errno == EINTR { continue }
+            if count < 0 && errno == EAGAIN {
+                guard isWanted() else { throw CacheAccessError.interrupted }
+                var state = pollfd(fd: input, events: Int16(POLLOUT), revents: 0) // no trap: a constant
+                _ = poll(&state, 1, 200)
+                continue
+            }
             guard count > 0 else { return false }
             done += count
         }
@@ -249,19 +302,29 @@ private final class Channel {
 private final class Intake: @unchecked Sendable {
     private var outcome = ArchiveOutcome(report: ArchiveReport(), error: nil)
     private let isOver = DispatchSemaphore(value: 0)
+    private let isGivenUp = Atomic(false)
+    /// How long an import that was interrupted may take to say what it has done.
+    private static let lastWord = Duration.seconds(2)
 
     init(_ cache: any CacheAccess, _ descriptor: Int32) {
         nonisolated(unsafe) let cache = cache
         Thread.detachNewThread { [self] in
-            outcome = cache.importArchive(descriptor, keepsPins: false) { _ in true }
+            outcome = cache.importArchive(descriptor, keepsPins: false) { [self] _ in
+                !isGivenUp.load(ordering: .relaxed)
+            }
             // The writer must not wait for a reader that is gone.
             shutdown(descriptor, Int32(SHUT_RD)) // no trap: a constant
             isOver.signal()
         }
     }
 
-    func wait() -> ArchiveOutcome {
-        isOver.wait()
+    /// - Parameter isWanted: asked now and then; after false, the import ends soon.
+    func wait(isWanted: () -> Bool) -> ArchiveOutcome {
+        var end: ContinuousClock.Instant?
+        while isOver.wait(timeout: .now() + .milliseconds(200)) == .timedOut {
+            if end == nil, !isWanted() { end = .now + Self.lastWord }
+            if let end, end < .now { isGivenUp.store(true, ordering: .relaxed) }
+        }
         return outcome
     }
 }

@@ -27,6 +27,25 @@ extension HeaderFields {
         return fields
     }
 
+    /// Without the fields that concern one connection only, those that this proxy sets itself, and malformed lines: what
+    /// the store has of an origin's fields. For fields that somebody else says an origin has sent.
+    package var asFromStore: HeaderFields {
+        var fields = self
+        fields.removeHopByHop()
+        fields.remove(allOf: Self.neverStored)
+        fields.removeMalformed()
+        fields.boundCacheStatus()
+        // RFC 9110 §6.6.1: without it, the response gets its own.
+        if fields["Date"].flatMap(HTTPDate.parse) == nil { fields.remove("Date") }
+        return fields
+    }
+
+    /// RFC 9112 §6.3: the length of a message is stated once, by the one who sends it. RFC 9110 §14.4: a range is of one
+    /// response.
+    private static let neverStored: FieldNames = [
+        "accept-ranges", "age", "content-length", "content-range", "reelcache-source", "set-cookie",
+    ]
+
     /// Whether all essential fields fit.
     package var canBeKept: Bool {
         lines.lazy.filter(Self.isEssential).map(Self.bytes).reduce(0, +) <= Self.keptBytes

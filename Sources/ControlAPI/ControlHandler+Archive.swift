@@ -49,7 +49,7 @@ extension ControlHandler {
         guard let text = parameters["generations"] else { return nil }
         let names = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
         guard names.count <= mostGenerations,
-            names.allSatisfy({ $0.utf8.count == 16 && $0.utf8.allSatisfy { ASCII.hexValue($0) != nil } })
+            names.allSatisfy({ ArchiveSelection($0) != nil })
         else {
             throw ControlError(
                 400,
@@ -60,8 +60,8 @@ extension ControlHandler {
     }
 
     /// Tells which resources of another cache's list would be imported.
-    func reportWanted(_ exchange: Exchange) {
-        let options = archiveOptions()
+    func reportWanted(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
+        let options = archiveOptions(), claimed = try parameters.number("beside", in: 0...Int.max) ?? 0
         exchange.readBody(upTo: Self.longestHeads) { [self] result in
             switch result {
             case .failure(.disconnected): break
@@ -74,8 +74,7 @@ extension ControlHandler {
                         }
                         return head
                     }
-                    let wanted = try store.wanted(heads, options)
-                    return WantedGenerations(generations: wanted.heads.map(\.generation), noRoom: wanted.noRoom)
+                    return WantedGenerations(try store.wanted(heads, beside: Int64(claimed), options))
                 }
             }
         }
@@ -112,10 +111,17 @@ extension DownloadManager {
 /// Which resources of another cache's list would be imported.
 package struct WantedGenerations: Codable, Sendable {
     package let generations: [String]
+    /// The first byte that is lacking of those that are cached in part, by generation.
+    package let starts: [String: Int64]
+    /// The room that these take in the cache.
+    package let bytes: Int64
     /// For how many more there is no room.
     package let noRoom: Int
 
-    package init(generations: [String], noRoom: Int) { (self.generations, self.noRoom) = (generations, noRoom) }
+    package init(_ wanted: WantedHeads) {
+        (generations, starts) = (wanted.heads.map(\.generation), wanted.starts)
+        (bytes, noRoom) = (wanted.bytes, wanted.noRoom)
+    }
 }
 
 extension ArchiveImport: BodyIntake {}

@@ -150,11 +150,13 @@ final class ImportAnswer<Intake: BodyIntake>: BodySink {
 
     private func cancel() {
         isOver = true
-        perform { [importer] in importer.cancel() }
+        // If the store is being closed, the importer ends when it is released.
+        _ = perform { [importer] in importer.cancel() }
     }
 
-    private func perform(_ work: @escaping @Sendable () -> Void) {
-        if isLong { store.performLong(work) } else { store.perform(work) }
+    /// - Returns: whether it will run; false once the store is being closed.
+    private func perform(_ work: @escaping @Sendable () -> Void) -> Bool {
+        isLong ? store.performLong(work) : store.perform(work)
     }
 
     /// Lends the importer to a thread.
@@ -163,10 +165,13 @@ final class ImportAnswer<Intake: BodyIntake>: BodySink {
     ) {
         isWriting = true
         let bound = LoopBound(self, on: exchange.loop)
-        perform { [importer] in
+        let runs = perform { [importer] in
             let result = Result { try body(importer) }
             bound.post { $0.worked(result, then) }
         }
+        guard !runs else { return }
+        (isWriting, isOver) = (false, true)
+        exchange.respond(ControlError(503, "the proxy is being stopped: try again later"))
     }
 
     private func worked<Value>(_ result: Result<Value, any Error>, _ then: (ImportAnswer, Value) -> Void) {

@@ -104,7 +104,7 @@ package final class ControlHandler: RequestHandler {
         case (.archive, "PUT"): try importArchive(exchange, parameters)
         case (.archive, _): try exportArchive(exchange, parameters)
         case (.archiveList, _): try listArchive(exchange, parameters)
-        case (.archiveWanted, _): reportWanted(exchange)
+        case (.archiveWanted, _): try reportWanted(exchange, parameters)
         case (.verify, _): try verify(exchange, parameters)
         case (.downloads, "POST"): addDownloads(exchange)
         case (.downloads, "PATCH"): try changeDownloads(exchange, parameters)

@@ -78,7 +78,7 @@ enum ControlRoute: String, CaseIterable {
         case (.coverage, _): ["url", "from", "to", "buckets"]
         case (.archive, "PUT"): ["pins"]
         case (.archive, _), (.archiveList, _): ["generations"]
-        case (.archiveWanted, _): []
+        case (.archiveWanted, _): ["beside"]
         case (.verify, _): ["repair"]
         case (.downloads, "POST"): []
         case (.downloads, "PATCH"): ["id", "all"]

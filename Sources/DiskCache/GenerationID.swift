@@ -14,7 +14,7 @@ package struct GenerationID: Hashable, Sendable, CustomStringConvertible {
 
     init(value: UInt64) { self.value = value }
 
-    init?(fileName: String) {
+    package init?(fileName: String) {
         guard fileName.utf8.count == 16, let value = UInt64(fileName, radix: 16),
             (1...UInt64(Int64.max)).contains(value)
         else { return nil }

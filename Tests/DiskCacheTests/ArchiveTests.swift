@@ -135,6 +135,42 @@ import Testing
         #expect(report.kept == 1 && report.imported == 0)
     }
 
+    /// Room is made for what comes, not for what is announced.
+    @Test func whatIsOnlyAnnouncedEvictsNothing() throws {
+        let film = Media(seed: 63, size: 6_000_000), other = try OpenStore(maxSize: 16_000_000)
+        for name in ["x", "y"] { _ = try other.make(name, film, filling: 0..<film.size) }
+        try keep("a", filling: 0..<4096)
+        let line = try #require(try store.listArchive().next())
+        var head = try ArchiveHead(line: line.prefix { $0 != 0x0A })
+        (head.length, head.cached, head.present, head.lastAccess) = (12_000_000, 12_000_000, nil, .max)
+        let text = try head.line, checksum = text.withUnsafeBytes { ChunkDigest.of($0) }
+        let archive = ArchiveFormat.magic + Array("R".utf8) + UInt32(text.count).bytes + text + checksum.bytes
+        let intake = other.store.importArchive(ArchiveOptions())
+        try Self.feed(archive, to: intake)
+        #expect(throws: ArchiveError.self) { try intake.finish() }
+        for name in ["x", "y"] { #expect(try other.load(name)?.isComplete == true) }
+        #expect(try other.row("a") == nil)
+    }
+
+    @Test func wantedIsWhatFitsBesideWhatWasWantedBefore() throws {
+        let film = Media(seed: 63, size: 6_000_000), other = try OpenStore(maxSize: 16_000_000)
+        for name in ["a", "b", "c"] {
+            let generation = try opened.make(name, length: film.size)
+            try opened.fill(generation, film, 0..<film.size)
+        }
+        let lines = try #require(try store.listArchive().next()).split(separator: 0x0A).dropLast()
+        let heads = try lines.map { try ArchiveHead(line: $0) }
+        #expect(try other.store.wanted(heads, ArchiveOptions()).noRoom == 1)
+        var (claimed, answers): (Int64, [Int]) = (0, [])
+        for head in heads {
+            let wanted = try other.store.wanted([head], beside: claimed, ArchiveOptions())
+            answers.append(wanted.heads.count)
+            claimed += wanted.bytes
+        }
+        #expect(answers == [1, 1, 0])
+        #expect(claimed >= 2 * film.size)
+    }
+
     @Test func aFullCacheKeepsWhatWasReadLater() throws {
         let film = Media(seed: 63, size: 6_000_000)
         for (name, time) in [("old", 1_000_000), ("new", 9_000_000_000_000_000)] as [(String, Int64)] {
@@ -186,16 +222,19 @@ import Testing
         }
     }
 
-    @Test func damageLeavesWhatWasCompleteAndNothingElse() throws {
+    @Test func damageLeavesWhatWasCompleteAndACutWholeChunks() throws {
         for name in ["a", "b", "c"] {
             try keep(name, filling: 0..<100_000 / 4096 * 4096)
             opened.checkpoint()
         }
         let bytes = try archive(), order = Self.urls(bytes)
         let second = try #require(Data(bytes).range(of: Data(order[1].utf8))).lowerBound
-        for (damaged, text) in [
-            (Array(bytes[..<(second + 60_000)]), "cut short at byte \(second + 60_000), in \(order[1]);"),
-            (bytes.enumerated().map { $0 == second + 60_000 ? ~$1 : $1 }, ", in \(order[1]): the checksum of a chunk;"),
+        for (damaged, text, isContinued) in [
+            (Array(bytes[..<(second + 60_000)]), "cut short at byte \(second + 60_000), in \(order[1]);", true),
+            (
+                bytes.enumerated().map { $0 == second + 60_000 ? ~$1 : $1 },
+                ", in \(order[1]): the checksum of a chunk;", false
+            ),
         ] {
             let other = try OpenStore()
             let intake = other.store.importArchive(ArchiveOptions())
@@ -207,12 +246,53 @@ import Testing
             #expect(intake.report.added == 1)
             other.settle()
             other.closeUnused()
-            #expect(try other.store.resources(ResourceQuery()).resources.map(\.url) == [order[0]])
-            #expect(other.dataFiles.count == 1)
+            let stay = isContinued ? Set(order[..<2]) : [order[0]]
+            #expect(Set(try other.store.resources(ResourceQuery()).resources.map(\.url)) == stay)
+            #expect(other.dataFiles.count == stay.count)
             // A whole archive continues.
             let report = try Self.take(bytes, into: other)
-            #expect(report.added == 2 && report.present == 1)
+            #expect(report.present == 1 && report.added == (isContinued ? 1 : 2))
+            #expect(report.extended == (isContinued ? 1 : 0))
+            #expect(intake.report.bytes + report.bytes == 3 * 98_304)
+            for name in ["a", "b", "c"] {
+                let found = try #require(try other.load(name))
+                #expect(try found.firstWrongChunk(media) == nil && found.presentBytes(of: 0..<media.size) == 98_304)
+            }
         }
+    }
+
+    /// No other archive could show that its chunks belong to those that came.
+    @Test(arguments: ["W/\"weak\"", "\"strong\""]) func whatCannotBeContinuedIsDiscardedAtACut(etag: String) throws {
+        try keep("a", head: Self.head(etag: etag), filling: 0..<media.size)
+        let other = try OpenStore(), intake = other.store.importArchive(ArchiveOptions())
+        try Self.feed(Array(try archive().dropLast(9000)), to: intake)
+        #expect(throws: ArchiveError.self) { try intake.finish() }
+        other.settle()
+        other.closeUnused()
+        #expect(other.dataFiles.count == (etag.hasPrefix("W/") ? 0 : 1))
+        #expect(intake.report.imported == 0)
+    }
+
+    @Test func aPartNeverReplacesWhatIsThere() throws {
+        let newer = Media(seed: 62, size: 50_000)
+        try keep("a", newer, head: Self.head(etag: "\"v2\"", validatedAt: 1_700_000_500), filling: 0..<newer.size)
+        let other = try OpenStore(), intake = other.store.importArchive(ArchiveOptions())
+        do { _ = try other.make("a", media, filling: 0..<media.size) }
+        try Self.feed(Array(try archive().dropLast(9000)), to: intake)
+        intake.cancel()
+        #expect(try other.load("a")?.firstWrongChunk(media) == nil && other.load("a")?.isComplete == true)
+    }
+
+    @Test func anotherVersionThatCameMeanwhileIsNotPinned() throws {
+        try keep("a", filling: 0..<media.size)
+        #expect(try store.setPinned(true, OpenStore.key("a")))
+        try store.administration.setDownloaded(OpenStore.key("a"))
+        let other = try OpenStore(), intake = other.store.importArchive(ArchiveOptions())
+        try Self.feed(try archive(), to: intake)
+        do { _ = try other.make("a", Media(seed: 65, size: 4096), filling: 0..<4096) }
+        #expect(try intake.finish().kept == 1)
+        let kept = try other.store.index.pins.kept(OpenStore.key("a"))
+        #expect(!kept.isPinned && !kept.isDownloaded)
     }
 
     @Test func anImportThatIsKilledLeavesNothingOfItsLastResource() throws {
@@ -292,6 +372,40 @@ import Testing
         #expect(Self.urls(try Self.bytes(export)) == wanted.map(\.url))
     }
 
+    /// They would frame this cache's own responses, or speak for it.
+    @Test func fieldsThatTheStoreNeverKeepsAreRemoved() throws {
+        let bad = [
+            "Transfer-Encoding", "Content-Length", "Connection", "x-named", "Keep-Alive", "Trailer", "Upgrade",
+            "Set-Cookie", "Age", "Reelcache-Source", "Accept-Ranges", "Content-Range", "Date", "Cache-Status",
+        ]
+        let fields = HeaderFields(
+            [.init(name: "ETag", value: "\"v1\"")] + bad.map { .init(name: $0, value: $0 == "Age" ? "5" : "x-named,") })
+        let head = GenerationHead(status: 200, fields: fields, finalURL: "https://cdn.example/a", storedAt: 5)
+        try keep("a", media, head: head, filling: 0..<4096)
+        let other = try OpenStore()
+        #expect(try Self.take(try archive(), into: other).added == 1)
+        #expect(try other.load("a")?.head.fields.lines.map(\.name) == ["ETag"])
+    }
+
+    /// Nothing comes again when a transfer that broke is continued.
+    @Test func whatIsThereInPartIsWantedFromItsFirstGap() throws {
+        try keep("a", filling: 0..<media.size)
+        let other = try OpenStore()
+        do { _ = try other.make("a", media, filling: 0..<300_000 / 4096 * 4096) }
+        let line = try #require(try store.listArchive().next())
+        let head = try ArchiveHead(line: line.prefix { $0 != 0x0A })
+        let start = try #require(try other.store.wanted([head], ArchiveOptions()).starts[head.generation])
+        #expect(start == 300_000 / 4096 * 4096)
+        let bytes = try Self.bytes(try store.exportArchive(of: ["\(head.generation)@\(start)"]))
+        #expect(bytes.count < media.size - start + 3000)
+        #expect(try Self.take(bytes, into: other).bytes == media.size - start)
+        #expect(try other.load("a")?.isComplete == true)
+        #expect(try other.load("a")?.firstWrongChunk(media) == nil)
+        for text in ["", "@5", "0123456789abcdef@", "0123456789abcdef@-1", "0123456789abcdef@1@2", "0123456789abcdeg"] {
+            #expect(ArchiveSelection(text) == nil)
+        }
+    }
+
     @Test func headsThatCannotBeRightAreRefused() throws {
         try keep("a", filling: 0..<4096)
         let line = try #require(try store.listArchive().next())
@@ -301,6 +415,11 @@ import Testing
             { $0.url = "ftp://example.com/a" }, { $0.url = "https://EXAMPLE.com/a" }, { $0.url = "" },
             { $0.url += " x=1" }, { $0.length = 0 }, { $0.length = .max }, { $0.length = -1 }, { $0.chunkSize = 4097 },
             { $0.chunkSize = .min }, { $0.cached = $0.length + 1 }, { $0.cached = -1 }, { $0.status = 99 },
+            { $0.cached = 0 }, { $0.status = 150 }, { $0.status = 206 }, { $0.status = 404 },
+            { $0.generation = "" }, { $0.generation = "0123456789ABCDEF" }, { $0.generation += "&x=1" },
+            { $0.fields = [["Vary", "*"]] }, { $0.finalURL = "file:///etc/passwd" }, { $0.finalURL = "" },
+            { $0.selecting = [["Accept-Language", "de"]] },
+            { $0.selecting = (0..<100).map { ["x-\($0)", nil] } }, { $0.present = [0, 4000] },
             { $0.fields = [["a"]] }, { $0.fields = [["a b", "c"]] }, { $0.fields = [["a", "b\r\nc: d"]] },
             { $0.fields = [["ETag", String(repeating: "x", count: 9000)]] },
             { $0.selecting = [["a"]] }, { $0.selecting = [["authorization", " 12"]] }, { $0.finalURL = "a\nb" },

@@ -13,7 +13,7 @@ extension FuzzTarget {
             name: "archive-head",
             seeds: [
                 """
-                {"cached":5000,"chunk_size":4096,"downloaded":false,"fields":[["ETag","\\"v1\\""],["Content-Type","video/mp4"]],\
+                {"cached":4904,"chunk_size":4096,"downloaded":false,"fields":[["ETag","\\"v1\\""],["Content-Type","video/mp4"]],\
                 "final_url":"https://cdn.example/a","generation":"0123456789abcdef","initial_age":7,"last_access":5,"length":9000,\
                 "pinned":true,"present":[0,4096,8192,9000],"public":true,"selecting":[],"status":200,"stored_at":1700000000,\
                 "url":"https://example.com/a","validated_at":1700000100,"whole":"https://example.com/a.m3u8"}

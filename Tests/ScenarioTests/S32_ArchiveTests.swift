@@ -125,13 +125,15 @@ extension Scenarios {
                 damaged[2_000_000] ^= 1
                 expectRefusal(try second.control("PUT", "/archive", bytes: damaged), 422, naming: "damaged at byte")
                 expectRefusal(
-                    try second.control("PUT", "/archive", bytes: Array(bytes.dropLast(900))), 422,
-                    naming: "cut short at byte \(bytes.count - 900), in http")
-                expectRefusal(
                     try second.control("PUT", "/archive", bytes: Array("something".utf8)), 422, naming: "not an archive"
                 )
                 expectRefusal(try second.control("PUT", "/archive", .wrong, bytes: bytes), 401)
                 #expect(try second.read(ResourceListing.self, "/resources").total == 0)
+                expectRefusal(
+                    try second.control("PUT", "/archive", bytes: Array(bytes.dropLast(900))), 422,
+                    naming: "cut short at byte \(bytes.count - 900), in http")
+                // Whole chunks stay, and the rest comes from the origin.
+                #expect(try second.read(ResourceListing.self, "/resources").total == 1)
                 expectWhole(try second.get("/a.mp4"), film)
                 #expect(stage.origin.requestCount("/a.mp4") == 2)
             }
@@ -150,6 +152,8 @@ extension Scenarios {
                 #expect(!(try stage.control("GET", "/archive", .nothing)).body.contains("token=abcdef".utf8))
                 expectRefusal(try stage.control("POST", "/archive/wanted", .nothing, body: ""), 401)
                 expectRefusal(try stage.control("GET", "/archive?generations=x"), 400, naming: "generations are")
+                expectRefusal(
+                    try stage.control("POST", "/archive/wanted?beside=-1", body: ""), 400, naming: "beside is a number")
             }
         }
     }

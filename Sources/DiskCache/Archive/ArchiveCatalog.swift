@@ -18,38 +18,39 @@ final class ArchiveCatalog {
     private let queue: StoreQueue
     private let isTold: @Sendable ([UInt8]) -> Bool
     /// Those that are left, the last one first.
-    private var ids: [GenerationID]
+    private var selected: [ArchiveSelection]
     /// How many resources were left out because their heads may not be told.
     private(set) var leftOut = 0
 
     /// - Parameters:
-    ///   - ids: only these, in this order; nil for all.
+    ///   - selected: only these, in this order; nil for all.
     ///   - isTold: whether a head, as JSON, may be told.
     init(
-        _ core: StoreCore, _ queue: StoreQueue, only ids: [GenerationID]?, isTold: @escaping @Sendable ([UInt8]) -> Bool
+        _ core: StoreCore, _ queue: StoreQueue, only selected: [ArchiveSelection]?,
+        isTold: @escaping @Sendable ([UInt8]) -> Bool
     ) throws(StoreError) {
         (self.core, self.queue, self.isTold) = (core, queue, isTold)
         // Until then, the index does not know the last chunks and reads.
         queue.sync { $0.checkpointer.checkpoint(touchesToo: true) }
-        if let ids {
-            self.ids = ids.reversed()
+        if let selected {
+            self.selected = selected.reversed()
         } else {
-            self.ids = try core.index.listing.recentGenerations().reversed()
+            self.selected = try core.index.listing.recentGenerations().reversed().map { ArchiveSelection($0) }
         }
     }
 
     /// The next resource that is still there; nil at the end.
     func next() throws(StoreError) -> Entry? {
-        while let id = ids.popLast(), !core.isEnding {
-            if let entry = try entry(of: id) { return entry }
+        while let next = selected.popLast(), !core.isEnding {
+            if let entry = try entry(of: next) { return entry }
         }
         return nil
     }
 
-    private func entry(of id: GenerationID) throws(StoreError) -> Entry? {
+    private func entry(of selection: ArchiveSelection) throws(StoreError) -> Entry? {
         let found: CacheIndex.GenerationRow?
         // A damaged one is left to whoever reads it.
-        do throws(StoreError) { found = try core.index.rows.generation(id) } catch .damagedRow { return nil }
+        do throws(StoreError) { found = try core.index.rows.generation(selection.id) } catch .damagedRow { return nil }
         guard let row = found else { return nil }
         let extents = try core.index.rows.presence(of: row)
         guard !extents.isEmpty else { return nil }
@@ -61,7 +62,12 @@ final class ArchiveCatalog {
             leftOut += 1
             return nil
         }
-        return Entry(row: row, head: head, extents: extents.map { ($0.ordinal, $0.present) })
+        let first = row.geometry.chunk(at: min(selection.start, row.length))
+        let chosen = extents.map { extent in
+            let start = extent.ordinal * ChunkGeometry.chunksPerExtent
+            return (extent.ordinal, Presence(extent.present.runs.joined().filter { start + $0 >= first }))
+        }
+        return Entry(row: row, head: head, extents: chosen.filter { !$0.1.isEmpty })
     }
 }
 

@@ -17,6 +17,16 @@ struct OwnVersion: Sendable {
 
     var cached: Int64 { present.reduce(0) { $0 +| ($1.upperBound -| $1.lowerBound) } }
     var isComplete: Bool { cached == length }
+
+    /// The first byte that an archive has and this has not; the length if there is none.
+    func firstLacking(of theirs: ArchivedResource) -> Int64 {
+        // no trap: a length is at least 1
+        for range in theirs.present ?? [0..<theirs.length] {
+            let end = present.first { $0.contains(range.lowerBound) }?.upperBound ?? range.lowerBound
+            if end < range.upperBound { return end }
+        }
+        return theirs.length
+    }
 }
 
 /// What to do with a resource of an archive. Pure.
@@ -73,6 +83,9 @@ enum ArchiveDecision: Equatable {
 }
 
 extension ArchivedResource {
+    /// Whether what is cached of it can get the rest from another archive: its validators show that it is the same.
+    var isContinuable: Bool { Combining.isSameVersion(head.fields, isPart: false, stored: head.fields) }
+
     /// Whether strong validators show that its bytes are those of a cached version.
     fileprivate func isStrongly(_ own: OwnVersion) -> Bool {
         own.length == length && Combining.isSameVersion(head.fields, isPart: false, stored: own.head.fields)

@@ -1,4 +1,5 @@
 import CachePolicy
+import HTTPModel
 
 /// The form of an archive: resources with what is cached of them, as a stream that is written and read without seeking.
 /// `docs/dev/archive-format.md` describes it.
@@ -30,6 +31,23 @@ package enum ArchiveFormat {
 
     /// The head of a block of chunks before its checksums: ordinal, bitmap, time.
     static let chunksHeadBytes = 4 + 8 + 8
+}
+
+/// A generation to export: all of it, or its chunks from one byte on. Written `NAME` or `NAME@BYTE`.
+package struct ArchiveSelection: Sendable, CustomStringConvertible {
+    package let id: GenerationID
+    package let start: Int64
+
+    package init(_ id: GenerationID, from start: Int64 = 0) { (self.id, self.start) = (id, start) }
+
+    package init?(_ text: String) {
+        let parts = text.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
+        let start = parts.count == 2 ? ASCII.decimal(parts[1].utf8) : 0
+        guard let id = GenerationID(fileName: String(parts[0])), let start else { return nil }
+        self.init(id, from: start)
+    }
+
+    package var description: String { start > 0 ? "\(id)@\(start)" : "\(id)" }
 }
 
 /// Why an archive cannot be imported. The description is one line.

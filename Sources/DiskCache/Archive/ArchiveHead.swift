@@ -95,6 +95,8 @@ struct ArchivedResource: Sendable {
     let whole: CacheKey?
 
     var isComplete: Bool { cached == length }
+    /// Files, their lists of parts and the index need some room beside the chunks.
+    var bytesWithOverhead: Int64 { cached +| 64 << 10 }
 }
 
 /// What is wrong with a head.
@@ -111,8 +113,11 @@ extension ArchiveHead {
         let variant = try checkedVariant()
         guard let geometry = ChunkGeometry(chunkSize: chunkSize) else { throw .init(description: "its chunk size") }
         guard 1...Generation.longest ~= length else { throw .init(description: "its length") }
+        guard GenerationID(fileName: generation)?.description == generation else {
+            throw .init(description: "the name of its version")
+        }
         // no trap: the length is at least 1
-        guard 0...length ~= cached else { throw .init(description: "the number of its cached bytes") }
+        guard 1...length ~= cached else { throw .init(description: "the number of its cached bytes") }
         return ArchivedResource(
             key: try checkedKey(variant), head: try checkedHead(variant, now: now / 1_000_000), length: length,
             geometry: geometry, present: try checkedPresent(), cached: cached, lastAccess: min(max(0, lastAccess), now),
@@ -127,8 +132,10 @@ extension ArchiveHead {
     func isPortable(now: Int64) -> Bool { (try? checked(now: now)) != nil }
 
     private func checkedVariant() throws(ArchiveHeadDamage) -> Variant {
+        guard selecting.count <= Variant.mostFields else { throw .init(description: "the fields that selected it") }
         let fields = selecting.compactMap { pair -> Variant.Field? in
             guard pair.count == 2, let name = pair[0], !name.isEmpty, name.utf8.allSatisfy(ASCII.isToken),
+                name == ASCII.lowercased(name[...]),
                 // Fingerprints begin with a space.
                 pair[1]?.hasPrefix(" ") != true
             else { return nil }
@@ -154,18 +161,23 @@ extension ArchiveHead {
 
     private func checkedHead(_ variant: Variant, now: Int64) throws(ArchiveHeadDamage) -> GenerationHead {
         let lines = fields.compactMap { $0.count == 2 ? HeaderFields.Line(name: $0[0], value: $0[1]) : nil }
-        guard lines.count == fields.count, lines.allSatisfy(IndexRows.isField), HeaderFields(lines).canBeKept else {
+        guard lines.count == fields.count, lines.allSatisfy(IndexRows.isField) else {
             throw .init(description: "its header fields")
         }
-        guard 100...599 ~= status else { throw .init(description: "its status") }
-        guard finalURL.utf8.count <= 1 << 16, !finalURL.utf8.contains(where: { $0 < 0x20 || $0 >= 0x7F }) else {
-            throw .init(description: "the URL that answered")
-        }
+        // Whoever wrote the archive must not frame this cache's responses.
+        let fields = HeaderFields(lines).asFromStore
+        // RFC 9111 §4.1: no request matches `Vary: *`.
+        guard fields.canBeKept, Variant.canBeMatched(fields) else { throw .init(description: "its header fields") }
+        // Media is stored as the response to a plain GET, whatever parts it came in.
+        guard status == 200 else { throw .init(description: "its status") }
+        guard finalURL.utf8.count <= 1 << 16, !finalURL.utf8.contains(where: { $0 < 0x20 || $0 >= 0x7F }),
+            ["http://", "https://"].contains(where: { ASCII.lowercased(finalURL.prefix($0.count)) == $0 })
+        else { throw .init(description: "the URL that answered") }
         guard Self.times ~= storedAt, Self.times ~= validatedAt, initialAge >= 0 else {
             throw .init(description: "its times")
         }
         return GenerationHead(
-            status: status, fields: HeaderFields(lines).worthKeeping, variant: variant, finalURL: finalURL,
+            status: status, fields: fields.worthKeeping, variant: variant, finalURL: finalURL,
             isPublic: isPublic, storedAt: min(storedAt, now),
             times: ResponseTimes(validatedAt: min(validatedAt, now), initialAge: initialAge))
     }
@@ -182,6 +194,7 @@ extension ArchiveHead {
             ranges.append(present[place]..<present[place + 1]) // no trap: compared above
             end = present[place + 1]
         }
+        guard ranges.reduce(0, { $0 +| ($1.upperBound -| $1.lowerBound) }) == cached else { throw damage }
         return ranges
     }
 }

@@ -14,10 +14,11 @@ package struct ArchiveOptions: Sendable {
     }
 }
 
-/// Imports an archive that arrives in pieces. A resource of which nothing was cached is hidden until all of it has come;
-/// one whose version is cached gets its absent chunks one by one.
+/// Imports an archive that arrives in pieces. A resource of which nothing was cached is hidden until all of it has come,
+/// or the archive has ended too early; one whose version is cached gets its absent chunks one by one.
 ///
-/// It evicts only what was read before the resource that needs room. Damage ends it: resources before stay.
+/// It evicts only what was read before the resource that needs room. Damage ends it: resources before stay. If the archive
+/// ends too early, the whole chunks of its last resource stay, too, if another archive can continue them.
 ///
 /// `@unchecked Sendable` because its single user makes the next call only after the last one has returned.
 package final class ArchiveImport: @unchecked Sendable {
@@ -47,7 +48,7 @@ package final class ArchiveImport: @unchecked Sendable {
         do throws(ArchiveError) {
             try reader.append(bytes) { event throws(ArchiveError) in try take(event) }
         } catch {
-            cancel()
+            end(keepsPart: false)
             throw error
         }
     }
@@ -64,13 +65,20 @@ package final class ArchiveImport: @unchecked Sendable {
         return report
     }
 
-    /// Discards a resource that has not come completely; those before it stay.
-    package func cancel() {
+    /// No more will come. What came stays, except what could not be continued of a resource that is not complete.
+    package func cancel() { end(keepsPart: true) }
+
+    /// - Parameter keepsPart: whether nothing was wrong with what has come of the resource that is not complete. It counts
+    ///   as a resource when its rest comes.
+    private func end(keepsPart: Bool) {
         switch current {
+        case .hidden(let resource, let fill, nil) where keepsPart && resource.isContinuable && fill.written > 0:
+            fill.close()
+            finished.add(resource, fill.generation, replaced: nil, bytes: fill.written, isPart: true)
         case .hidden(_, let fill, _): discard(fill)
         case .extended(_, let fill):
             fill.close()
-            if fill.written > 0 { countExtended(fill) }
+            report.bytes +|= fill.written
         case .none, .passed: break
         }
         current = .none
@@ -104,7 +112,7 @@ package final class ArchiveImport: @unchecked Sendable {
         case .add, .replace: try beginHidden(resource, replaced: own?.id)
         case .extend: try beginExtending(resource)
         case .pass(let reason):
-            if reason == .present { finished.kept.append((resource.key, resource.kept)) }
+            if reason == .present { finished.keep(resource) }
             pass(reason)
         }
     }
@@ -124,16 +132,18 @@ package final class ArchiveImport: @unchecked Sendable {
     }
 
     private func beginHidden(_ resource: ArchivedResource, replaced: GenerationID?) throws(StoreError) {
-        // Files, their lists of parts and the index need some room beside the chunks.
-        guard try store.administration.makeRoom(resource.cached +| 64 << 10, readBefore: resource.lastAccess) else {
+        guard try store.administration.couldHold(resource.bytesWithOverhead, readBefore: resource.lastAccess) else {
             return passForLackOfRoom()
         }
+        // For the file itself, as much as a resource takes beside its chunks.
+        let beside = resource.bytesWithOverhead -| resource.cached
+        _ = store.queue.sync { $0.evictor.makeRoom(beside, readBefore: resource.lastAccess) }
         do throws(StoreError) {
             let generation = try store.loader.make(
                 resource.key, head: resource.head, length: resource.length, isHidden: true, partOf: resource.whole,
                 geometry: resource.geometry)
             current = .hidden(
-                resource, ChunkFill(generation, lastAccess: resource.lastAccess, store), replaced: replaced)
+                resource, ChunkFill(generation, resource, store), replaced: replaced)
         } catch {
             // A file system may not take a file of that length.
             guard case .system(_, _, let code) = error, [ENOSPC, EFBIG, EDQUOT].contains(code) else { throw error }
@@ -145,7 +155,7 @@ package final class ArchiveImport: @unchecked Sendable {
         guard let generation = try store.loader.load(resource.key), generation.length == resource.length,
             generation.geometry == resource.geometry
         else { return pass(.kept) }
-        current = .extended(resource, ChunkFill(generation, lastAccess: resource.lastAccess, store))
+        current = .extended(resource, ChunkFill(generation, resource, store))
     }
 
     private func write(_ bytes: UnsafeRawBufferPointer, _ chunk: Int, _ lastAccess: Int64) throws(StoreError) {
@@ -177,7 +187,7 @@ package final class ArchiveImport: @unchecked Sendable {
             finished.add(resource, fill.generation, replaced: replaced, bytes: fill.written)
         case .extended(let resource, let fill):
             fill.close()
-            finished.kept.append((resource.key, resource.kept))
+            finished.keep(resource)
             countExtended(fill)
         }
         current = .none
@@ -194,7 +204,7 @@ package final class ArchiveImport: @unchecked Sendable {
     }
 
     private func publishNow() throws(StoreError) {
-        let work = finished
+        var work = finished
         finished = ArchivePublication()
         try work.publish(store, &report)
         if options.keepsPins { try work.keep(store.administration) }

@@ -1,18 +1,20 @@
 import CachePolicy
 import HTTPModel
 
-/// Resources of an archive that are complete, and become visible together, with one checkpoint.
+/// Resources of an archive of which everything has come, or all that will, and that become visible together, with one checkpoint.
 struct ArchivePublication {
     private var items: [Item] = []
     private var bytes: Int64 = 0
     /// What was pinned or downloaded where the archive is from.
-    var kept: [(key: CacheKey, kept: CacheIndex.Kept)] = []
+    private var kept: [(key: CacheKey, kept: CacheIndex.Kept)] = []
 
     private struct Item {
         let resource: ArchivedResource
         let generation: Generation
         let replaced: GenerationID?
         let bytes: Int64
+        /// Whether the archive ended before the rest came.
+        let isPart: Bool
     }
 
     /// Many open files, or bytes that a kill would lose.
@@ -21,25 +23,36 @@ struct ArchivePublication {
     func names(_ key: CacheKey) -> Bool { items.contains { $0.resource.key == key } }
 
     mutating func add(
-        _ resource: ArchivedResource, _ generation: Generation, replaced: GenerationID?, bytes: Int64
+        _ resource: ArchivedResource, _ generation: Generation, replaced: GenerationID?, bytes: Int64,
+        isPart: Bool = false
     ) {
-        items.append(Item(resource: resource, generation: generation, replaced: replaced, bytes: bytes))
-        kept.append((resource.key, resource.kept))
+        items.append(
+            Item(resource: resource, generation: generation, replaced: replaced, bytes: bytes, isPart: isPart))
         self.bytes +|= bytes
     }
 
+    /// Notes whether a resource, of which the archive's version is cached, was pinned or downloaded there.
+    mutating func keep(_ resource: ArchivedResource) { kept.append((resource.key, resource.kept)) }
+
     /// - Throws: if they could not be saved; they are discarded then.
-    func publish(_ store: CacheStore, _ report: inout ArchiveReport) throws(StoreError) {
+    mutating func publish(_ store: CacheStore, _ report: inout ArchiveReport) throws(StoreError) {
         guard !items.isEmpty else { return }
         let outcomes = store.queue.sync { work in reveal(store, work) }
         for (item, outcome) in zip(items, outcomes) {
             switch outcome {
+            case .saved where item.isPart: break
             case .saved where item.replaced == nil: report.added += 1
             case .saved: report.replaced += 1
             case .changed: report.kept += 1
             case .failed: break
             }
-            if outcome == .saved { report.bytes +|= item.bytes } else { store.retire(item.generation) }
+            guard outcome == .saved else {
+                store.retire(item.generation)
+                continue
+            }
+            report.bytes +|= item.bytes
+            // What is cached in its place is another version, of which the archive says nothing.
+            if !item.isPart { keep(item.resource) }
         }
         guard !outcomes.contains(.failed) else {
             throw .index(detail: "the import could not be saved: see the log")

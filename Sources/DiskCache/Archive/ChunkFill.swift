@@ -9,10 +9,17 @@ final class ChunkFill {
     private let store: CacheStore
     /// What was read before this time may be evicted for it.
     private let lastAccess: Int64
+    /// The bytes that are announced.
+    private let expected: Int64
     private var writer: ChunkWriter?
+    /// An eviction for each chunk would take too long, and one for all that is announced could be in vain.
+    private static let roomAhead: Int64 = 16 << 20
+    /// What a chunk may take beside its bytes.
+    private static let roomBeside: Int64 = 64 << 10
 
-    init(_ generation: Generation, lastAccess: Int64, _ store: CacheStore) {
-        (self.generation, self.lastAccess, self.store) = (generation, lastAccess, store)
+    init(_ generation: Generation, _ resource: ArchivedResource, _ store: CacheStore) {
+        (self.generation, self.store) = (generation, store)
+        (lastAccess, expected) = (resource.lastAccess, resource.cached)
     }
 
     /// - Parameters:
@@ -36,10 +43,17 @@ final class ChunkFill {
                 close()
                 return true
             case .noRoom:
-                let isRoom = store.queue.sync { $0.evictor.makeRoom(Int64(bytes.count), readBefore: lastAccess) }
-                guard isRoom else { return false }
+                guard makeRoom(Int64(bytes.count)) else { return false }
             case .failed(let error): throw error
             }
+        }
+    }
+
+    private func makeRoom(_ bytes: Int64) -> Bool {
+        let least = bytes +| Self.roomBeside, ahead = min(Self.roomAhead, expected -| written)
+        return store.queue.sync { work in
+            work.evictor.makeRoom(max(least, ahead), readBefore: lastAccess)
+                || work.evictor.makeRoom(least, readBefore: lastAccess)
         }
     }
 
