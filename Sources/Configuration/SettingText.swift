@@ -52,7 +52,8 @@ struct SettingText: Sendable {
             """
             Connections from other addresses begin with HTTP as usual. If the balancer runs on this machine, give it an \
             address of its own, so that players and commands of this machine still reach the proxy without it: \
-            `source 127.0.0.2` for the server in HAProxy, and `trusted: [127.0.0.2]`.
+            `source 127.0.0.2` for the server in HAProxy, and `trusted: [127.0.0.2]`. What a request itself states of its \
+            client (`Forwarded`, `X-Forwarded-For`) counts only if the header names an address in `trusted`.
             """, example: "true"),
         "drain_time": SettingText(
             "Give running responses this long to end when the proxy is stopped; up to 24h.",

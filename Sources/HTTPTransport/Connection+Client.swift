@@ -72,16 +72,24 @@ extension Connection {
     }
 
     private func readForwarding(_ exchange: Exchange) throws(RequestFault) {
-        var request = try ForwardedRequest(exchange.request, trusted: server.clients.trusted)
-        // A client that the PROXY header names is as good as connected here: its own statements count only if it is
-        // a trusted proxy itself.
-        if !server.clients.trusted.contains(client.address) { request.client = nil }
+        var request =
+            isSenderTrusted
+            ? try ForwardedRequest(exchange.request, trusted: server.clients.trusted) : ForwardedRequest()
         if forwarded?.isSecure == true, request.scheme == nil { request.scheme = .https }
         exchange.forwarded = request
     }
 
     private func isWithin(_ limits: ClientLimits, _ exchange: Exchange) -> Bool {
         let client = exchange.client.address
+    /// Whether the requests of this connection, which comes from a trusted peer, are written by somebody trusted, too.
+    ///
+    /// A balancer that sends a PROXY header may pass on what a client writes, byte for byte. So the client that the
+    /// header names is as good as connected here, and one that it does not name is nobody who is known.
+    private var isSenderTrusted: Bool {
+        guard let forwarded, !forwarded.isLocal else { return true }
+        return forwarded.client.map { server.clients.trusted.contains($0.address) } ?? false
+    }
+
         // A balancer without a client to name is nobody's client.
         guard !server.clients.trusted.contains(client) else { return true }
         let counted = client.ofClient
