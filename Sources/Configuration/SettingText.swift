@@ -64,7 +64,8 @@ struct SettingText: Sendable {
         "max_connections": SettingText(
             "Answer connections beyond this number with 503 and Retry-After.",
             """
-            Idle connections are closed first, to make room. Without this setting, connections wait until there is room.
+            Idle connections are closed first, to make room. Without this setting, connections wait until there is room. \
+            If there are files for fewer, connections beyond those are refused, and the log says so.
             """, example: "4000"),
         "max_connections_per_client": SettingText(
             "Answer connections of a client beyond this number with 429 and Retry-After.",

@@ -29,9 +29,11 @@ extension Connection {
         forwarded = header
         phase = .reading
         deadline = server.deadline(in: server.limits.requestSeconds)
-        guard let client = header.client?.address.ofClient, server.currentLimits.connectionsPerClient != nil else {
-            return true
-        }
+        // A trusted proxy's connection is for all of its clients: their requests are counted.
+        guard let address = header.client?.address, !server.clients.trusted.contains(address),
+            server.currentLimits.connectionsPerClient != nil
+        else { return true }
+        let client = address.ofClient
         guard server.enter(client) else {
             server.metrics.errors.add(Refusals.Reason.client.rawValue)
             close(refusing: .client)

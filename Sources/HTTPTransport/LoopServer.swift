@@ -24,6 +24,9 @@ final class LoopServer {
     private var connections: [ObjectIdentifier: Connection] = [:]
     private var sweepTimer: LoopTimer!
     private var onEmpty: (() -> Void)?
+    /// When to look for idle connections here, and when to have the other loops look.
+    private var search = RoomSearch()
+    private var searchElsewhere = RoomSearch()
     private var stage = Stage.serving
     /// When the last answer to a request that is no probe ended, while the server is draining.
     private var lastEnd: UInt64 = 0
@@ -73,7 +76,11 @@ final class LoopServer {
     private func accept(from listeningSocket: Int32) {
         // Only a few at a time: each may be answered here, and others get their turn in between.
         for _ in 0..<8 {
-            guard balance.total < limits.maxConnections else { return makeRoom() }
+    private var maxConnections: Int {
+        currentLimits.connections == nil ? limits.maxConnections : limits.maxConnectionsWhenRefusing
+    }
+
+            guard balance.total < maxConnections else { return makeRoom() }
             guard var accepted = AcceptedSocket(from: listeningSocket) else {
                 guard Self.isShortage(errno) else { return }
                 metrics.errors.add("accept")
@@ -81,10 +88,10 @@ final class LoopServer {
             }
             guard Int(accepted.descriptor) <= limits.maxDescriptor || closeIdle() > 0 else {
                 metrics.errors.add("accept")
-                close(accepted.descriptor)
+                drop(accepted)
+            guard admits(&accepted) else { continue }
                 return makeRoom()
             }
-            guard admits(&accepted) else { continue }
             metrics.acceptedConnections.add()
             let socket = accepted
             balance.place(socket, from: loop.index) { [unowned self] in adopt(socket) }
@@ -108,22 +115,38 @@ final class LoopServer {
         listener?.disarm()
         let waiting = LoopBound(self, on: loop)
         balance.visit(besides: loop.index) { other in
-            if other.closeIdle() > 0 { waiting.post { $0.listener?.arm() } }
+            if other.closeIdle() > 0 { waiting.post { $0.hasRoomElsewhere() } }
+        makeRoomElsewhere()
+    }
+
+    /// Has the other loops close connections that are idle there, and accepts again if one was.
+    private func makeRoomElsewhere() {
+        let now = MonotonicClock.nanoseconds()
+        guard searchElsewhere.isDue(now) else { return }
+        // Until one of them answers otherwise.
+        searchElsewhere.foundNothing(now)
         }
     }
 
     /// Whether there are so many connections, and none here can be closed. Those of other loops can be for the next.
     func isFull(_ most: Int) -> Bool {
         guard balance.total >= most, closeIdle() == 0 else { return false }
-        balance.visit(besides: loop.index) { _ = $0.closeIdle() }
+    private func hasRoomElsewhere() {
+        searchElsewhere.foundSome()
+        listener?.arm()
+    }
+
+        makeRoomElsewhere()
         return true
     }
 
     /// Closes the connections that have been idle for longest. Their clients retry on a new connection (RFC 9112
     /// §9.3.1).
-    /// - Returns: how many.
+    /// - Returns: how many; none if there were none a moment ago.
     private func closeIdle() -> Int {
-        let newest = MonotonicClock.nanoseconds() -| Self.leastIdleNanoseconds
+        let now = MonotonicClock.nanoseconds()
+        guard search.isDue(now) else { return 0 }
+        let newest = now -| Self.leastIdleNanoseconds
         let idle = connections.values.filter { $0.isIdle && !$0.isNew(since: newest) }
         let longest = idle.sorted { $0.idleSince ?? .max < $1.idleSince ?? .max }.lazy.filter { !$0.hasUnreadInput }
             .prefix(Self.roomAtOnce)
@@ -135,6 +158,7 @@ final class LoopServer {
         return closed.count
     }
 
+        if closed.isEmpty { search.foundNothing(now) }
     /// The first request on a new connection usually arrives within this time.
     private static let leastIdleNanoseconds: UInt64 = 1_000_000_000
     private static let roomAtOnce = 8
@@ -143,9 +167,7 @@ final class LoopServer {
     func adopt(_ socket: AcceptedSocket) {
         guard stage != .closing else {
             balance.removed(from: loop.index)
-            if let counted = socket.counted { table.leave(counted) }
-            close(socket.descriptor)
-            return
+            return drop(socket)
         }
         metrics.connections.add(1)
         let connection = Connection(socket, server: self)
@@ -228,7 +250,7 @@ final class LoopServer {
     /// Accepts what has connected already: the kernel would reset it.
     private func acceptRest(from listeningSocket: Int32) {
         for _ in 0..<Self.mostRest {
-            guard balance.total < limits.maxConnections, var accepted = AcceptedSocket(from: listeningSocket) else {
+            guard balance.total < maxConnections, var accepted = AcceptedSocket(from: listeningSocket) else {
                 return
             }
             guard admits(&accepted) else { continue }

@@ -13,6 +13,8 @@ package struct TransportLimits: Sendable {
     /// The maximum number of connections of all loops together. To accept one more, a connection that waits for
     /// its next request is closed; if there is none, the new one waits in the kernel's backlog.
     package var maxConnections = 8192
+    /// The same where `ClientLimits.connections` is set: as there, new ones are refused, it has to be lower than this.
+    package var maxConnectionsWhenRefusing = Int.max
     /// The highest descriptor for a connection. For a new connection with a higher one, another has to be closed,
     /// else it is closed itself: the lowest free descriptor is always assigned, so nearly all of the process's
     /// descriptors are in use.

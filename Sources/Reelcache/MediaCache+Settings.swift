@@ -69,7 +69,7 @@ extension MediaCache {
     /// - Throws: `ProxyError` for a limit that is out of range, `CacheError.closed`; then nothing changes.
     public func setClientLimits(as configuration: ProxyConfiguration) throws {
         try checkOpen()
-        clientLimits.value = try configuration.clientLimits()
+        clientLimits.value = try configuration.clientLimits().bounded(by: engine.descriptors, logger)
     }
 
     /// Reopens the access log under its name, after the file was renamed.

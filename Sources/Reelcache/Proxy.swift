@@ -123,8 +123,8 @@ public final class Proxy: Sendable {
     private static func limits(_ cache: MediaCache) throws(ProxyError) -> TransportLimits {
         var limits = cache.tuning.limits
         limits.transmission = try cache.configuration.checkedTransmission()
-        limits.maxConnections = min(
-            max(limits.maxConnections, cache.configuration.maxConnections ?? 0), cache.engine.descriptors.clients)
+        limits.maxConnections = min(limits.maxConnections, cache.engine.descriptors.clients)
+        limits.maxConnectionsWhenRefusing = cache.engine.descriptors.clients
         limits.maxDescriptor = cache.engine.descriptors.highestOfClients
         return limits
     }

@@ -45,6 +45,16 @@ private final class Book {
         #expect(ledger.request(of: one, atMost: rate, now: now + 3 * second) != nil)
     }
 
+    @Test func fasterRateCountsAtOnce() throws {
+        let ledger = Book()
+        let slow = try RequestRate("1/h"), fast = try RequestRate("3/s")
+        #expect(ledger.request(of: one, atMost: slow, now: second) == nil)
+        #expect(ledger.request(of: one, atMost: slow, now: second) != nil)
+        let wait = ledger.request(of: one, atMost: fast, now: second)
+        #expect(wait ?? 0 <= fast.interval)
+        #expect(ledger.request(of: one, atMost: fast, now: second + fast.interval) == nil)
+    }
+
     @Test func clientsThatHaveGoneAreForgotten() throws {
         let ledger = Book()
         let rate = try RequestRate("1/h")

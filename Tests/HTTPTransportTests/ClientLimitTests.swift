@@ -50,6 +50,53 @@ import Testing
         try Self.served(server)
     }
 
+    /// Also where there may be more than without the limit.
+    @Test func limitIsReachedBeforeConnectionsWait() throws {
+        var limits = TransportLimits()
+        limits.maxConnections = 1
+        limits.maxConnectionsWhenRefusing = 3
+        let feed = Feed(.bytes([1]))
+        let clients = try Self.rules { $0.connections = 2 }
+        let server = try TestServer(limits: limits, clients: clients) { feed.answer($0, length: 2) }
+        let busy = try (0..<2).map { _ in
+            let client = try server.client()
+            try client.send(client.request("/busy"))
+            return client
+        }
+        _ = try busy[0].readHead()
+        Self.expectRefusal(try server.client().readResponse(), 503, naming: "max_connections")
+    }
+
+    /// Those of others are not closed for it.
+    @Test func clientBeyondItsOwnLimitGetsNoRoom() throws {
+        let clients = try Self.rules {
+            $0.connections = 1
+            $0.connectionsPerClient = 1
+        }
+        let server = try TestServer(clients: clients) { $0.respond(200, text: "ok") }
+        let first = try server.client()
+        #expect(try first.get("/a").status == 200)
+        for _ in 0..<3 {
+            Self.expectRefusal(try server.client().readResponse(), 429, naming: "max_connections_per_client")
+        }
+        #expect(try first.get("/b").status == 200)
+        #expect(server.metrics.closedForRoom.value == 0)
+    }
+
+    /// A client that is refused for want of room has no place among its own either.
+    @Test func refusedConnectionIsNotCounted() throws {
+        let feed = Feed(.bytes([1]))
+        let clients = try Self.rules {
+            $0.connections = 1
+            $0.connectionsPerClient = 2
+        }
+        let server = try TestServer(clients: clients) { feed.answer($0, length: 2) }
+        let busy = try server.client()
+        try busy.send(busy.request("/busy"))
+        _ = try busy.readHead()
+        for _ in 0..<5 { #expect(try server.client().readResponse().status == 503) }
+    }
+
     /// The answer comes without a request, as a listener gives it.
     private static func refusal(of server: TestServer) throws -> RawClient.Response {
         while true {
@@ -113,6 +160,19 @@ import Testing
         let end = ContinuousClock.now + .patience
         while try connect("192.0.2.1").1.status != 200 { #expect(ContinuousClock.now < end) }
         #expect(try second.get("/b").status == 200)
+    }
+
+    /// Its connections are for all of its clients.
+    @Test func trustedProxyOfAPROXYHeaderIsNotOneClient() throws {
+        let server = try TestServer(
+            clients: Self.rules(trusted: ["127.0.0.1", "10.0.0.1"], expectsHeader: true) { $0.connectionsPerClient = 1 }
+        ) { $0.respond(200, text: "\($0.client.address)") }
+        let clients = try (1...3).map { _ in try server.client() }
+        for (number, client) in clients.enumerated() {
+            let request = client.request("/a", headers: [("X-Forwarded-For", "192.0.2.\(number)")])
+            try client.send("PROXY TCP4 10.0.0.1 198.51.100.2 1 443\r\n" + request)
+            #expect(try client.readResponse().text == "192.0.2.\(number)\n")
+        }
     }
 
     @Test func runningRequestsOfAForwardedClientAreCounted() throws {
