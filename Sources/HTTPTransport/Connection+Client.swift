@@ -81,8 +81,6 @@ extension Connection {
         exchange.forwarded = request
     }
 
-    private func isWithin(_ limits: ClientLimits, _ exchange: Exchange) -> Bool {
-        let client = exchange.client.address
     /// Whether the requests of this connection, which comes from a trusted peer, are written by somebody trusted, too.
     ///
     /// A balancer that sends a PROXY header may pass on what a client writes, byte for byte. So the client that the
@@ -92,6 +90,8 @@ extension Connection {
         return forwarded.client.map { server.clients.trusted.contains($0.address) } ?? false
     }
 
+    private func isWithin(_ limits: ClientLimits, _ exchange: Exchange) -> Bool {
+        let client = exchange.client.address
         // A balancer without a client to name is nobody's client.
         guard !server.clients.trusted.contains(client) else { return true }
         let counted = client.ofClient
@@ -124,7 +124,11 @@ extension Connection {
     func ended(_ exchange: Exchange, isComplete: Bool) {
         record(exchange, isComplete: isComplete)
         if let counted = exchange.counted { server.table.leave(counted) }
-        if !exchange.isProbe { server.noteEnd() }
+        if exchange.isProbe {
+            if isComplete { server.noteProbe(from: exchange.client.address) }
+        } else {
+            server.noteEnd()
+        }
         exchange.tellFollower()
     }
 }

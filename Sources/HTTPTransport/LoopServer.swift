@@ -1,3 +1,4 @@
+import CachePolicy
 import EventIO
 import Glibc
 import HTTPModel
@@ -15,6 +16,7 @@ final class LoopServer {
     let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 64)
     let clients: ClientRules
     let table: ClientTable
+    private let probes: ProbeTable
     var refusals = Refusals()
     private let balance: ConnectionBalance
     private var listener: SocketWatcher?
@@ -22,11 +24,11 @@ final class LoopServer {
     private let listeningSocket: Int32?
     private var limitsOfClients = (version: -1, limits: ClientLimits())
     private var connections: [ObjectIdentifier: Connection] = [:]
-    private var sweepTimer: LoopTimer!
-    private var onEmpty: (() -> Void)?
     /// When to look for idle connections here, and when to have the other loops look.
     private var search = RoomSearch()
     private var searchElsewhere = RoomSearch()
+    private var sweepTimer: LoopTimer!
+    private var onEmpty: (() -> Void)?
     private var stage = Stage.serving
     /// When the last answer to a request that is no probe ended, while the server is draining.
     private var lastEnd: UInt64 = 0
@@ -43,7 +45,7 @@ final class LoopServer {
 
     init(
         loop: EventLoop, listeningSocket: Int32?, limits: TransportLimits, clients: ClientRules, table: ClientTable,
-        metrics: ProxyMetrics, balance: ConnectionBalance, handler: any RequestHandler,
+        probes: ProbeTable, metrics: ProxyMetrics, balance: ConnectionBalance, handler: any RequestHandler,
         recorder: (any AccessRecorder)?
     ) {
         self.loop = loop
@@ -51,6 +53,7 @@ final class LoopServer {
         self.limits = limits
         self.clients = clients
         self.table = table
+        self.probes = probes
         self.metrics = metrics
         self.balance = balance
         self.handler = handler
@@ -73,23 +76,23 @@ final class LoopServer {
         return limitsOfClients.limits
     }
 
-    private func accept(from listeningSocket: Int32) {
-        // Only a few at a time: each may be answered here, and others get their turn in between.
-        for _ in 0..<8 {
     private var maxConnections: Int {
         currentLimits.connections == nil ? limits.maxConnections : limits.maxConnectionsWhenRefusing
     }
 
+    private func accept(from listeningSocket: Int32) {
+        // Only a few at a time: each may be answered here, and others get their turn in between.
+        for _ in 0..<8 {
             guard balance.total < maxConnections else { return makeRoom() }
             guard var accepted = AcceptedSocket(from: listeningSocket) else {
                 guard Self.isShortage(errno) else { return }
                 metrics.errors.add("accept")
                 return makeRoom()
             }
+            guard admits(&accepted) else { continue }
             guard Int(accepted.descriptor) <= limits.maxDescriptor || closeIdle() > 0 else {
                 metrics.errors.add("accept")
                 drop(accepted)
-            guard admits(&accepted) else { continue }
                 return makeRoom()
             }
             metrics.acceptedConnections.add()
@@ -113,9 +116,6 @@ final class LoopServer {
     private func makeRoom() {
         if closeIdle() > 0 { return }
         listener?.disarm()
-        let waiting = LoopBound(self, on: loop)
-        balance.visit(besides: loop.index) { other in
-            if other.closeIdle() > 0 { waiting.post { $0.hasRoomElsewhere() } }
         makeRoomElsewhere()
     }
 
@@ -125,17 +125,20 @@ final class LoopServer {
         guard searchElsewhere.isDue(now) else { return }
         // Until one of them answers otherwise.
         searchElsewhere.foundNothing(now)
+        let waiting = LoopBound(self, on: loop)
+        balance.visit(besides: loop.index) { other in
+            if other.closeIdle() > 0 { waiting.post { $0.hasRoomElsewhere() } }
         }
     }
 
-    /// Whether there are so many connections, and none here can be closed. Those of other loops can be for the next.
-    func isFull(_ most: Int) -> Bool {
-        guard balance.total >= most, closeIdle() == 0 else { return false }
     private func hasRoomElsewhere() {
         searchElsewhere.foundSome()
         listener?.arm()
     }
 
+    /// Whether there are so many connections, and none here can be closed. Those of other loops can be for the next.
+    func isFull(_ most: Int) -> Bool {
+        guard balance.total >= most, closeIdle() == 0 else { return false }
         makeRoomElsewhere()
         return true
     }
@@ -155,10 +158,10 @@ final class LoopServer {
             metrics.closedForRoom.add()
             connection.close()
         }
+        if closed.isEmpty { search.foundNothing(now) }
         return closed.count
     }
 
-        if closed.isEmpty { search.foundNothing(now) }
     /// The first request on a new connection usually arrives within this time.
     private static let leastIdleNanoseconds: UInt64 = 1_000_000_000
     private static let roomAtOnce = 8
@@ -218,6 +221,12 @@ final class LoopServer {
     /// Notes the end of an exchange.
     func noteEnd() {
         if isDraining { lastEnd = MonotonicClock.nanoseconds() }
+    }
+
+    /// Notes that somebody has asked how the server is.
+    func noteProbe(from address: IPAddress) {
+        let now = MonotonicClock.nanoseconds()
+        probes.ledger.withLock { $0.note(from: address, isDraining: isDraining, now: now) }
     }
 
     /// Accepts no more connections.

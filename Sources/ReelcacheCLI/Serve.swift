@@ -66,7 +66,7 @@ struct Serve: ParsableCommand {
         }
     }
 
-    /// A balancer checks a proxy every few seconds: within so much without a request, it has seen that this one is draining.
+    /// Of balancers that don't check this proxy, it knows nothing: within so much without a request, they send no more.
     private static let quietTime = Duration.seconds(2)
 
     private static func stop(_ proxy: Proxy, within drainTime: Duration, isInHurry: Bool) throws {

@@ -98,6 +98,14 @@ private final class Book {
         #expect(progress.continues(.init(running: running, lastEnd: lastEnd), now: now) == continues)
     }
 
+    @Test func itWaitsForBalancersThatCheckIt() {
+        let progress = DrainProgress(began: 100, end: 200, quiet: 20)
+        #expect(progress.continues(.init(isAwaited: true), now: 150))
+        #expect(!progress.continues(.init(isAwaited: true), now: 200))
+        // Where there are none.
+        #expect(!DrainProgress(began: 100, end: 200, quiet: 0).continues(.init(isAwaited: true), now: 150))
+    }
+
     @Test func withoutAGraceItIsOverAtOnce() {
         #expect(!DrainProgress(began: 5, end: 5, quiet: 0).continues(.init(running: 3), now: 5))
         #expect(!DrainProgress(began: 5, end: 50, quiet: 0).continues(.init(), now: 5))
