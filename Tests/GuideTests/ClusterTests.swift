@@ -85,16 +85,30 @@ import Testing
     static let hasSystemd = FileManager.default.isExecutableFile(atPath: "/usr/bin/systemd-analyze")
 
     @Test(.enabled(if: Self.hasSystemd || GuideWorld.isCI, "systemd-analyze is missing"))
-    func systemdAcceptsTheUnit() throws {
+    func systemdAcceptsTheUnits() throws {
         let directory = try TemporaryDirectory()
         let program = directory.file("bin/reelcache")
         try FileManager.default.createDirectory(atPath: directory.file("bin"), withIntermediateDirectories: true)
         try FileManager.default.createSymbolicLink(atPath: program, withDestinationPath: try ReelcacheCommand.path())
-        let unit = directory.file("reelcache-node.service")
-        try text("reelcache-node.service").replacingOccurrences(of: "@PREFIX@", with: directory.path)
-            .write(toFile: unit, atomically: true, encoding: .utf8)
-        let outcome = try ChildProcess.run("/usr/bin/systemd-analyze", ["verify", "--man=no", unit])
+        let units = ["reelcache-node.service", "reelcache-node.socket"]
+        for unit in units {
+            try text(unit).replacingOccurrences(of: "@PREFIX@", with: directory.path)
+                .write(toFile: directory.file(unit), atomically: true, encoding: .utf8)
+        }
+        let outcome = try ChildProcess.run(
+            "/usr/bin/systemd-analyze", ["verify", "--man=no"] + units.map(directory.file))
         #expect(outcome.exit == .exited(0), "\(outcome.stdout)\(outcome.stderr)")
         #expect(!outcome.stderr.contains("reelcache-node"), "\(outcome.stderr)")
+    }
+
+    /// The household's proxy, whose socket has the same port, must not come back beside a node.
+    @Test func nodeTakesThePlaceOfTheHouseholdsProxyAndItsSocket() throws {
+        let node = try text("reelcache-node.service"), socket = try text("reelcache-node.socket")
+        #expect(node.contains("\nConflicts=reelcache.service reelcache.socket\n"))
+        #expect(socket.contains("\nConflicts=reelcache.socket\n"))
+        // As the nodes' configuration has it.
+        #expect(try text("node.yaml").contains("\nlisten: \":7335\"\n") && socket.contains("\nListenStream=7335\n"))
+        let guide = try Documents.text("docs/guide/cluster.md")
+        #expect(guide.contains("cp reelcache-node.service reelcache-node.socket /etc/systemd/system/"))
     }
 }
