@@ -52,7 +52,8 @@ struct SettingText: Sendable {
             """
             Connections from other addresses begin with HTTP as usual. If the balancer runs on this machine, give it an \
             address of its own, so that players and commands of this machine still reach the proxy without it: \
-            `source 127.0.0.2` for the server in HAProxy, and `trusted: [127.0.0.2]`.
+            `source 127.0.0.2` for the server in HAProxy, and `trusted: [127.0.0.2]`. What a request itself states of its \
+            client (`Forwarded`, `X-Forwarded-For`) counts only if the header names an address in `trusted`.
             """, example: "true"),
         "drain_time": SettingText(
             "Give running responses this long to end when the proxy is stopped; up to 24h.",
@@ -63,7 +64,8 @@ struct SettingText: Sendable {
         "max_connections": SettingText(
             "Answer connections beyond this number with 503 and Retry-After.",
             """
-            Idle connections are closed first, to make room. Without this setting, connections wait until there is room.
+            Idle connections are closed first, to make room. Without this setting, connections wait until there is room. \
+            If there are files for fewer, connections beyond those are refused, and the log says so.
             """, example: "4000"),
         "max_connections_per_client": SettingText(
             "Answer connections of a client beyond this number with 429 and Retry-After.",

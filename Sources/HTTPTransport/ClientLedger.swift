@@ -42,15 +42,14 @@ struct ClientLedger {
     mutating func request(of client: IPAddress, atMost rate: RequestRate, now: UInt64) -> UInt64? {
         sweepIfFull(now)
         let most = rate.interval *| UInt64(rate.count) // no trap: 1 to a million
-        var due = max(entries[client]?.due ?? 0, now)
-        if due -| now > most {
-            // The rate was lower before.
-            due = now +| most
-            entries[client]?.due = due
-        }
+        // It may have been reckoned at a slower rate, before that was changed: nobody waits longer than at this one.
+        let due = min(max(entries[client]?.due ?? 0, now), now +| most)
         let next = due +| rate.interval
         let ahead = next -| now
-        guard ahead <= most else { return ahead -| most }
+        guard ahead <= most else {
+            entries[client]?.due = due
+            return ahead -| most
+        }
         entries[client, default: Entry()].due = next
         return nil
     }

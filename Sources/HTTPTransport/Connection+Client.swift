@@ -29,10 +29,11 @@ extension Connection {
         forwarded = header
         phase = .reading
         deadline = server.deadline(in: server.limits.requestSeconds)
-        guard let client = header.client?.address.ofClient, server.currentLimits.connectionsPerClient != nil,
-            // Another proxy's connections are for many clients.
-            !server.clients.trusted.contains(client)
+        // A trusted proxy's connection is for all of its clients: their requests are counted.
+        guard let address = header.client?.address, !server.clients.trusted.contains(address),
+            server.currentLimits.connectionsPerClient != nil
         else { return true }
+        let client = address.ofClient
         guard server.enter(client) else {
             server.metrics.errors.add(Refusals.Reason.client.rawValue)
             close(refusing: .client)
@@ -73,15 +74,18 @@ extension Connection {
     }
 
     private func readForwarding(_ exchange: Exchange) throws(RequestFault) {
-        var request = ForwardedRequest()
-        if believesStatements { request = try ForwardedRequest(exchange.request, trusted: server.clients.trusted) }
+        var request =
+            isSenderTrusted
+            ? try ForwardedRequest(exchange.request, trusted: server.clients.trusted) : ForwardedRequest()
         if forwarded?.isSecure == true, request.scheme == nil { request.scheme = .https }
         exchange.forwarded = request
     }
 
-    /// Whether the statements of requests come from a trusted proxy. Whoever the PROXY header names is as good as
-    /// connected here: a balancer that sends it need not look into what it forwards.
-    private var believesStatements: Bool {
+    /// Whether the requests of this connection, which comes from a trusted peer, are written by somebody trusted, too.
+    ///
+    /// A balancer that sends a PROXY header may pass on what a client writes, byte for byte. So the client that the
+    /// header names is as good as connected here, and one that it does not name is nobody who is known.
+    private var isSenderTrusted: Bool {
         guard let forwarded, !forwarded.isLocal else { return true }
         return forwarded.client.map { server.clients.trusted.contains($0.address) } ?? false
     }
@@ -121,7 +125,7 @@ extension Connection {
         record(exchange, isComplete: isComplete)
         if let counted = exchange.counted { server.table.leave(counted) }
         if exchange.isProbe {
-            server.table.probe(of: accepted.peer.address, isDraining: server.isDraining)
+            if isComplete { server.noteProbe(from: exchange.client.address) }
         } else {
             server.noteEnd()
         }

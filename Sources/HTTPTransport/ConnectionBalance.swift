@@ -29,9 +29,6 @@ final class ConnectionBalance: Sendable {
         for (index, server) in servers.withLock({ $0 }) where index != loop { server.post(body) }
     }
 
-    /// So many connections may be accepted at the same time.
-    var loopCount: Int { loops.count }
-
     var total: Int { counts.withLock { $0.reduce(0, +) } }
 
     func removed(from loop: Int) {

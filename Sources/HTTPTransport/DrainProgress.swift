@@ -8,20 +8,20 @@ struct DrainProgress {
         var running = 0
         /// When the last one ended; 0 if none has since the beginning.
         var lastEnd: UInt64 = 0
-        /// Whether all balancers that ask regularly know that the server is draining.
-        var isNoticed = true
+        /// Whether a balancer has yet to hear often enough that the server is draining.
+        var isAwaited = false
     }
 
     let began: UInt64
     /// No later than this.
     let end: UInt64
-    /// So long nothing has to have run, and all balancers have to know. 0: nobody else sends requests, so it is enough
-    /// that nothing runs.
+    /// So long nothing has to have run. Zero if there can be no balancer, which would have to notice first.
     let quiet: UInt64
 
     /// - Returns: whether to wait on.
     func continues(_ look: Look, now: UInt64) -> Bool {
         guard now < end else { return false }
-        return look.running > 0 || quiet > 0 && (now -| max(began, look.lastEnd) < quiet || !look.isNoticed)
+        if look.running > 0 || now -| max(began, look.lastEnd) < quiet { return true }
+        return quiet > 0 && look.isAwaited
     }
 }

@@ -11,7 +11,7 @@ package final class HTTPServer: Sendable {
     package let address: ListenAddress
     private let servers: [LoopBound<LoopServer>]
     private let balance: ConnectionBalance
-    private let table = ClientTable()
+    private let probes = ProbeTable()
     private let isStopped = Mutex(false)
     private let isHurried = Atomic(false)
     /// Whether a service manager keeps the listening socket, for the next process.
@@ -34,11 +34,12 @@ package final class HTTPServer: Sendable {
         isInherited = listener != nil
         let balance = ConnectionBalance(loops: loops)
         self.balance = balance
-        servers = zip(loops, sockets).map { [table] loop, socket in
+        let table = ClientTable()
+        servers = zip(loops, sockets).map { [probes] loop, socket in
             loop.sync {
                 let server = LoopServer(
                     loop: loop, listeningSocket: socket, limits: limits, clients: clients, table: table,
-                    metrics: metrics, balance: balance, handler: makeHandler(loop), recorder: recorder)
+                    probes: probes, metrics: metrics, balance: balance, handler: makeHandler(loop), recorder: recorder)
                 balance.register(server)
                 return LoopBound(server, on: loop)
             }
@@ -69,8 +70,8 @@ package final class HTTPServer: Sendable {
     /// - Parameters:
     ///   - quietSeconds: nil to close at once. Otherwise it drains first, within the same time: it answers on, but
     ///     `Exchange.isDraining` is set and each answer is the last one of its connection, so that balancers send their
-    ///     requests elsewhere and none fails. It closes when nothing has run for so long, and, unless that is 0, those
-    ///     who ask for its health know (`Exchange.isProbe`).
+    ///     requests elsewhere and none fails. It closes when nothing has run for so long and, unless that is zero,
+    ///     whoever probes it regularly has heard often enough that it drains.
     package func stop(graceSeconds: Double, quietSeconds: Double? = nil) {
         let isFirst = isStopped.withLock { isStopped in
             defer { isStopped = true }
@@ -110,7 +111,9 @@ extension HTTPServer {
     }
 
     private func look() -> DrainProgress.Look {
-        servers.reduce(into: DrainProgress.Look(isNoticed: table.haveProbersNoticed)) { sum, server in
+        let now = MonotonicClock.nanoseconds()
+        let isAwaited = probes.ledger.withLock { $0.awaitsMore(now: now) }
+        return servers.reduce(into: DrainProgress.Look(isAwaited: isAwaited)) { sum, server in
             let look = server.loop.sync { server.value.look }
             sum.running += look.running
             sum.lastEnd = max(sum.lastEnd, look.lastEnd)

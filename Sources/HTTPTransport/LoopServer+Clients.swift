@@ -7,22 +7,27 @@ extension LoopServer {
     /// - Returns: false if it was refused, and is closed.
     func admits(_ accepted: inout AcceptedSocket) -> Bool {
         let limits = currentLimits
+        // First, since nobody else's connection is closed for a client that has too many.
         if limits.connectionsPerClient != nil, !clients.trusted.contains(accepted.peer.address) {
             let client = accepted.peer.address.ofClient
-            guard enter(client) else { return refuses(accepted, .client) }
+            guard enter(client) else {
+                metrics.errors.add(Refusals.Reason.client.rawValue)
+                refuse(accepted.descriptor, .client)
+                return false
+            }
             accepted.counted = client
         }
-        // Whoever is refused for itself takes no idle connection from others.
-        guard let most = mostClients, isFull(most) else { return true }
+        guard let most = limits.connections, isFull(most) else { return true }
+        metrics.errors.add(Refusals.Reason.all.rawValue)
         if let counted = accepted.counted { table.leave(counted) }
-        return refuses(accepted, .all)
+        refuse(accepted.descriptor, .all)
+        return false
     }
 
-    /// - Returns: false.
-    private func refuses(_ accepted: AcceptedSocket, _ reason: Refusals.Reason) -> Bool {
-        metrics.errors.add(reason.rawValue)
-        refuse(accepted.descriptor, reason)
-        return false
+    /// Closes a socket that nothing was kept of.
+    func drop(_ accepted: AcceptedSocket) {
+        if let counted = accepted.counted { table.leave(counted) }
+        close(accepted.descriptor)
     }
 
     /// Counts a connection of a client.

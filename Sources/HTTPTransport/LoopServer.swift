@@ -1,3 +1,4 @@
+import CachePolicy
 import EventIO
 import Glibc
 import HTTPModel
@@ -15,6 +16,7 @@ final class LoopServer {
     let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 64)
     let clients: ClientRules
     let table: ClientTable
+    private let probes: ProbeTable
     var refusals = Refusals()
     private let balance: ConnectionBalance
     private var listener: SocketWatcher?
@@ -22,13 +24,14 @@ final class LoopServer {
     private let listeningSocket: Int32?
     private var limitsOfClients = (version: -1, limits: ClientLimits())
     private var connections: [ObjectIdentifier: Connection] = [:]
+    /// When to look for idle connections here, and when to have the other loops look.
+    private var search = RoomSearch()
+    private var searchElsewhere = RoomSearch()
     private var sweepTimer: LoopTimer!
     private var onEmpty: (() -> Void)?
     private var stage = Stage.serving
     /// When the last answer to a request that is no probe ended, while the server is draining.
     private var lastEnd: UInt64 = 0
-    /// When a full server looks for idle connections again.
-    private var nextLook: UInt64 = 0
     private var date = (second: 0, line: [UInt8]())
     private var statusLines: [Int: [UInt8]] = [:]
 
@@ -42,7 +45,7 @@ final class LoopServer {
 
     init(
         loop: EventLoop, listeningSocket: Int32?, limits: TransportLimits, clients: ClientRules, table: ClientTable,
-        metrics: ProxyMetrics, balance: ConnectionBalance, handler: any RequestHandler,
+        probes: ProbeTable, metrics: ProxyMetrics, balance: ConnectionBalance, handler: any RequestHandler,
         recorder: (any AccessRecorder)?
     ) {
         self.loop = loop
@@ -50,6 +53,7 @@ final class LoopServer {
         self.limits = limits
         self.clients = clients
         self.table = table
+        self.probes = probes
         self.metrics = metrics
         self.balance = balance
         self.handler = handler
@@ -72,16 +76,8 @@ final class LoopServer {
         return limitsOfClients.limits
     }
 
-    /// Beyond the limit on clients there is room for those to refuse, one on each loop.
     private var maxConnections: Int {
-        guard let most = mostClients else { return limits.maxConnections }
-        return min(max(limits.maxConnections, most +| (balance.loopCount + 1)), limits.mostConnections) // no trap: few
-    }
-
-    /// The limit on the connections of all clients; nil for none. Beyond it, connections are refused.
-    var mostClients: Int? {
-        // no trap: few
-        currentLimits.connections.map { min($0, max(1, limits.mostConnections -| (balance.loopCount + 1))) }
+        currentLimits.connections == nil ? limits.maxConnections : limits.maxConnectionsWhenRefusing
     }
 
     private func accept(from listeningSocket: Int32) {
@@ -93,12 +89,12 @@ final class LoopServer {
                 metrics.errors.add("accept")
                 return makeRoom()
             }
+            guard admits(&accepted) else { continue }
             guard Int(accepted.descriptor) <= limits.maxDescriptor || closeIdle() > 0 else {
                 metrics.errors.add("accept")
-                close(accepted.descriptor)
+                drop(accepted)
                 return makeRoom()
             }
-            guard admits(&accepted) else { continue }
             metrics.acceptedConnections.add()
             let socket = accepted
             balance.place(socket, from: loop.index) { [unowned self] in adopt(socket) }
@@ -120,31 +116,40 @@ final class LoopServer {
     private func makeRoom() {
         if closeIdle() > 0 { return }
         listener?.disarm()
+        makeRoomElsewhere()
+    }
+
+    /// Has the other loops close connections that are idle there, and accepts again if one was.
+    private func makeRoomElsewhere() {
+        let now = MonotonicClock.nanoseconds()
+        guard searchElsewhere.isDue(now) else { return }
+        // Until one of them answers otherwise.
+        searchElsewhere.foundNothing(now)
         let waiting = LoopBound(self, on: loop)
         balance.visit(besides: loop.index) { other in
-            if other.closeIdle() > 0 { waiting.post { $0.listener?.arm() } }
+            if other.closeIdle() > 0 { waiting.post { $0.hasRoomElsewhere() } }
         }
+    }
+
+    private func hasRoomElsewhere() {
+        searchElsewhere.foundSome()
+        listener?.arm()
     }
 
     /// Whether there are so many connections, and none here can be closed. Those of other loops can be for the next.
     func isFull(_ most: Int) -> Bool {
-        guard balance.total >= most else { return false }
-        let now = MonotonicClock.nanoseconds()
-        // In a flood, each of very many would have all connections looked through in vain.
-        guard now >= nextLook else { return true }
-        if closeIdle() > 0 { return false }
-        nextLook = now +| Self.lookNanoseconds
-        balance.visit(besides: loop.index) { _ = $0.closeIdle() }
+        guard balance.total >= most, closeIdle() == 0 else { return false }
+        makeRoomElsewhere()
         return true
     }
 
-    private static let lookNanoseconds: UInt64 = 100_000_000
-
     /// Closes the connections that have been idle for longest. Their clients retry on a new connection (RFC 9112
     /// §9.3.1).
-    /// - Returns: how many.
+    /// - Returns: how many; none if there were none a moment ago.
     private func closeIdle() -> Int {
-        let newest = MonotonicClock.nanoseconds() -| Self.leastIdleNanoseconds
+        let now = MonotonicClock.nanoseconds()
+        guard search.isDue(now) else { return 0 }
+        let newest = now -| Self.leastIdleNanoseconds
         let idle = connections.values.filter { $0.isIdle && !$0.isNew(since: newest) }
         let longest = idle.sorted { $0.idleSince ?? .max < $1.idleSince ?? .max }.lazy.filter { !$0.hasUnreadInput }
             .prefix(Self.roomAtOnce)
@@ -153,6 +158,7 @@ final class LoopServer {
             metrics.closedForRoom.add()
             connection.close()
         }
+        if closed.isEmpty { search.foundNothing(now) }
         return closed.count
     }
 
@@ -164,9 +170,7 @@ final class LoopServer {
     func adopt(_ socket: AcceptedSocket) {
         guard stage != .closing else {
             balance.removed(from: loop.index)
-            if let counted = socket.counted { table.leave(counted) }
-            close(socket.descriptor)
-            return
+            return drop(socket)
         }
         metrics.connections.add(1)
         let connection = Connection(socket, server: self)
@@ -217,6 +221,12 @@ final class LoopServer {
     /// Notes the end of an exchange.
     func noteEnd() {
         if isDraining { lastEnd = MonotonicClock.nanoseconds() }
+    }
+
+    /// Notes that somebody has asked how the server is.
+    func noteProbe(from address: IPAddress) {
+        let now = MonotonicClock.nanoseconds()
+        probes.ledger.withLock { $0.note(from: address, isDraining: isDraining, now: now) }
     }
 
     /// Accepts no more connections.

@@ -11,11 +11,10 @@ package struct TransportLimits: Sendable {
     /// How long the client's input is read and dropped after an error, so that the answer arrives.
     package var lingerSeconds: Double = 2
     /// The maximum number of connections of all loops together. To accept one more, a connection that waits for
-    /// its next request is closed; if there is none, the new one waits in the kernel's backlog. More where
-    /// `ClientLimits.connections` says so: then those beyond are refused.
+    /// its next request is closed; if there is none, the new one waits in the kernel's backlog.
     package var maxConnections = 8192
-    /// What there is room for, whatever that setting says; those to refuse included, one on each loop.
-    package var mostConnections = Int.max
+    /// The same where `ClientLimits.connections` is set: as there, new ones are refused, it has to be lower than this.
+    package var maxConnectionsWhenRefusing = Int.max
     /// The highest descriptor for a connection. For a new connection with a higher one, another has to be closed,
     /// else it is closed itself: the lowest free descriptor is always assigned, so nearly all of the process's
     /// descriptors are in use.

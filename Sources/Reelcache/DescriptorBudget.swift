@@ -3,6 +3,8 @@
 package struct DescriptorBudget: Equatable {
     /// The most connections of clients.
     let clients: Int
+    /// The most connections of clients where those beyond are refused: each loop may be accepting another one.
+    let admittedClients: Int
     /// The most simultaneous transfers from origins, each with a connection.
     let origins: Int
     /// The most resources whose files are open, in use or kept open for later.
@@ -31,6 +33,7 @@ package struct DescriptorBudget: Equatable {
         let share = (limit - Self.fixed(loops) - Self.reserve(limit)) / 3
         guard share >= Self.smallestShare else { return nil }
         clients = share
+        admittedClients = max(1, share - loops)
         resources = min(4096, share)
         highestOfClients = limit - Self.reserve(limit) / 2
         idleOriginsOfALoop = max(1, min(64, share / (4 * loops)))

@@ -69,18 +69,7 @@ extension MediaCache {
     /// - Throws: `ProxyError` for a limit that is out of range, `CacheError.closed`; then nothing changes.
     public func setClientLimits(as configuration: ProxyConfiguration) throws {
         try checkOpen()
-        clientLimits.value = try configuration.clientLimits()
-        warnOfConnections()
-    }
-
-    /// Says so if the limit on connections is beyond what this process may open.
-    func warnOfConnections() {
-        // Some are for those to refuse. no trap: few
-        let most = max(1, engine.descriptors.clients - engine.loops.loops.count - 1)
-        guard let wanted = clientLimits.value.connections, wanted > most else { return }
-        logger.warning(
-            "max_connections is \(wanted), but the files that this process may open are enough for \(most): raise the limit (LimitNOFILE in a unit, ulimit -n in a shell)"
-        )
+        clientLimits.value = try configuration.clientLimits().bounded(by: engine.descriptors, logger)
     }
 
     /// Reopens the access log under its name, after the file was renamed.

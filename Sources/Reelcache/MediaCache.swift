@@ -80,8 +80,9 @@ public final class MediaCache: Sendable {
         do {
             let threads = try Self.check(configuration)
             let downloads = try DownloadSettings(configuration)
-            clientLimits = Current(try configuration.clientLimits())
+            let limits = try configuration.clientLimits()
             let engine = try CacheEngine(configuration, tuning: tuning, threads: threads, logger: logger)
+            clientLimits = Current(limits.bounded(by: engine.descriptors, engine.logger))
             source = LoopDownloads(engine.fillers, of: engine.filler)
             restorePoints = StoreRestorePoints(engine.store) { engine.policy.value }
             do throws(DownloadError) {

@@ -118,14 +118,13 @@ public final class Proxy: Sendable {
             throw ProxyError(error)
         }
         warnOfStrangers()
-        cache.warnOfConnections()
     }
 
     private static func limits(_ cache: MediaCache) throws(ProxyError) -> TransportLimits {
         var limits = cache.tuning.limits
         limits.transmission = try cache.configuration.checkedTransmission()
-        limits.mostConnections = cache.engine.descriptors.clients
-        limits.maxConnections = min(limits.maxConnections, limits.mostConnections)
+        limits.maxConnections = min(limits.maxConnections, cache.engine.descriptors.clients)
+        limits.maxConnectionsWhenRefusing = cache.engine.descriptors.clients
         limits.maxDescriptor = cache.engine.descriptors.highestOfClients
         return limits
     }

@@ -1,5 +1,6 @@
 import CachePolicy
 import HTTPTransport
+import Logging
 
 extension ProxyConfiguration {
     /// The balancers that are believed.
@@ -27,5 +28,18 @@ extension ProxyConfiguration {
         guard let number, !connectionsRange.contains(number) else { return number }
         throw .invalidSetting(
             "\(name) is a number from \(connectionsRange.lowerBound) to \(connectionsRange.upperBound), not \(number)")
+    }
+}
+
+extension ClientLimits {
+    /// With no more connections than there are files for and a few left to refuse the others with.
+    func bounded(by descriptors: DescriptorBudget, _ logger: Logger) -> ClientLimits {
+        guard let connections, connections > descriptors.admittedClients else { return self }
+        logger.warning(
+            "max_connections is \(connections), but there are files for \(descriptors.admittedClients) connections only, and those beyond are refused: raise the limit of open files (LimitNOFILE, ulimit -n), or lower max_connections"
+        )
+        var limits = self
+        limits.connections = descriptors.admittedClients
+        return limits
     }
 }

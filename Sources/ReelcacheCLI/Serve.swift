@@ -66,8 +66,7 @@ struct Serve: ParsableCommand {
         }
     }
 
-    /// Requests that a balancer was sending when it noticed have arrived by then. Balancers that ask for `/healthz` are waited
-    /// for longer, until they have been told several times.
+    /// Of balancers that don't check this proxy, it knows nothing: within so much without a request, they send no more.
     private static let quietTime = Duration.seconds(2)
 
     private static func stop(_ proxy: Proxy, within drainTime: Duration, isInHurry: Bool) throws {

@@ -53,6 +53,20 @@ import Testing
         #expect(Self.ends(bytes) == ends)
     }
 
+    /// Whoever withholds the client does not speak for itself.
+    @Test(arguments: [
+        (binary(0x20, 0x00, []), true), (binary(0x20, 0x11, v4), true), (binary(0x21, 0x00, []), false),
+        (binary(0x21, 0x31, Array(repeating: 0, count: 216)), false), (binary(0x21, 0x11, v4), false),
+        (Array("PROXY UNKNOWN\r\n".utf8), false),
+    ])
+    func balancerThatSpeaksForItselfIsToldFromOneThatDoesNotKnow(bytes: [UInt8], isLocal: Bool) {
+        guard case .complete(let header, _) = Self.parse(bytes) else {
+            Issue.record("not complete")
+            return
+        }
+        #expect(header.isLocal == isLocal)
+    }
+
     @Test(arguments: [
         "PROXY TCP4 192.0.2.1 198.51.100.2 4660 443\n", "PROXY TCP4 192.0.2.1 198.51.100.2 4660\r\n",
         "PROXY TCP4 2001:db8::1 2001:db8::2 1 2\r\n", "PROXY TCP6 192.0.2.1 192.0.2.2 1 2\r\n",

@@ -45,14 +45,14 @@ private final class Book {
         #expect(ledger.request(of: one, atMost: rate, now: now + 3 * second) != nil)
     }
 
-    /// A reload may raise the limit, for a client that had used it up as well.
-    @Test func higherRateCountsAtOnce() throws {
+    @Test func fasterRateCountsAtOnce() throws {
         let ledger = Book()
-        let slow = try RequestRate("10/h"), fast = try RequestRate("100/s")
-        for _ in 0..<10 { #expect(ledger.request(of: one, atMost: slow, now: 0) == nil) }
-        let wait = try #require(ledger.request(of: one, atMost: fast, now: 0))
-        #expect(wait <= second)
-        #expect(ledger.request(of: one, atMost: fast, now: second) == nil)
+        let slow = try RequestRate("1/h"), fast = try RequestRate("3/s")
+        #expect(ledger.request(of: one, atMost: slow, now: second) == nil)
+        #expect(ledger.request(of: one, atMost: slow, now: second) != nil)
+        let wait = ledger.request(of: one, atMost: fast, now: second)
+        #expect(wait ?? 0 <= fast.interval)
+        #expect(ledger.request(of: one, atMost: fast, now: second + fast.interval) == nil)
     }
 
     @Test func clientsThatHaveGoneAreForgotten() throws {
@@ -96,6 +96,14 @@ private final class Book {
     func itWaitsForAnswersAndForQuiet(running: Int, lastEnd: UInt64, now: UInt64, continues: Bool) {
         let progress = DrainProgress(began: 100, end: 200, quiet: 20)
         #expect(progress.continues(.init(running: running, lastEnd: lastEnd), now: now) == continues)
+    }
+
+    @Test func itWaitsForBalancersThatCheckIt() {
+        let progress = DrainProgress(began: 100, end: 200, quiet: 20)
+        #expect(progress.continues(.init(isAwaited: true), now: 150))
+        #expect(!progress.continues(.init(isAwaited: true), now: 200))
+        // Where there are none.
+        #expect(!DrainProgress(began: 100, end: 200, quiet: 0).continues(.init(isAwaited: true), now: 150))
     }
 
     @Test func withoutAGraceItIsOverAtOnce() {

@@ -50,47 +50,51 @@ import Testing
         try Self.served(server)
     }
 
-    /// The setting may be above what the server permits without one.
-    @Test func limitOnAllMayBeAnyNumberThatThereIsRoomFor() throws {
-        for (wanted, most, expected) in [(3, Int.max, 3), (9, 5, 3)] {
-            let feed = Feed(.bytes([1]))
-            var limits = TransportLimits()
-            (limits.maxConnections, limits.mostConnections) = (2, most)
-            let server = try TestServer(limits: limits, clients: Self.rules { $0.connections = wanted }) {
-                feed.answer($0, length: 2)
-            }
-            let busy = try (0..<expected).map { _ in try server.client() }
-            for client in busy {
-                try client.send(client.request("/busy"))
-                _ = try client.readHead()
-            }
-            Self.expectRefusal(try Self.refusal(of: server), 503, naming: "max_connections")
+    /// Also where there may be more than without the limit.
+    @Test func limitIsReachedBeforeConnectionsWait() throws {
+        var limits = TransportLimits()
+        limits.maxConnections = 1
+        limits.maxConnectionsWhenRefusing = 3
+        let feed = Feed(.bytes([1]))
+        let clients = try Self.rules { $0.connections = 2 }
+        let server = try TestServer(limits: limits, clients: clients) { feed.answer($0, length: 2) }
+        let busy = try (0..<2).map { _ in
+            let client = try server.client()
+            try client.send(client.request("/busy"))
+            return client
         }
+        _ = try busy[0].readHead()
+        Self.expectRefusal(try server.client().readResponse(), 503, naming: "max_connections")
     }
 
-    /// Nobody's idle connection is closed for it.
-    @Test func clientBeyondItsOwnLimitIsRefusedForThat() throws {
-        let server = try TestServer(
-            clients: Self.rules { ($0.connections, $0.connectionsPerClient) = (2, 2) }
-        ) { $0.respond(200, text: "ok") }
-        let held = try (0..<2).map { _ in try server.client() }
-        for client in held { #expect(try client.get("/a").status == 200) }
-        let refused = try server.client()
-        try refused.send(refused.request("/a"))
-        try Self.expectRefusal(refused.readResponse(), 429, naming: "max_connections_per_client")
-        for client in held { #expect(try client.get("/b").status == 200) }
+    /// Those of others are not closed for it.
+    @Test func clientBeyondItsOwnLimitGetsNoRoom() throws {
+        let clients = try Self.rules {
+            $0.connections = 1
+            $0.connectionsPerClient = 1
+        }
+        let server = try TestServer(clients: clients) { $0.respond(200, text: "ok") }
+        let first = try server.client()
+        #expect(try first.get("/a").status == 200)
+        for _ in 0..<3 {
+            Self.expectRefusal(try server.client().readResponse(), 429, naming: "max_connections_per_client")
+        }
+        #expect(try first.get("/b").status == 200)
+        #expect(server.metrics.closedForRoom.value == 0)
     }
 
-    /// Another proxy whose connections a balancer passes on serves many clients.
-    @Test func trustedProxyOfAPROXYHeaderIsNobodysClient() throws {
-        let server = try TestServer(
-            clients: Self.rules(trusted: ["127.0.0.1", "10.0.0.1"], expectsHeader: true) { $0.connectionsPerClient = 1 }
-        ) { $0.respond(200, text: "\($0.client.address)") }
-        let clients = try (0..<3).map { _ in try server.client() }
-        for client in clients {
-            try client.send("PROXY TCP4 10.0.0.1 198.51.100.2 1 443\r\n" + client.request("/a"))
-            #expect(try client.readResponse().status == 200)
+    /// A client that is refused for want of room has no place among its own either.
+    @Test func refusedConnectionIsNotCounted() throws {
+        let feed = Feed(.bytes([1]))
+        let clients = try Self.rules {
+            $0.connections = 1
+            $0.connectionsPerClient = 2
         }
+        let server = try TestServer(clients: clients) { feed.answer($0, length: 2) }
+        let busy = try server.client()
+        try busy.send(busy.request("/busy"))
+        _ = try busy.readHead()
+        for _ in 0..<5 { #expect(try server.client().readResponse().status == 503) }
     }
 
     /// The answer comes without a request, as a listener gives it.
@@ -156,6 +160,19 @@ import Testing
         let end = ContinuousClock.now + .patience
         while try connect("192.0.2.1").1.status != 200 { #expect(ContinuousClock.now < end) }
         #expect(try second.get("/b").status == 200)
+    }
+
+    /// Its connections are for all of its clients.
+    @Test func trustedProxyOfAPROXYHeaderIsNotOneClient() throws {
+        let server = try TestServer(
+            clients: Self.rules(trusted: ["127.0.0.1", "10.0.0.1"], expectsHeader: true) { $0.connectionsPerClient = 1 }
+        ) { $0.respond(200, text: "\($0.client.address)") }
+        let clients = try (1...3).map { _ in try server.client() }
+        for (number, client) in clients.enumerated() {
+            let request = client.request("/a", headers: [("X-Forwarded-For", "192.0.2.\(number)")])
+            try client.send("PROXY TCP4 10.0.0.1 198.51.100.2 1 443\r\n" + request)
+            #expect(try client.readResponse().text == "192.0.2.\(number)\n")
+        }
     }
 
     @Test func runningRequestsOfAForwardedClientAreCounted() throws {

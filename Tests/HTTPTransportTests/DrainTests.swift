@@ -48,6 +48,20 @@ import Testing
         #expect(throws: (any Error).self) { try server.client() }
     }
 
+    /// It goes on sending requests until as many checks in a row have failed.
+    @Test func balancerThatChecksHearsThreeTimesThatTheServerDrains() throws {
+        let server = try server(Feed())
+        let balancer = { try server.client().get("/health").text }
+        for _ in 0..<3 { #expect(try balancer() == "ok\n") }
+        let stopping = try Background { server.stop(graceSeconds: 600, quietSeconds: 0.000_001) }
+        try waitUntilDraining(server)
+        // It would find nothing to wait for a few milliseconds later.
+        let end = ContinuousClock.now + .milliseconds(200)
+        while ContinuousClock.now < end { #expect(try server.client().get("/a").text == "ok\n") }
+        #expect(try balancer() == "draining\n" && balancer() == "draining\n")
+        try stopping.value()
+    }
+
     @Test func inAHurryWhatRunsIsCut() throws {
         let feed = Feed(.bytes([1]))
         let server = try server(feed)

@@ -109,7 +109,7 @@ import Testing
         // One client's forged field is no reason to close the balancer's connection.
         let forged = try client.get("/a", headers: [("Forwarded", "for=127.0.0.1"), ("X-Forwarded-For", "192.0.2.8")])
         #expect(
-            forged.status == 400 && forged.text.contains("the same client") && forged.headers["Connection"] == nil)
+            forged.status == 400 && forged.text.contains("different clients") && forged.headers["Connection"] == nil)
         #expect(try client.get("/b").status == 200)
     }
 
@@ -132,24 +132,43 @@ import Testing
         }
     }
 
-    /// A balancer that sends a PROXY header need not look into requests. What it says of itself are health checks.
-    @Test(
-        arguments: [
-            ("PROXY TCP4 192.0.2.1 198.51.100.2 1 443\r\n", nil), ("PROXY UNKNOWN\r\n", nil),
-            ("PROXY TCP4 10.0.0.1 198.51.100.2 1 443\r\n", "tv.example"),
-        ] as [(String, String?)])
-    func clientOfAPROXYHeaderDoesNotNameItsAddress(header: String, host: String?) throws {
+    private static func binary(_ command: UInt8, _ family: UInt8, _ rest: [UInt8]) -> [UInt8] {
+        Array(binary.prefix(12)) + [command, family, 0, UInt8(rest.count)] + rest
+    }
+
+    private static let overTLS: [UInt8] = [0x20, 0, 5, 1, 0, 0, 0, 0]
+
+    /// A balancer that does not read HTTP passes on whatever its client writes.
+    @Test(arguments: [
+        (Array(line.utf8), "192.0.2.1 nil nil nil"), (binary, "192.0.2.1 nil nil nil"),
+        (binary(0x21, 0x11, binary.suffix(12) + overTLS), "192.0.2.1 https nil nil"),
+        // It does not know the client.
+        (Array("PROXY UNKNOWN\r\n".utf8), "127.0.0.1 nil nil nil"), (binary(0x21, 0, []), "127.0.0.1 nil nil nil"),
+        (binary(0x21, 0x31, Array(repeating: 0, count: 216)), "127.0.0.1 nil nil nil"),
+        // A trusted proxy before it, and the balancer itself.
+        (Array("PROXY TCP4 10.0.0.1 10.0.0.2 1 2\r\n".utf8), "203.0.113.9 https tv.example 8443"),
+        (binary(0x20, 0, []), "203.0.113.9 https tv.example 8443"),
+    ])
+    func fieldsBehindAPROXYHeaderCountOnlyIfItsClientIsTrusted(header: [UInt8], expected: String) throws {
         var clients = ClientRules()
-        (clients.trusted, clients.expectsProxyHeader) = (try TrustedAddresses(["127.0.0.1", "10.0.0.1"]), true)
+        clients.trusted = try TrustedAddresses(["127.0.0.1", "10.0.0.1"])
+        clients.expectsProxyHeader = true
         let server = try TestServer(clients: clients) { exchange in
-            let forwarded = exchange.forwarded
-            exchange.respond(200, text: "\(forwarded?.host ?? "-") \(forwarded?.scheme?.rawValue ?? "-")")
+            let stated = exchange.forwarded
+            let (scheme, port) = (stated?.scheme.map { "\($0)" }, stated?.port.map { "\($0)" })
+            exchange.respond(
+                200, text: "\(exchange.clientHost) \(scheme ?? "nil") \(stated?.host ?? "nil") \(port ?? "nil")")
         }
         let client = try server.client()
         let fields = [
-            ("X-Forwarded-For", "203.0.113.9"), ("X-Forwarded-Host", "tv.example"), ("X-Forwarded-Proto", "https"),
+            ("X-Forwarded-For", "203.0.113.9"), ("X-Forwarded-Proto", "https"), ("X-Forwarded-Host", "tv.example"),
+            ("X-Forwarded-Port", "8443"),
         ]
-        try client.send(header + client.request("/a", headers: fields))
-        #expect(try client.readResponse().text == (host.map { "\($0) https" } ?? "- -") + "\n")
+        try client.send(header + Array(client.request("/a", headers: fields).utf8))
+        #expect(try client.readResponse().text == expected + "\n")
+        // What does not count is not judged either.
+        if !expected.hasPrefix("203.") {
+            #expect(try client.get("/b", headers: [("Forwarded", "for=\"")]).status == 200)
+        }
     }
 }

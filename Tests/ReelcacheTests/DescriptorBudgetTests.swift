@@ -1,4 +1,7 @@
+import HTTPTransport
+import Logging
 import Testing
+import TestSupport
 
 @testable import Reelcache
 
@@ -25,5 +28,17 @@ import Testing
 
     @Test func nothingIsEnoughForNone() {
         #expect(DescriptorBudget(limit: 0, loops: 1) == nil && DescriptorBudget(limit: 48, loops: 2) == nil)
+    }
+
+    /// So that there is room to refuse the others.
+    @Test func connectionsAreLimitedBelowTheirShare() throws {
+        let budget = try #require(DescriptorBudget(limit: 4096, loops: 4))
+        #expect(budget.admittedClients == budget.clients - 4)
+        let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        for (wanted, expected) in [(nil, nil), (10, 10), (1_000_000, budget.admittedClients)] as [(Int?, Int?)] {
+            var limits = ClientLimits()
+            limits.connections = wanted
+            #expect(limits.bounded(by: budget, silent).connections == expected)
+        }
     }
 }

@@ -5,6 +5,9 @@ import HTTPModel
 /// Each proxy appends what it sees to `Forwarded` (RFC 7239) or to the `X-Forwarded-` fields, so that the last statement
 /// is that of the proxy that is connected here. The statements are read from the last to the first for as long as they
 /// name trusted proxies; whatever stands before was written by a client, who may have invented it.
+///
+/// A proxy usually writes one of the two kinds, and may pass on the other as a client wrote it. Which one is forged cannot
+/// be told: so where both are there, only what they agree on counts.
 package struct ForwardedRequest: Sendable, Equatable {
     /// The last address that is not trusted; nil if none is stated, or a proxy withholds it.
     package var client: IPEndpoint?
@@ -16,23 +19,55 @@ package struct ForwardedRequest: Sendable, Equatable {
     package init() {}
 
     /// - Parameter request: received from a trusted proxy.
-    /// - Throws: a fault if a field is malformed, or two do not name the same client: one of them is a client's
-    ///   invention.
+    /// - Throws: a fault if a field is malformed, or if both kinds are there and do not name the same client: one of them
+    ///   is a client's invention.
     package init(_ request: RequestHead, trusted: TrustedAddresses) throws(RequestFault) {
-        let elements = try Self.elements(request)
-        let names = Self.list(request.combined("X-Forwarded-For"))
-        let standard = Self.hop(elements.map(\.client), trusted)
-        let usual = Self.hop(names, trusted)
-        // A balancer may withhold the client, and a client must not fill that in.
-        if !elements.isEmpty, !names.isEmpty, standard.client?.address != usual.client?.address { throw .contradiction }
-        client = standard.client ?? usual.client
+        let standard = try Self.standard(request, trusted), usual = Self.usual(request, trusted)
+        guard let standard, let usual else {
+            self = standard ?? usual ?? ForwardedRequest()
+            return
+        }
+        guard let client = standard.client, client.address == usual.client?.address else { throw .contradiction }
+        self.client = client
+        scheme = standard.scheme == usual.scheme ? usual.scheme : nil
+        host = standard.host == usual.host ? usual.host : nil
+    }
+
+    /// What `Forwarded` states; nil if it is not there.
+    private static func standard(
+        _ request: RequestHead, _ trusted: TrustedAddresses
+    ) throws(RequestFault) -> ForwardedRequest? {
+        let elements = try elements(request)
+        guard !elements.isEmpty else { return nil }
+        let (client, hops) = hop(elements.map(\.client), trusted)
+        let element = elements.dropLast(hops).last
+        var stated = ForwardedRequest()
+        stated.client = client
+        stated.scheme = element?.scheme.flatMap(scheme)
+        stated.host = element?.host
+        return stated
+    }
+
+    /// What the `X-Forwarded-` fields state; nil if none of them is there.
+    private static func usual(_ request: RequestHead, _ trusted: TrustedAddresses) -> ForwardedRequest? {
+        let names = list(request, "X-Forwarded-For")
+        let (schemes, hosts, ports) = (
+            list(request, "X-Forwarded-Proto"), list(request, "X-Forwarded-Host"), list(request, "X-Forwarded-Port")
+        )
+        guard ![names, schemes, hosts, ports].allSatisfy(\.isEmpty) else { return nil }
+        let (client, hops) = hop(names, trusted)
         // Counted from the last: a proxy that replaces a field leaves a single value.
-        let element = elements.dropLast(standard.hops).last
-        let value = { (list: [String]) in list.dropLast(min(usual.hops, max(0, list.count - 1))).last }
-        let scheme = element?.scheme ?? value(Self.list(request.combined("X-Forwarded-Proto")))
-        self.scheme = scheme.flatMap { OriginURL.Scheme(rawValue: ASCII.lowercased($0)) }
-        host = element?.host ?? value(Self.list(request.combined("X-Forwarded-Host")))
-        port = value(Self.list(request.combined("X-Forwarded-Port"))).flatMap(UInt16.init).flatMap { $0 > 0 ? $0 : nil }
+        let value = { (list: [String]) in list.dropLast(min(hops, max(0, list.count - 1))).last }
+        var stated = ForwardedRequest()
+        stated.client = client
+        stated.scheme = value(schemes).flatMap(scheme)
+        stated.host = value(hosts)
+        stated.port = value(ports).flatMap(UInt16.init).flatMap { $0 > 0 ? $0 : nil }
+        return stated
+    }
+
+    private static func scheme(_ text: String) -> OriginURL.Scheme? {
+        OriginURL.Scheme(rawValue: ASCII.lowercased(text))
     }
 
     /// Whether a request states that it was forwarded, whoever says so.
@@ -46,8 +81,9 @@ package struct ForwardedRequest: Sendable, Equatable {
         return elements
     }
 
-    private static func list(_ field: String?) -> [String] {
-        field?.split(separator: ",").map { String(ASCII.trimmed($0)) }.filter { !$0.isEmpty } ?? []
+    private static func list(_ request: RequestHead, _ name: StaticString) -> [String] {
+        let field = request.combined(name)
+        return field?.split(separator: ",").map { String(ASCII.trimmed($0)) }.filter { !$0.isEmpty } ?? []
     }
 
     /// - Returns: the client, and how many proxies between it and here were passed over.
@@ -67,6 +103,6 @@ extension RequestFault {
     fileprivate static let contradiction = RequestFault(
         status: 400,
         reason:
-            "Forwarded and X-Forwarded-For do not name the same client: let the balancer remove the one that it does not write"
+            "Forwarded and X-Forwarded-For name different clients, or one names none: let the balancer remove the kind of field that it does not write"
     )
 }

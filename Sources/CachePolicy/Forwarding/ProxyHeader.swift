@@ -4,12 +4,13 @@ import HTTPModel
 /// before the first byte of HTTP.
 /// Source: https://www.haproxy.org/download/2.9/doc/proxy-protocol.txt §2
 package struct ProxyHeader: Sendable, Equatable {
-    /// Whether the balancer speaks for itself, as in health checks (version 2 only).
-    package var isLocal = false
-    /// Where the client connected from and to; nil if the balancer speaks for itself, or does not know: then the
-    /// addresses of its own connection count.
+    /// Where the client connected from and to; nil if the balancer speaks for itself, or does not know (`UNKNOWN`, an
+    /// unspecified family, a Unix socket): then the addresses of its own connection count.
     package var client: IPEndpoint?
     package var server: IPEndpoint?
+    /// Whether the balancer speaks for itself, as in health checks (`LOCAL`, version 2 only). Otherwise the bytes after
+    /// the header are a client's, whether it is named or not.
+    package var isLocal = false
     /// Whether the client's connection was encrypted, as far as the balancer says (version 2 only).
     package var isSecure = false
 
@@ -58,7 +59,7 @@ package struct ProxyHeader: Sendable, Equatable {
         return .complete(header, consumed: end + 1)
     }
 
-    private init() {}
+    private init(isLocal: Bool) { self.isLocal = isLocal }
 
     private init?(line: String) {
         let parts = line.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
@@ -97,11 +98,7 @@ package struct ProxyHeader: Sendable, Equatable {
         guard bytes.count >= fixedBytes + length else { return .incomplete }
         let consumed = fixedBytes + length
         // LOCAL
-        guard bytes[12] & 0xF == 1 else {
-            var header = ProxyHeader()
-            header.isLocal = true
-            return .complete(header, consumed: consumed)
-        }
+        guard bytes[12] & 0xF == 1 else { return .complete(ProxyHeader(isLocal: true), consumed: consumed) }
         guard let header = ProxyHeader(family: bytes[13], Array(bytes[fixedBytes..<consumed])) else {
             return .invalid(.badProxyHeader)
         }

@@ -1,0 +1,52 @@
+import CachePolicy
+import HTTPModel
+import Synchronization
+
+/// Who asks regularly how the server is, each by its address, and how often each has heard that it is draining. A value;
+/// times are monotonic, in nanoseconds.
+///
+/// A balancer sends requests until several checks in a row have failed: three by default, with HAProxy as with nginx
+/// Plus. Once that many were answered `draining`, it sends no more.
+struct ProbeLedger {
+    static let enough = 3
+    /// A balancer checks every few seconds. Whoever asks more rarely is none, and one that has not asked for so long has
+    /// stopped.
+    static let longestInterval: UInt64 = 10_000_000_000
+    /// At most so many are remembered.
+    static let most = 64
+
+    private struct Entry {
+        var last: UInt64
+        var inARow = 0
+        var whileDraining = 0
+    }
+
+    private var entries: [IPAddress: Entry] = [:]
+
+    var count: Int { entries.count }
+
+    mutating func note(from address: IPAddress, isDraining: Bool, now: UInt64) {
+        if entries.count >= Self.most { entries = entries.filter { Self.isCurrent($1, now) } }
+        guard entries[address] != nil || entries.count < Self.most else { return }
+        var entry = entries[address] ?? Entry(last: now)
+        if !Self.isCurrent(entry, now) { entry = Entry(last: now) }
+        entry.last = now
+        entry.inARow = min(Self.enough, entry.inARow +| 1)
+        if isDraining { entry.whileDraining = min(Self.enough, entry.whileDraining +| 1) }
+        entries[address] = entry
+    }
+
+    /// Whether one of them may send requests yet.
+    func awaitsMore(now: UInt64) -> Bool {
+        entries.values.contains {
+            $0.inARow >= Self.enough && $0.whileDraining < Self.enough && Self.isCurrent($0, now)
+        }
+    }
+
+    private static func isCurrent(_ entry: Entry, _ now: UInt64) -> Bool { now -| entry.last <= longestInterval }
+}
+
+/// The ledger of probes that all loops share: each check of a balancer may arrive on another one.
+final class ProbeTable: Sendable {
+    let ledger = Mutex(ProbeLedger())
+}
