@@ -80,8 +80,13 @@ struct AnswerIntake {
         _ generation: Generation, _ head: UpstreamHead, _ request: inout FetchRequest
     ) throws(FillError) -> Next? {
         resource.changePlay { $0.lastUse = filler.settings.clock() }
-        if isFromParent, isOlder(head, than: generation, requestedAt: request.time) { throw .changed }
-        switch Freshening.verdict(of: head.answer, on: generation.known, isConditional: !request.isUnconditional) {
+        let verdict = Freshening.verdict(
+            of: head.answer, on: generation.known, isConditional: !request.isUnconditional)
+        // RFC 9111 §4: of another version a parent may have the older one, or an error that is over. The origin knows.
+        if isFromParent, verdict != .holds, isOlder(head, than: generation, requestedAt: request.time) {
+            throw .changed
+        }
+        switch verdict {
         case .holds:
             filler.freshen(generation, by: head, demand, requestedAt: request.time)
             status.validated(generation, status: head.status)
@@ -99,11 +104,8 @@ struct AnswerIntake {
         }
     }
 
-    /// Whether a parent's answer is of an earlier time than what is stored: of another version it then has the older
-    /// one, or an error that is over (RFC 9111 §4). The origin knows.
+    /// Whether an answer is of an earlier time than what is stored.
     private func isOlder(_ head: UpstreamHead, than generation: Generation, requestedAt: Int64) -> Bool {
-        let known = generation.known
-        guard Freshening.verdict(of: head.answer, on: known, isConditional: true) != .holds else { return false }
         let answer = ResponseTimes(head.fields, requestedAt: requestedAt, receivedAt: filler.now())
         return answer.bornAt < generation.head.times.bornAt
     }
@@ -262,6 +264,7 @@ struct AnswerIntake {
         }
     }
 
+    /// Pages of other sites may not read what nobody knows the server of.
     private func noteScope(of head: UpstreamHead, _ generation: Generation) {
         if generation.head.isPublic, !head.isFromPublicAddress { generation.freshen { $0.ofUnknownScope } }
     }

@@ -70,10 +70,7 @@ extension UpstreamHead {
     /// - Parameter receivedAt: seconds since 1970; replaces a missing `Date` (RFC 9110 §6.6.1).
     func keptFields(receivedAt: Int64) -> HeaderFields {
         var fields = self.fields
-        fields.removeUnfitForClients()
-        fields.remove("Accept-Ranges")
-        // RFC 9110 §14.4: it has no meaning with other statuses, and for parts this proxy sets its own.
-        fields.remove("Content-Range")
+        fields.removeUnstored()
         if status == 416, let contentRange, contentRange.range == nil {
             fields.append("Content-Range", contentRange.fieldValue)
         }
@@ -100,17 +97,4 @@ extension Generation {
         return KnownVersion(
             fields: head.fields, length: length, condition: head.rangeCondition, isPublic: head.isPublic)
     }
-}
-
-extension HeaderFields {
-    /// Removes fields that concern only the connection to the origin, fields that this proxy sets itself, and malformed
-    /// lines.
-    package mutating func removeUnfitForClients() {
-        removeHopByHop()
-        remove(allOf: Self.ofTheProxy)
-        removeMalformed()
-        boundCacheStatus()
-    }
-
-    private static let ofTheProxy: FieldNames = ["content-length", "age", "reelcache-source", "set-cookie"]
 }

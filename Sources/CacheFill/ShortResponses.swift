@@ -20,9 +20,10 @@ package final class ShortResponses: Sendable {
     package var usage: (count: Int, bytes: Int) { table.withLock { ($0.count, $0.size) } }
 
     /// Those to a URL with this key, the latest first: one for each selection of request fields.
-    package func responses(to url: String, under key: CacheKey) -> [ShortResponse] {
+    package func responses(to url: @autoclosure () -> String, under key: CacheKey) -> [ShortResponse] {
         guard count.load(ordering: .relaxed) > 0 else { return [] }
-        return table.withLock { $0.use(.response, key) }.filter { $0.url == url }
+        let (known, url) = (table.withLock { $0.use(.response, key) }, url())
+        return known.filter { $0.url == url }
     }
 
     /// The redirects of a URL with this key.

@@ -27,24 +27,22 @@ extension HeaderFields {
         return fields
     }
 
-    /// Without the fields that concern one connection only, those that this proxy sets itself, and malformed lines: what
-    /// the store has of an origin's fields. For fields that somebody else says an origin has sent.
-    package var asFromStore: HeaderFields {
-        var fields = self
-        fields.removeHopByHop()
-        fields.remove(allOf: Self.neverStored)
-        fields.removeMalformed()
-        fields.boundCacheStatus()
-        // RFC 9110 §6.6.1: without it, the response gets its own.
-        if fields["Date"].flatMap(HTTPDate.parse) == nil { fields.remove("Date") }
-        return fields
+    /// Removes fields that concern only the connection to the origin, fields that this proxy sets itself, and malformed
+    /// lines.
+    package mutating func removeUnfitForClients() {
+        removeHopByHop()
+        remove(allOf: Self.ofTheProxy)
+        removeMalformed()
+        boundCacheStatus()
     }
 
-    /// RFC 9112 §6.3: the length of a message is stated once, by the one who sends it. RFC 9110 §14.4: a range is of one
-    /// response.
-    private static let neverStored: FieldNames = [
-        "accept-ranges", "age", "content-length", "content-range", "reelcache-source", "set-cookie",
-    ]
+    /// The same, and fields about ranges: for parts this proxy sets its own (RFC 9110 §14.4).
+    package mutating func removeUnstored() {
+        removeUnfitForClients()
+        for name in ["Accept-Ranges", "Content-Range"] { remove(name) }
+    }
+
+    private static let ofTheProxy: FieldNames = ["content-length", "age", "reelcache-source", "set-cookie"]
 
     /// Whether all essential fields fit.
     package var canBeKept: Bool {

@@ -1,7 +1,10 @@
 import CachePolicy
-import Reelcache
+import DiskCache
 import TestSupport
 import Testing
+
+@testable import CacheFill
+@testable import Reelcache
 
 private let film = Media(seed: 31, size: 4_000_000)
 
@@ -295,6 +298,33 @@ extension Scenarios {
                     if status == nil { expectWhole(response, other) } else { #expect(response.status == 404) }
                     #expect(origin.requestCount("/film.mp4") == 1)
                 }
+            }
+        }
+
+        /// What was stored directly is as good as before where a proxy does not tell the addresses of origins. But no
+        /// page may read it any more, as it may have come from this network.
+        @Test func whatIsStoredStaysBehindAnUpstreamProxy() async throws {
+            try await scenario { stage in
+                let proxy = try ScriptedProxy(.http, to: stage.origin.port), url = "/http/origin.test/film.mp4"
+                defer { proxy.stop() }
+                stage.origin.serve("/film.mp4", film)
+                let engine = stage.proxy.cache.engine
+                try stage.proxy.cache.setUpstreamProxy("http://127.0.0.1:\(proxy.port)")
+                expectPart(try stage.ask(url, range: "bytes=0-99"), 0..<100, of: film)
+                let key = engine.policy.value.resolve(try OriginURL(url: "http://origin.test/film.mp4")).key
+                guard case .generation(let stored)? = engine.filler.resource(key).view() else {
+                    Issue.record("nothing is stored")
+                    return
+                }
+                // As if it had come directly.
+                stored.setHead {
+                    GenerationHead(
+                        status: $0.status, fields: $0.fields, finalURL: $0.finalURL, isPublic: true,
+                        storedAt: $0.storedAt, times: $0.times)
+                }
+                expectWhole(try stage.ask(url), film)
+                #expect(!stored.isRetired && !stored.head.isPublic)
+                #expect(stage.origin.requests("/film.mp4").last?.range?.contains(0) == false)
             }
         }
 

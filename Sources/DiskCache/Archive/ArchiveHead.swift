@@ -165,7 +165,10 @@ extension ArchiveHead {
             throw .init(description: "its header fields")
         }
         // Whoever wrote the archive must not frame this cache's responses.
-        let fields = HeaderFields(lines).asFromStore
+        var fields = HeaderFields(lines)
+        fields.removeUnstored()
+        // RFC 9110 §6.6.1: without it, the response gets its own.
+        if fields["Date"].flatMap(HTTPDate.parse) == nil { fields.remove("Date") }
         // RFC 9111 §4.1: no request matches `Vary: *`.
         guard fields.canBeKept, Variant.canBeMatched(fields) else { throw .init(description: "its header fields") }
         // Media is stored as the response to a plain GET, whatever parts it came in.
