@@ -58,9 +58,10 @@ package protocol CacheAccess {
     /// Imports an archive. Unlike other calls, it returns an error together with what was imported before.
     /// - Parameters:
     ///   - descriptor: a file, a pipe or a socket; read to its end.
-    ///   - keepsPins: whether what is pinned or downloaded in the archive becomes so here.
+    ///   - keepsPins, keepsParts: as in `ArchiveOptions`.
     ///   - isWanted: called now and then with the number of bytes read; false aborts.
-    func importArchive(_ descriptor: Int32, keepsPins: Bool, isWanted: @escaping (Int64) -> Bool) -> ArchiveOutcome
+    func importArchive(_ descriptor: Int32, keepsPins: Bool, keepsParts: Bool, isWanted: @escaping (Int64) -> Bool)
+        -> ArchiveOutcome
 
     /// Which resources of another cache's list would be imported now.
     /// - Parameters:

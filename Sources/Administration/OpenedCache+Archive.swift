@@ -15,13 +15,15 @@ extension OpenedCache {
         }
     }
 
-    package func importArchive(_ descriptor: Int32, keepsPins: Bool, isWanted: @escaping (Int64) -> Bool)
+    package func importArchive(
+        _ descriptor: Int32, keepsPins: Bool, keepsParts: Bool, isWanted: @escaping (Int64) -> Bool
+    )
         -> ArchiveOutcome
     {
         var outcome = ArchiveOutcome(report: ArchiveReport(), error: nil)
         do {
             var options = try archiveOptions()
-            options.keepsPins = keepsPins
+            (options.keepsPins, options.keepsParts) = (keepsPins, keepsParts)
             let intake = store.importArchive(options)
             do { try Self.translated { try Self.copy(descriptor, to: intake, isWanted) } } catch {
                 intake.cancel()

@@ -29,11 +29,13 @@ extension RunningProxy {
         try result.get()
     }
 
-    package func importArchive(_ descriptor: Int32, keepsPins: Bool, isWanted: @escaping (Int64) -> Bool)
+    package func importArchive(
+        _ descriptor: Int32, keepsPins: Bool, keepsParts: Bool, isWanted: @escaping (Int64) -> Bool
+    )
         -> ArchiveOutcome
     {
         do {
-            var request = try request("PUT", Self.archivePath, [("pins", "\(keepsPins)")])
+            var request = try request("PUT", Self.archivePath, [("pins", "\(keepsPins)"), ("parts", "\(keepsParts)")])
             request.content = .stream(descriptor: descriptor)
             request.progress = isWanted
             return ArchiveOutcome(report: try ask(request, for: ArchiveReport.self), error: nil)

@@ -309,7 +309,7 @@ private final class Intake: @unchecked Sendable {
     init(_ cache: any CacheAccess, _ descriptor: Int32) {
         nonisolated(unsafe) let cache = cache
         Thread.detachNewThread { [self] in
-            outcome = cache.importArchive(descriptor, keepsPins: false) { [self] _ in
+            outcome = cache.importArchive(descriptor, keepsPins: false, keepsParts: true) { [self] _ in
                 !isGivenUp.load(ordering: .relaxed)
             }
             // The writer must not wait for a reader that is gone.

@@ -83,7 +83,7 @@ extension ControlHandler {
     /// Imports an archive from the body.
     func importArchive(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
         var options = archiveOptions()
-        options.keepsPins = try parameters.flag("pins")
+        (options.keepsPins, options.keepsParts) = (try parameters.flag("pins"), try parameters.flag("parts"))
         guard exchange.bodyLength != 0 else { throw ControlError(422, "the body is empty: send an archive") }
         let intake = store.importArchive(options), mask = mask(for: exchange)
         let answer = ImportAnswer(exchange, intake, store, mask, status: 200, isLong: true) { error in

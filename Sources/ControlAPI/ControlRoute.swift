@@ -76,7 +76,7 @@ enum ControlRoute: String, CaseIterable {
         case (.resources, _): ["url", "sort", "filter", "after", "limit", "offset", "brief", "segments", "urls"]
         case (.file, _): ["url", "growing"]
         case (.coverage, _): ["url", "from", "to", "buckets"]
-        case (.archive, "PUT"): ["pins"]
+        case (.archive, "PUT"): ["pins", "parts"]
         case (.archive, _), (.archiveList, _): ["generations"]
         case (.archiveWanted, _): ["beside"]
         case (.verify, _): ["repair"]

@@ -222,7 +222,8 @@ import Testing
         }
     }
 
-    @Test func damageLeavesWhatWasCompleteAndACutWholeChunks() throws {
+    @Test(arguments: [false, true]) func damageLeavesWhatWasCompleteAndACutWholeChunksIfWanted(keepsParts: Bool) throws
+    {
         for name in ["a", "b", "c"] {
             try keep(name, filling: 0..<100_000 / 4096 * 4096)
             opened.checkpoint()
@@ -230,14 +231,14 @@ import Testing
         let bytes = try archive(), order = Self.urls(bytes)
         let second = try #require(Data(bytes).range(of: Data(order[1].utf8))).lowerBound
         for (damaged, text, isContinued) in [
-            (Array(bytes[..<(second + 60_000)]), "cut short at byte \(second + 60_000), in \(order[1]);", true),
+            (Array(bytes[..<(second + 60_000)]), "cut short at byte \(second + 60_000), in \(order[1]);", keepsParts),
             (
                 bytes.enumerated().map { $0 == second + 60_000 ? ~$1 : $1 },
                 ", in \(order[1]): the checksum of a chunk;", false
             ),
         ] {
             let other = try OpenStore()
-            let intake = other.store.importArchive(ArchiveOptions())
+            let intake = other.store.importArchive(Self.options(keepsParts: keepsParts))
             let error = #expect(throws: ArchiveError.self) {
                 try Self.feed(damaged, to: intake)
                 _ = try intake.finish()
@@ -264,7 +265,7 @@ import Testing
     /// No other archive could show that its chunks belong to those that came.
     @Test(arguments: ["W/\"weak\"", "\"strong\""]) func whatCannotBeContinuedIsDiscardedAtACut(etag: String) throws {
         try keep("a", head: Self.head(etag: etag), filling: 0..<media.size)
-        let other = try OpenStore(), intake = other.store.importArchive(ArchiveOptions())
+        let other = try OpenStore(), intake = other.store.importArchive(Self.options(keepsParts: true))
         try Self.feed(Array(try archive().dropLast(9000)), to: intake)
         #expect(throws: ArchiveError.self) { try intake.finish() }
         other.settle()
@@ -276,7 +277,7 @@ import Testing
     @Test func aPartNeverReplacesWhatIsThere() throws {
         let newer = Media(seed: 62, size: 50_000)
         try keep("a", newer, head: Self.head(etag: "\"v2\"", validatedAt: 1_700_000_500), filling: 0..<newer.size)
-        let other = try OpenStore(), intake = other.store.importArchive(ArchiveOptions())
+        let other = try OpenStore(), intake = other.store.importArchive(Self.options(keepsParts: true))
         do { _ = try other.make("a", media, filling: 0..<media.size) }
         try Self.feed(Array(try archive().dropLast(9000)), to: intake)
         intake.cancel()
@@ -476,6 +477,12 @@ extension ArchiveTests {
         for start in stride(from: 0, to: bytes.count, by: pieces) {
             try bytes[start..<min(bytes.count, start + pieces)].withUnsafeBytes { try intake.write($0) }
         }
+    }
+
+    private static func options(keepsParts: Bool) -> ArchiveOptions {
+        var options = ArchiveOptions()
+        options.keepsParts = keepsParts
+        return options
     }
 
     private static func take(

@@ -6,6 +6,9 @@ import HTTPModel
 package struct ArchiveOptions: Sendable {
     /// Whether what is pinned or downloaded in the archive becomes so here.
     package var keepsPins = true
+    /// Whether the whole chunks of a resource stay whose rest does not come, if its validators let another archive
+    /// continue them.
+    package var keepsParts = false
     /// Whether a download of a resource has not ended.
     package var isBeingDownloaded: @Sendable (CacheKey) -> Bool
 
@@ -14,11 +17,11 @@ package struct ArchiveOptions: Sendable {
     }
 }
 
-/// Imports an archive that arrives in pieces. A resource of which nothing was cached is hidden until all of it has come,
-/// or the archive has ended too early; one whose version is cached gets its absent chunks one by one.
+/// Imports an archive that arrives in pieces. A resource of which nothing was cached is hidden until all of it has come;
+/// one whose version is cached gets its absent chunks one by one.
 ///
 /// It evicts only what was read before the resource that needs room. Damage ends it: resources before stay. If the archive
-/// ends too early, the whole chunks of its last resource stay, too, if another archive can continue them.
+/// ends too early, so does what has come of its last resource, if that is wanted and another archive can continue it.
 ///
 /// `@unchecked Sendable` because its single user makes the next call only after the last one has returned.
 package final class ArchiveImport: @unchecked Sendable {
@@ -66,7 +69,7 @@ package final class ArchiveImport: @unchecked Sendable {
     }
 
     /// No more will come. What came stays, except what could not be continued of a resource that is not complete.
-    package func cancel() { end(keepsPart: true) }
+    package func cancel() { end(keepsPart: options.keepsParts) }
 
     /// - Parameter keepsPart: whether nothing was wrong with what has come of the resource that is not complete. It counts
     ///   as a resource when its rest comes.

@@ -20,7 +20,7 @@ struct ArchiveInput {
         let total = try check(descriptor)
         let progress = ProgressLine()
         let outcome = try configuration.withCache(isFilled: true, isWanted: { !interruption.isWished }) { access in
-            access.importArchive(descriptor, keepsPins: true) { done in
+            access.importArchive(descriptor, keepsPins: true, keepsParts: false) { done in
                 progress.show("import", done, of: total)
                 return !interruption.isWished
             }
