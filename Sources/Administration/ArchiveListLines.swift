@@ -1,8 +1,8 @@
 import DiskCache
 import HTTPModel
 
-/// The lines of another node's list, which arrives in pieces of any size, in groups that are looked at together. The last
-/// line has the sums and is no resource: so the last one that has come is held back, wherever a piece ends. A value.
+/// The lines of another node's list, which arrives in pieces of any size, in groups that are looked at together. The
+/// last line has the sums and is no resource: so the last one that has come is held back, wherever a piece ends. A value.
 struct ArchiveListLines {
     /// Limits a line, in bytes.
     let longest: Int

@@ -36,8 +36,8 @@ package enum ShortStoring {
         return freshness.source == .explicit || resolvedRule.storesHeuristically && isHeuristic(status)
     }
 
-    /// 200 and 206 are media. The others depend on more than the URL: on conditions (304, 412), on a range (416), or, as
-    /// RFC 6585 §3 to §6 says of them, on the client or the network (428, 429, 431, 511).
+    /// 200 and 206 are media. The others depend on more than the URL: on conditions (304, 412), on a range (416), or,
+    /// as RFC 6585 §3 to §6 says of them, on the client or the network (428, 429, 431, 511).
     private static func isKind(_ status: Int) -> Bool {
         (200...599).contains(status) && ![200, 206, 304, 412, 416, 428, 429, 431, 511].contains(status)
     }

@@ -20,8 +20,9 @@ package struct ArchiveOptions: Sendable {
 /// Imports an archive that arrives in pieces. A resource of which nothing was cached is hidden until all of it has come;
 /// one whose version is cached gets its absent chunks one by one.
 ///
-/// It evicts only what was read before the resource that needs room. Damage ends it: resources before stay. If the archive
-/// ends too early, so does what has come of its last resource, if that is wanted and another archive can continue it.
+/// It evicts only what was read before the resource that needs room. Damage ends it: resources before stay. If the
+/// archive ends too early, so does what has come of its last resource, if that is wanted (`keepsParts`) and another
+/// archive can continue it.
 ///
 /// `@unchecked Sendable` because its single user makes the next call only after the last one has returned.
 package final class ArchiveImport: @unchecked Sendable {

@@ -1,7 +1,8 @@
 import CachePolicy
 import HTTPModel
 
-/// Resources of an archive of which everything has come, or all that will, and that become visible together, with one checkpoint.
+/// Resources of an archive of which everything has come, or all that will. They become visible together, with one
+/// checkpoint.
 struct ArchivePublication {
     private var items: [Item] = []
     private var bytes: Int64 = 0
