@@ -335,8 +335,11 @@ struct DashboardLiveTests {
         try tab.click("#downloads-list .card button:last-child")
         try tab.click("#confirm-yes")
         try tab.wait(for: "\(Self.asked).includes('\(number)')")
-        // A report that was on its way when they were ordered lists none of them: then they are asked for once, in two parts.
-        #expect(try ["1", "3"].contains(tab.text("\(Self.asked).length")))
+        // A report that was on its way when they were ordered lists none of them: then they are asked for once, in two
+        // parts, of which the second may still be to come.
+        let others = "\(Self.asked).filter(one => one != '\(number)')"
+        let parts = try tab.text("\(others).map(one => one.split(',').length).join()")
+        #expect(["", "200", "200,100"].contains(parts), "\(parts)")
         stage.expectNoComplaints()
     }
 
