@@ -22,6 +22,38 @@ final class DashboardStage {
         tab = try browser.openTab(proxy.baseURL + "/")
     }
 
+    /// A dashboard with something in each of its lists, and everything unfolded.
+    static func full() throws -> DashboardStage {
+        let stage = try DashboardStage(), tab = stage.tab
+        // A name that can only be broken anywhere.
+        let name = String(repeating: "nosferatu", count: 13) + ".mp4"
+        let film = "/" + name, other = "/other/" + name
+        stage.origin.serve(film, Media(seed: 5, size: 3_000_000))
+        stage.origin.script(film) { $0.stallAfter = 1_000_000 }
+        stage.origin.serve(other, Media(seed: 6, size: 10_000))
+        let feed = "<rss version=\"2.0\"><channel><title>\(name)</title></channel></rss>"
+        stage.origin.serve("/feed.xml", bytes: Array(feed.utf8), contentType: "application/rss+xml")
+        // Before the page asks what is cached: it asks again ten seconds later.
+        _ = try stage.proxy.get(stage.origin.url(other))
+        try stage.signIn()
+        try tab.wait(for: "document.querySelector('#plays .card')")
+        for (url, field, shown) in [
+            ("/missing/" + name, "order", "#failed-list .card"), ("/feed.xml", "subscribe", "#feeds-list .card"),
+            (film, "order", "#downloads-list [data-state=downloading]"),
+        ] {
+            try tab.paste(stage.origin.url(url), into: "#\(field)-url")
+            try tab.press("Enter")
+            try tab.wait(for: "document.querySelector('\(shown)')")
+        }
+        try tab.wait(for: "document.querySelector('#cache-list tr') && document.querySelector('.plot')")
+        try tab.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+        try tab.paste(stage.origin.url("/film.mp4"), into: "#try-url")
+        try tab.press("Enter")
+        try tab.wait(for: "document.querySelector('#space-next li')")
+        try tab.wait(for: "document.querySelector('#try-address').checkVisibility()")
+        return stage
+    }
+
     /// Starts the proxy again, at the same address.
     func restartProxy() throws {
         proxy = try ProxyProcess(
@@ -71,3 +103,18 @@ func literal(_ text: String) -> String {
     let data = try? JSONSerialization.data(withJSONObject: text, options: .fragmentsAllowed)
     return String(decoding: data ?? Data(), as: UTF8.self)
 }
+
+/// Functions of JavaScript about colours as styles have them: `alpha(color)`, `ground(element)`, which is what is behind a text,
+/// and `contrast(color, color)` (WCAG 2.2, 1.4.3).
+let colorFunctions = #"""
+    const numbers = color => color.match(/[\d.]+/g).map(Number), alpha = color => numbers(color)[3] ?? 1;
+    const linear = value => (value /= 255) <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+    const light = color => numbers(color).slice(0, 3)
+        .reduce((sum, value, index) => sum + [0.2126, 0.7152, 0.0722][index] * linear(value), 0);
+    const contrast = (a, b) => (Math.max(light(a), light(b)) + 0.05) / (Math.min(light(a), light(b)) + 0.05);
+    const line = element => element ? [element, ...line(element.parentElement)] : [];
+    const ground = element => line(element).map(one => getComputedStyle(one).backgroundColor)
+        .find(color => alpha(color) == 1) ?? "rgb(255, 255, 255)";
+    const inkOf = element => getComputedStyle(element)[element instanceof SVGElement ? "fill" : "color"];
+    const hasText = element => [...element.childNodes].some(node => node.nodeType == 3 && node.textContent.trim());
+    """#
