@@ -48,13 +48,15 @@ import Testing
         }
     }
 
-    /// Other tests run the blocks that are not run here.
+    /// Other tests and scripts run the blocks that are not run here.
     @Test(arguments: Documents.guide)
     func markersNameWhoRunsABlock(path: String) throws {
         let tests = try Documents.tests()
         for block in try Documents.page(path).blocks {
             switch try RunMarker(block.marker) {
-            case .elsewhere(let name): #expect(tests.contains(name), "\(path):\(block.line): there is no test \(name)")
+            case .elsewhere(let name):
+                let isThere = tests.contains(name) || Documents.exists(name)
+                #expect(isThere, "\(path):\(block.line): there is no \(name)")
             case .packages: #expect(PackageTests.pages.contains(path), "\(path):\(block.line): its page is not tried")
             case .here:
                 #expect(block.marker == nil || ["sh", "yaml"].contains(block.language), "\(path):\(block.line)")

@@ -7,7 +7,7 @@ import Testing
 @Suite(.enabled(if: Packages.built != nil, "scripts/test-packages runs these"), .serialized)
 struct PackageTests {
     /// Whose blocks with the marker `packages` are run here.
-    static let pages = ["README.md", "docs/guide/installing.md", "docs/guide/troubleshooting.md"]
+    static let pages = ["docs/guide/installing.md", "docs/guide/troubleshooting.md"]
 
     private let packages: Packages
     private let install = "sudo apt-get install -y ./reelcache_*.deb >/dev/null\n"
@@ -38,16 +38,6 @@ struct PackageTests {
             Issue.record(
                 "\(name), block \(result.line): \(result.command)\nfailed (\(result.status)):\n\(result.output)")
         }
-    }
-
-    /// Whoever has the README, a checkout and nothing else.
-    @Test func filmPlaysInTwoCommands() async throws {
-        let page = try Documents.page("README.md").blocks.filter { $0.language == "sh" }
-        let commands = page.prefix(2).map(\.text)
-        #expect(commands.count == 2 && commands[1].hasPrefix("reelcache play "))
-        for command in commands { #expect(command.split(separator: "\n").count == 1, "\(command)") }
-        let proof = "reelcache show https://example.org/film.mp4 | grep complete\n"
-        expectSuccess(try await run(["cd reelcache\n"] + commands + [proof]), of: 4, "README.md")
     }
 
     @Test(arguments: ["docs/guide/installing.md"])

@@ -7,7 +7,7 @@ enum RunMarker: Equatable {
     case here(proxyRuns: Bool, fails: Bool, showsMore: Bool)
     /// On a system where packages are installed, by `PackageTests`.
     case packages
-    /// By the test of that name, such as `Example.filmIsDownloadedAndPlayed`.
+    /// By the test of that name, such as `Example.filmIsDownloadedAndPlayed`, or by that script.
     case elsewhere(String)
 
     static let standard = RunMarker.here(proxyRuns: true, fails: false, showsMore: false)
@@ -38,6 +38,6 @@ struct MarkerError: Error, Equatable, CustomStringConvertible {
 
     var description: String {
         "not a marker: '\(text)'; write run: with proxy=no, fails, shows=more or several of them, run: packages or "
-            + "run: elsewhere, SUITE.TEST"
+            + "run: elsewhere, SUITE.TEST|SCRIPT"
     }
 }
