@@ -33,6 +33,18 @@ package enum FileSystem {
         for file in IndexDatabase.files(path) { chmod(file, 0o600) }
     }
 
+    /// The name by which SQLite opens a database, for this process alone: the cache's lock keeps others away in any
+    /// case. Its connections then share ordinary memory rather than a mapped file, which some file systems do not have
+    /// (FUSE with `direct_io`, 9p), and others cannot write to when the disk is full (Btrfs: SIGBUS).
+    static func databaseName(_ path: String) -> String { databaseName(path, "vfs=unix-excl") }
+
+    /// - Parameter options: parameters of SQLite's URIs.
+    static func databaseName(_ path: String, _ options: String) -> String {
+        let escaped = path.replacing("%", with: "%25").replacing("?", with: "%3f").replacing("#", with: "%23")
+        // Without the two slashes, a path that begins with two would be the name of a host.
+        return "file:\(path.hasPrefix("/") ? "//" : "")\(escaped)?\(options)"
+    }
+
     static func rename(_ path: String, to other: String) throws(StoreError) {
         guard Glibc.rename(path, other) == 0 else { throw .lastSystemError("rename", path) }
     }
