@@ -271,15 +271,17 @@ package final class CacheStore: Sendable {
     /// Reads a range into memory off the loops. Calls back with whether the disk could read it.
     package func warm(_ generation: Generation, _ range: Range<Int64>, then deliver: @escaping @Sendable (Bool) -> Void)
     {
-        readers.run { [core] in
-            do throws(StoreError) {
-                try generation.file.warm(range)
-                deliver(true)
-            } catch {
-                core.faults.note("read chunks, so dropped them", error, label: "disk-read")
-                generation.dropChunks(touching: range)
-                deliver(false)
-            }
+        readers.run { [loader] in
+            deliver(loader.read(range, of: generation) { file throws(StoreError) in try file.warm(range) } != nil)
+        }
+    }
+
+    /// The same for a file that cannot be mapped. Calls back with a copy of the range; nil if it could not be read.
+    package func copy(
+        _ generation: Generation, _ range: Range<Int64>, then deliver: @escaping @Sendable (MappedBytes?) -> Void
+    ) {
+        readers.run { [loader] in
+            deliver(loader.read(range, of: generation) { file throws(StoreError) in try file.copy(range) })
         }
     }
 }

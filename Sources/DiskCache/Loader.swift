@@ -72,6 +72,18 @@ struct Loader: Sendable {
         return extents
     }
 
+    /// Reads a range of an open file.
+    /// - Returns: nil if it could not be read. Its chunks are dropped then.
+    func read<Value>(
+        _ range: Range<Int64>, of generation: Generation, _ body: (any GenerationBytes) throws(StoreError) -> Value
+    ) -> Value? {
+        do throws(StoreError) { return try body(generation.file) } catch {
+            core.faults.note("read chunks, so dropped them", error, label: "disk-read")
+            generation.dropChunks(touching: range)
+            return nil
+        }
+    }
+
     /// If too many files are open, closes idle ones and tries again.
     private func openFile(of row: CacheIndex.GenerationRow) throws(StoreError) -> SparseFile {
         do throws(StoreError) {
