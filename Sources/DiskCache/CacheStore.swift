@@ -18,8 +18,18 @@ package struct StoreConfiguration: Sendable {
     package var geometry = ChunkGeometry.standard
     /// Whether to evict before room is needed. A command that opens a cache only briefly leaves that to the proxy.
     package var evictsAhead = true
-    /// Whether the file system can punch holes; nil to try it.
-    package var punchesHoles: Bool?
+    /// What a file system does with holes in files.
+    package enum Holes: UInt8, Sendable, AtomicRepresentable {
+        /// It punches them: extents are evicted.
+        case punched
+        /// It keeps those that were never written, but punches none: whole generations are evicted.
+        case kept
+        /// It fills them with zeros (exFAT, FAT): all that precedes a file's last byte takes blocks.
+        case filled
+    }
+
+    /// What the file system does with holes; nil to try it.
+    package var holes: Holes?
 
     package init(directory: String) { self.directory = directory }
 }

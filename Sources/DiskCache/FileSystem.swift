@@ -89,8 +89,8 @@ package enum FileSystem {
         guard syncfs(descriptor) == 0 else { throw .lastSystemError("syncfs", path) }
     }
 
-    /// Finds out whether holes can be punched in a directory, with a file made for that.
-    static func canPunchHoles(in directory: String) throws(StoreError) -> Bool {
+    /// Finds out what becomes of holes in a directory, with a file made for that.
+    static func holes(in directory: String) throws(StoreError) -> StoreConfiguration.Holes {
         let path = directory + "/punch-test"
         let descriptor = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw .lastSystemError("open", path) }
@@ -99,9 +99,14 @@ package enum FileSystem {
             unlink(path)
         }
         let block = [UInt8](repeating: 1, count: 8192)
-        // A full disk tells nothing: assume that it works, as it does nearly everywhere.
-        guard pwrite(descriptor, block, block.count, 0) == block.count else { return true }
-        return fallocate(descriptor, reel_falloc_punch_hole, 0, 4096) == 0
+        // On a full disk, what is there to punch is a hole already.
+        _ = pwrite(descriptor, block, block.count, 0)
+        if fallocate(descriptor, reel_falloc_punch_hole, 0, 4096) == 0 { return .punched }
+        // More than nearly any file system's block. A full disk has room for a hole, but none for zeros.
+        let hole: Int64 = 1 << 20
+        var info = stat()
+        guard ftruncate(descriptor, off_t(hole)) == 0 else { return .filled }
+        return fstat(descriptor, &info) == 0 && allocatedBytes(info) >= hole ? .filled : .kept
     }
 
     /// A number that changes with each boot; nil if it is unknown.

@@ -14,7 +14,7 @@ final class GenerationFiles: Sendable {
     private let logger: Logger
     private let ids: Mutex<GenerationIDs>
     private let state = Mutex(State())
-    private let holes: Atomic<Bool>
+    private let holes: Atomic<StoreConfiguration.Holes>
 
     private struct State {
         /// Directories known to exist.
@@ -27,22 +27,26 @@ final class GenerationFiles: Sendable {
 
     /// - Parameter directory: the cache directory.
     init(
-        in directory: String, _ unfinished: UnfinishedFiles, session: Int64, punchesHoles: Bool, _ faults: FaultLog,
+        in directory: String, _ unfinished: UnfinishedFiles, session: Int64, _ holes: StoreConfiguration.Holes,
+        _ faults: FaultLog,
         _ logger: Logger
     ) {
         (self.directory, self.unfinished, self.faults, self.logger) = (directory, unfinished, faults, logger)
         ids = Mutex(GenerationIDs(session: session))
-        holes = Atomic(punchesHoles)
+        self.holes = Atomic(holes)
     }
 
     func makeID() -> GenerationID { ids.withLock { $0.make() } }
 
     /// If false, whole generations are evicted.
-    var punchesHoles: Bool { holes.load(ordering: .relaxed) }
+    var punchesHoles: Bool { holes.load(ordering: .relaxed) == .punched }
+
+    /// If false, gaps in files take blocks, too.
+    var keepsHoles: Bool { holes.load(ordering: .relaxed) != .filled }
 
     /// Punching failed, although it worked at the start or was not tried.
     func cannotPunchHoles() {
-        guard holes.exchange(false, ordering: .relaxed) else { return }
+        guard holes.compareExchange(expected: .punched, desired: .kept, ordering: .relaxed).exchanged else { return }
         logger.notice("this file system cannot punch holes, so whole files are evicted")
     }
 
@@ -79,12 +83,12 @@ final class GenerationFiles: Sendable {
         let shard = "\(directory)/data/\(id.description.prefix(2))"
         do throws(StoreError) {
             try makeShard(shard)
-            return try SparseFile(path: path(of: id), length: length, creating: true)
+            return try SparseFile(path: path(of: id), length: length, creating: true, keepsHoles: keepsHoles)
         } catch .system("open", _, ENOENT) {
             // Somebody has removed the directory.
             state.withLock { _ = $0.shards.remove(shard) }
             try makeShard(shard)
-            return try SparseFile(path: path(of: id), length: length, creating: true)
+            return try SparseFile(path: path(of: id), length: length, creating: true, keepsHoles: keepsHoles)
         }
     }
 

@@ -45,9 +45,10 @@ struct Loader: Sendable {
             return nil
         }
         let isSealed = file.isSealed(length: row.length)
-        let chunks = ChunkTable(
+        var chunks = ChunkTable(
             row.geometry, length: row.length, isStored: true, extents: extents(rows, isSealed: isSealed),
-            overhead: overhead, wasSealed: isSealed)
+            overhead: overhead, wasSealed: isSealed, keepsHoles: core.files.keepsHoles)
+        chunks.noteFilled(upTo: file.end)
         let generation = Generation(
             id: row.id, key: row.key, head: row.head, chunks: chunks, file: file, ledger: core.ledger, isIndexed: true,
             isKept: try core.index.pins.isKept(row.key), whole: row.whole)
@@ -128,7 +129,9 @@ struct Loader: Sendable {
             try core.files.unfinished.begin([id])
             defer { core.files.unfinished.end() }
             let file = try core.files.make(id, length: length)
-            let chunks = ChunkTable(geometry ?? core.configuration.geometry, length: length, isStored: true)
+            let chunks = ChunkTable(
+                geometry ?? core.configuration.geometry, length: length, isStored: true,
+                keepsHoles: core.files.keepsHoles)
             let generation = Generation(
                 id: id, key: key, head: head, chunks: chunks, file: file, ledger: core.ledger, isHidden: isHidden,
                 // A replacement belongs to the same presentation, even if the old generation's rows are removed before
