@@ -73,9 +73,9 @@ package final class CapacityLedger: Sendable {
     }
 
     /// Reserves the few bytes of a new file, from the headroom if necessary.
-    func reserveFile() -> Bool {
+    func reserveFile(_ overhead: Int64) -> Bool {
         refreshDisk()
-        return tryReserve(Self.fileOverhead, usesHeadroom: true)
+        return tryReserve(overhead, usesHeadroom: true)
     }
 
     private func tryReserve(_ bytes: Int64, usesHeadroom: Bool = false, isToBeWritten: Bool = false) -> Bool {

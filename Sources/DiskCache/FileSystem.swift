@@ -70,6 +70,12 @@ package enum FileSystem {
         return (bytes(info.f_blocks, of: info.f_frsize), bytes(info.f_bavail, of: info.f_frsize))
     }
 
+    /// What the smallest file of a directory's disk takes, in bytes.
+    static func blockSize(of directory: String) -> Int64 {
+        var info = statvfs()
+        return statvfs(directory, &info) == 0 ? Int64(clamping: info.f_frsize) : 0
+    }
+
     /// The size of this many blocks; at most `Int64.max`.
     static func bytes(_ blocks: UInt, of size: UInt) -> Int64 { Int64(clamping: blocks) *| Int64(clamping: size) }
 

@@ -1,5 +1,6 @@
 import CachePolicy
 import Foundation
+import HTTPModel
 import Logging
 import Synchronization
 
@@ -15,6 +16,8 @@ final class GenerationFiles: Sendable {
     private let ids: Mutex<GenerationIDs>
     private let state = Mutex(State())
     private let holes: Atomic<StoreConfiguration.Holes>
+    /// The file system's block, of which each file and directory takes at least one.
+    private let block: Int64
 
     private struct State {
         /// Directories known to exist.
@@ -34,6 +37,7 @@ final class GenerationFiles: Sendable {
         (self.directory, self.unfinished, self.faults, self.logger) = (directory, unfinished, faults, logger)
         ids = Mutex(GenerationIDs(session: session))
         self.holes = Atomic(holes)
+        block = FileSystem.blockSize(of: directory)
     }
 
     func makeID() -> GenerationID { ids.withLock { $0.make() } }
@@ -43,6 +47,16 @@ final class GenerationFiles: Sendable {
 
     /// If false, gaps in files take blocks, too.
     var keepsHoles: Bool { holes.load(ordering: .relaxed) != .filled }
+
+    /// Reserved for a file beside its chunks, until that is measured. Blocks of exFAT may have 32 KiB and more.
+    var fileOverhead: Int64 {
+        keepsHoles ? CapacityLedger.fileOverhead : max(CapacityLedger.fileOverhead, block +| CapacityLedger.blockSize)
+    }
+
+    /// What directories take, where that is more than the files' overhead covers.
+    var directoryBytes: Int64 {
+        keepsHoles ? 0 : Int64(FileSystem.entries(directory + "/data").count) *| block
+    }
 
     /// Punching failed, although it worked at the start or was not tried.
     func cannotPunchHoles() {

@@ -122,7 +122,8 @@ struct Loader: Sendable {
         geometry: ChunkGeometry? = nil
     ) throws(StoreError) -> Generation {
         let id = core.files.makeID()
-        guard core.ledger.reserve(CapacityLedger.fileOverhead) || core.ledger.reserveFile() else {
+        let overhead = core.files.fileOverhead
+        guard core.ledger.reserve(overhead) || core.ledger.reserveFile(overhead) else {
             throw .system(operation: "reserve space for", path: core.files.path(of: id), code: ENOSPC)
         }
         do throws(StoreError) {
@@ -130,7 +131,7 @@ struct Loader: Sendable {
             defer { core.files.unfinished.end() }
             let file = try core.files.make(id, length: length)
             let chunks = ChunkTable(
-                geometry ?? core.configuration.geometry, length: length, isStored: true,
+                geometry ?? core.configuration.geometry, length: length, isStored: true, overhead: overhead,
                 keepsHoles: core.files.keepsHoles)
             let generation = Generation(
                 id: id, key: key, head: head, chunks: chunks, file: file, ledger: core.ledger, isHidden: isHidden,
@@ -144,7 +145,7 @@ struct Loader: Sendable {
             if error.isShortageOfFiles { closeInShortage() }
             // The file may have been created incompletely.
             unlink(core.files.path(of: id))
-            core.ledger.release(CapacityLedger.fileOverhead)
+            core.ledger.release(overhead)
             throw error
         }
     }
