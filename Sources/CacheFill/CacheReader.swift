@@ -162,6 +162,7 @@ package final class CacheReader {
                 }
                 if mapping?.range.contains(offset) != true { mapping = try generation.mapping(at: offset) }
             } catch {
+                if error.isUnmappable { return copy() }
                 filler.filler.store.reportDisk("map a cached file", error, label: "disk-read")
                 return .failed(.notStored("\(error)"))
             }
@@ -322,6 +323,23 @@ package final class CacheReader {
         readable = offset
         return .wait
     }
+
+    /// Has the next bytes copied, as the file cannot be mapped: the copy takes the mapping's place.
+    private func copy() -> Step {
+        let range = offset..<min(readable, offset + Self.copiedBytes), bound = LoopBound(self, on: filler.loop)
+        filler.filler.store.copy(generation, range) { copy in
+            bound.post { reader in
+                guard !reader.isFinished else { return }
+                reader.mapping = copy
+                reader.wake()
+            }
+        }
+        // As above.
+        readable = offset
+        return .wait
+    }
+
+    private static let copiedBytes: Int64 = 256 << 10
 
     // MARK: Waking
 

@@ -229,7 +229,7 @@ struct FetchOutput {
         guard !isClosed, !isWaitingForRoom, !staging.isWriting, let writer, !staging.next.isEmpty else { return nil }
         let count = isLast ? upToChunkEnd(wantedOfNext) : wantedOfNext
         hold(position..<position +| Int64(max(count, 1))) // no trap: its end is above
-        let isLong = count > Self.onLoopBytes && writer.generation.isStored
+        let isLong = (count > Self.onLoopBytes || writer.fillsGaps) && writer.generation.isStored
         return Write(writer: writer, buffer: isLong ? staging.handOver() : staging.next, count: count, isLong: isLong)
     }
 

@@ -27,7 +27,15 @@ package struct ControlToken: Sendable {
     ///   read it), or that does not contain a token.
     package init(makingIn directory: String, for scope: Scope = .all) throws(TokenError) {
         let path = Self.path(in: directory, scope)
-        if try Self.mode(of: path) == nil { try Self.make(path) }
+        if try Self.mode(of: path) == nil {
+            try Self.make(path)
+            if let mode = try Self.mode(of: path), mode & 0o077 != 0 {
+                unlink(path)
+                throw TokenError(
+                    "\(directory): its file system has no modes, so others could read it: mount that with umask=077"
+                )
+            }
+        }
         try self.init(of: directory, for: scope)
     }
 

@@ -18,8 +18,18 @@ package struct StoreConfiguration: Sendable {
     package var geometry = ChunkGeometry.standard
     /// Whether to evict before room is needed. A command that opens a cache only briefly leaves that to the proxy.
     package var evictsAhead = true
-    /// Whether the file system can punch holes; nil to try it.
-    package var punchesHoles: Bool?
+    /// What a file system does with holes in files.
+    package enum Holes: UInt8, Sendable, AtomicRepresentable {
+        /// It punches them: extents are evicted.
+        case punched
+        /// It keeps those that were never written, but punches none: whole generations are evicted.
+        case kept
+        /// It fills them with zeros (exFAT, FAT): all that precedes a file's last byte takes blocks.
+        case filled
+    }
+
+    /// What the file system does with holes; nil to try it.
+    package var holes: Holes?
 
     package init(directory: String) { self.directory = directory }
 }
@@ -271,15 +281,17 @@ package final class CacheStore: Sendable {
     /// Reads a range into memory off the loops. Calls back with whether the disk could read it.
     package func warm(_ generation: Generation, _ range: Range<Int64>, then deliver: @escaping @Sendable (Bool) -> Void)
     {
-        readers.run { [core] in
-            do throws(StoreError) {
-                try generation.file.warm(range)
-                deliver(true)
-            } catch {
-                core.faults.note("read chunks, so dropped them", error, label: "disk-read")
-                generation.dropChunks(touching: range)
-                deliver(false)
-            }
+        readers.run { [loader] in
+            deliver(loader.read(range, of: generation) { file throws(StoreError) in try file.warm(range) } != nil)
+        }
+    }
+
+    /// The same for a file that cannot be mapped. Calls back with a copy of the range; nil if it could not be read.
+    package func copy(
+        _ generation: Generation, _ range: Range<Int64>, then deliver: @escaping @Sendable (MappedBytes?) -> Void
+    ) {
+        readers.run { [loader] in
+            deliver(loader.read(range, of: generation) { file throws(StoreError) in try file.copy(range) })
         }
     }
 }

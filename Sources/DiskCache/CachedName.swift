@@ -44,8 +44,8 @@ package enum ReadOnlyGlance {
         var configuration = Configuration()
         configuration.readonly = true
         configuration.label = "glance"
-        let escaped = path.replacing("%", with: "%25").replacing("?", with: "%3f").replacing("#", with: "%23")
-        let database = try DatabaseQueue(path: "file:\(escaped)?immutable=1", configuration: configuration)
+        let name = FileSystem.databaseName(path, "immutable=1")
+        let database = try DatabaseQueue(path: name, configuration: configuration)
         defer { try? database.close() }
         return try database.read { try Row.fetchAll($0, sql: sql, arguments: arguments).map { StoredRow($0) } }
     }

@@ -25,6 +25,8 @@ package final class CapacityLedger: Sendable {
         var uncounted: Int64 = 0
         /// Reserved bytes that may not be on the disk yet.
         var unwritten: Int64 = 0
+        /// The largest write refused since somebody last made room.
+        var refused: Int64 = 0
         /// How many bytes can be written before `minFree` is touched, as last measured, minus what was reserved since.
         var diskAllowance: Int64 = 0
         var used: Int64 { data + index }
@@ -56,14 +58,24 @@ package final class CapacityLedger: Sendable {
     func reserve(_ bytes: Int64, isToBeWritten: Bool = false) -> Bool {
         if tryReserve(bytes, isToBeWritten: isToBeWritten) { return true }
         // The allowance may be outdated.
-        refreshDisk()
-        return tryReserve(bytes, isToBeWritten: isToBeWritten)
+        refreshDisk(for: bytes)
+        if tryReserve(bytes, isToBeWritten: isToBeWritten) { return true }
+        if isToBeWritten { state.withLock { $0.refused = max($0.refused, bytes) } }
+        return false
+    }
+
+    /// The largest write refused since this was last asked, in bytes: room must be made for it.
+    func takeRefused() -> Int64 {
+        state.withLock { state in
+            defer { state.refused = 0 }
+            return state.refused
+        }
     }
 
     /// Reserves the few bytes of a new file, from the headroom if necessary.
-    func reserveFile() -> Bool {
+    func reserveFile(_ overhead: Int64) -> Bool {
         refreshDisk()
-        return tryReserve(Self.fileOverhead, usesHeadroom: true)
+        return tryReserve(overhead, usesHeadroom: true)
     }
 
     private func tryReserve(_ bytes: Int64, usesHeadroom: Bool = false, isToBeWritten: Bool = false) -> Bool {
@@ -120,20 +132,26 @@ package final class CapacityLedger: Sendable {
 
     /// Asks the file system how much is free. The allowance is kept small, so that other programs' writes are noticed
     /// soon.
-    func refreshDisk() {
+    /// - Parameter bytes: a write that the allowance should cover.
+    func refreshDisk(for bytes: Int64 = 0) {
         guard let free = FileSystem.disk(of: directory)?.free else { return }
         state.withLock {
-            $0.diskAllowance = min(free -| $0.minFree -| $0.indexGrowth -| $0.unwritten, Self.longestAllowance)
+            $0.diskAllowance = min(
+                free -| $0.minFree -| $0.indexGrowth -| $0.unwritten, max(Self.longestAllowance, bytes))
         }
     }
 
     private static let longestAllowance: Int64 = 64 << 20
 
     /// Bytes to evict so that the next writes find room at once; 0 if there is enough.
-    var shortage: Int64 {
+    var shortage: Int64 { shortage(for: 0) }
+
+    /// - Parameter bytes: a write that does not fit.
+    func shortage(for bytes: Int64) -> Int64 {
         state.withLock { state in
             let room = min(state.limit - state.headroom - state.used, state.diskAllowance)
-            return room < state.lowRoom ? state.lowRoom * 2 - room : 0
+            let wanted = max(state.lowRoom, bytes)
+            return room < wanted ? wanted +| state.lowRoom -| room : 0
         }
     }
 

@@ -123,7 +123,7 @@ final class Checkpointer {
     }
 
     /// Measures the files beside the data: the index, its copy, the list of unfinished files, the side databases, the
-    /// history.
+    /// history; and directories.
     func countIndex() {
         let directory = core.configuration.directory
         let databases = [CacheStore.downloads(in: directory), CacheStore.feeds(in: directory)]
@@ -131,6 +131,6 @@ final class Checkpointer {
         let history = FileSystem.allocatedBytes(CacheStore.history(in: directory))
         core.ledger.setIndex(
             bytes: core.index.allocatedBytes + pins.allocatedBytes + core.files.unfinished.allocatedBytes + databases
-                + history)
+                + history + core.files.directoryBytes)
     }
 }

@@ -1,4 +1,5 @@
 import CachePolicy
+import HTTPModel
 
 /// Tracks the chunks of a generation: which are in its file, who fills and who needs them, and their disk usage. A
 /// value without lock, clock or disk; `Generation` holds the lock.
@@ -12,6 +13,8 @@ struct ChunkTable: Sendable {
     let geometry: ChunkGeometry
     /// Whether the chunks are on the disk. Otherwise they pass through memory, and are neither counted nor saved.
     let isStored: Bool
+    /// Whether absent chunks before others take no blocks.
+    private let keepsHoles: Bool
     /// nil until the end of a body of unknown length is known.
     private(set) var length: Int64?
     private(set) var extents: ExtentTable
@@ -42,9 +45,9 @@ struct ChunkTable: Sendable {
     ///   - overhead: the file's overhead beside its chunks.
     init(
         _ geometry: ChunkGeometry, length: Int64?, isStored: Bool, extents: ExtentTable = ExtentTable(),
-        overhead: Int64 = CapacityLedger.fileOverhead, wasSealed: Bool = true
+        overhead: Int64 = CapacityLedger.fileOverhead, wasSealed: Bool = true, keepsHoles: Bool = true
     ) {
-        (self.geometry, self.length, self.isStored) = (geometry, length, isStored)
+        (self.geometry, self.length, self.isStored, self.keepsHoles) = (geometry, length, isStored, keepsHoles)
         (self.extents, self.wasSealed) = (extents, wasSealed)
         self.overhead = isStored ? overhead : 0
         allocated = self.overhead
@@ -198,7 +201,7 @@ struct ChunkTable: Sendable {
         if isClaimed(chunk) { return .taken }
         if extent.isEvicting { return .evicting }
         guard extent.residue.contains(bit) else {
-            return .needsBlocks(geometry.blockBytes(ofChunk: chunk, length: length))
+            return .needsBlocks(newBlockBytes(of: chunk))
         }
         enter(chunk, by: writer)
         return .claimed
@@ -208,12 +211,44 @@ struct ChunkTable: Sendable {
     /// - Returns: false if another writer was faster; the caller has to give the reservation back.
     mutating func claimWithBlocks(_ chunk: Int, by writer: Int, bytes: Int64) -> Bool {
         let extent = extents[geometry.extent(ofChunk: chunk)]
-        guard !extent.isEvicting, !extent.hasBlocks.contains(geometry.bit(ofChunk: chunk)), !isClaimed(chunk) else {
-            return false
-        }
+        guard !extent.isEvicting, !extent.hasBlocks.contains(geometry.bit(ofChunk: chunk)), !isClaimed(chunk),
+            keepsHoles || newBlockBytes(of: chunk) == bytes
+        else { return false }
         allocated += bytes
+        for (ordinal, chunks) in gap(before: chunk) { extents[ordinal].residue.formUnion(chunks) }
         enter(chunk, by: writer)
         return true
+    }
+
+    /// The disk usage that a chunk without blocks adds, including that of the gap before it.
+    private func newBlockBytes(of chunk: Int) -> Int64 {
+        gap(before: chunk).reduce(geometry.blockBytes(ofChunk: chunk, length: length)) {
+            $0 +| geometry.blockBytes(of: $1.chunks, inExtent: $1.ordinal, length: length)
+        }
+    }
+
+    /// The chunks between the last one with blocks and this one, which take blocks with it if no holes are kept.
+    private func gap(before chunk: Int) -> [(ordinal: Int, chunks: Presence)] {
+        guard !keepsHoles, isStored else { return [] }
+        let last = extents.entries.reversed().first { !$0.1.hasBlocks.isEmpty }
+        let end = last.map { $0.0 * ChunkGeometry.chunksPerExtent +| 64 - $0.1.hasBlocks.bits.leadingZeroBitCount } ?? 0
+        guard end < chunk else { return [] }
+        return (geometry.extent(ofChunk: end)...geometry.extent(ofChunk: chunk - 1)).map {
+            ($0, geometry.part(of: end..<chunk, inExtent: $0))
+        }
+    }
+
+    /// Absent chunks before the file's end have blocks, as no holes are kept. The index counts these as overhead.
+    mutating func noteFilled(upTo end: Int64) {
+        guard !keepsHoles, let length else { return }
+        let chunks = 0..<(end < length ? geometry.chunk(at: end) : geometry.chunkCount(length: length))
+        let filled = (0...geometry.extent(ofChunk: chunks.upperBound)).map {
+            (ordinal: $0, chunks: geometry.part(of: chunks, inExtent: $0).subtracting(extents[$0].hasBlocks))
+        }
+        let bytes = filled.reduce(0) { $0 +| geometry.blockBytes(of: $1.chunks, inExtent: $1.ordinal, length: length) }
+        guard bytes <= overhead else { return }
+        overhead -= bytes
+        for (ordinal, chunks) in filled where !chunks.isEmpty { extents[ordinal].residue.formUnion(chunks) }
     }
 
     private func isClaimed(_ chunk: Int) -> Bool { claims.values.contains { $0.chunk == chunk } }

@@ -52,6 +52,9 @@ package final class ChunkWriter: @unchecked Sendable {
         }
     }
 
+    /// Whether a write may take long whatever its length, because the file system fills the gap before it with zeros.
+    package var fillsGaps: Bool { !store.core.files.keepsHoles }
+
     deinit {
         close()
         generation.endUse()
@@ -72,7 +75,8 @@ package final class ChunkWriter: @unchecked Sendable {
                 case .opened: break
                 case .noRoom: return .noRoom(taken: taken)
                 case .met: return .met(taken: taken)
-                case .tooLong: return .failed(.system(operation: "write", path: generation.file.path, code: EFBIG))
+                case .impossible(let code):
+                    return .failed(.system(operation: "write", path: generation.file.path, code: code))
                 }
             }
             let chunk = openChunk!
@@ -116,12 +120,12 @@ package final class ChunkWriter: @unchecked Sendable {
         if !isPassingOver { generation.abandon(chunk, by: id) }
     }
 
-    private enum Opening { case opened, noRoom, met, tooLong }
+    private enum Opening { case opened, noRoom, met, impossible(Int32) }
 
     private func openNext() -> Opening {
         let chunk = generation.geometry.chunk(at: position)
         guard generation.geometry.chunkBytes(chunk, length: generation.length).upperBound <= Generation.longest else {
-            return .tooLong
+            return .impossible(EFBIG)
         }
         switch generation.claim(chunk, by: id) {
         case .claimed:
@@ -133,7 +137,12 @@ package final class ChunkWriter: @unchecked Sendable {
         case .evicting:
             return .noRoom
         case .needsBlocks(let bytes):
-            guard !generation.isStored || store.ledger.reserveToWrite(bytes) else { return .noRoom }
+            guard !generation.isStored || store.ledger.reserveToWrite(bytes) else {
+                // A gap that the file system fills with zeros may be more than can ever be had.
+                let isGap = bytes > generation.geometry.chunkSize
+                return isGap && bytes > store.ledger.attainable(beside: generation.allocated)
+                    ? .impossible(ENOSPC) : .noRoom
+            }
             if generation.isStored { reservedBytes = bytes }
             guard generation.claimWithBlocks(chunk, by: id, bytes: bytes) else {
                 if generation.isStored { store.ledger.release(bytes) }

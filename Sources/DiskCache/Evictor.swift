@@ -20,10 +20,11 @@ final class Evictor {
     /// Frees space for a writer that found none.
     /// - Returns: whether there is room now. If not, everything is leased or pinned.
     func makeRoom() -> Bool {
-        core.ledger.refreshDisk()
+        let refused = core.ledger.takeRefused()
+        core.ledger.refreshDisk(for: refused)
         // An eviction for another writer may just have freed enough for both. Room set aside for files that have not
         // been examined is not available.
-        let shortage = core.ledger.shortage
+        let shortage = core.ledger.shortage(for: refused)
         return shortage == 0 ? !core.ledger.hasUncounted : evict(shortage) > 0
     }
 

@@ -33,6 +33,18 @@ package enum FileSystem {
         for file in IndexDatabase.files(path) { chmod(file, 0o600) }
     }
 
+    /// The name by which SQLite opens a database, for this process alone: the cache's lock keeps others away in any
+    /// case. Its connections then share ordinary memory rather than a mapped file, which some file systems do not have
+    /// (FUSE with `direct_io`, 9p), and others cannot write to when the disk is full (Btrfs: SIGBUS).
+    static func databaseName(_ path: String) -> String { databaseName(path, "vfs=unix-excl") }
+
+    /// - Parameter options: parameters of SQLite's URIs.
+    static func databaseName(_ path: String, _ options: String) -> String {
+        let escaped = path.replacing("%", with: "%25").replacing("?", with: "%3f").replacing("#", with: "%23")
+        // Without the two slashes, a path that begins with two would be the name of a host.
+        return "file:\(path.hasPrefix("/") ? "//" : "")\(escaped)?\(options)"
+    }
+
     static func rename(_ path: String, to other: String) throws(StoreError) {
         guard Glibc.rename(path, other) == 0 else { throw .lastSystemError("rename", path) }
     }
@@ -58,6 +70,12 @@ package enum FileSystem {
         return (bytes(info.f_blocks, of: info.f_frsize), bytes(info.f_bavail, of: info.f_frsize))
     }
 
+    /// What the smallest file of a directory's disk takes, in bytes.
+    static func blockSize(of directory: String) -> Int64 {
+        var info = statvfs()
+        return statvfs(directory, &info) == 0 ? Int64(clamping: info.f_frsize) : 0
+    }
+
     /// The size of this many blocks; at most `Int64.max`.
     static func bytes(_ blocks: UInt, of size: UInt) -> Int64 { Int64(clamping: blocks) *| Int64(clamping: size) }
 
@@ -77,8 +95,8 @@ package enum FileSystem {
         guard syncfs(descriptor) == 0 else { throw .lastSystemError("syncfs", path) }
     }
 
-    /// Finds out whether holes can be punched in a directory, with a file made for that.
-    static func canPunchHoles(in directory: String) throws(StoreError) -> Bool {
+    /// Finds out what becomes of holes in a directory, with a file made for that.
+    static func holes(in directory: String) throws(StoreError) -> StoreConfiguration.Holes {
         let path = directory + "/punch-test"
         let descriptor = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw .lastSystemError("open", path) }
@@ -87,9 +105,14 @@ package enum FileSystem {
             unlink(path)
         }
         let block = [UInt8](repeating: 1, count: 8192)
-        // A full disk tells nothing: assume that it works, as it does nearly everywhere.
-        guard pwrite(descriptor, block, block.count, 0) == block.count else { return true }
-        return fallocate(descriptor, reel_falloc_punch_hole, 0, 4096) == 0
+        // On a full disk, what is there to punch is a hole already.
+        _ = pwrite(descriptor, block, block.count, 0)
+        if fallocate(descriptor, reel_falloc_punch_hole, 0, 4096) == 0 { return .punched }
+        // More than nearly any file system's block. A full disk has room for a hole, but none for zeros.
+        let hole: Int64 = 1 << 20
+        var info = stat()
+        guard ftruncate(descriptor, off_t(hole)) == 0 else { return .filled }
+        return fstat(descriptor, &info) == 0 && allocatedBytes(info) >= hole ? .filled : .kept
     }
 
     /// A number that changes with each boot; nil if it is unknown.

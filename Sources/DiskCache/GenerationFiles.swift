@@ -1,5 +1,6 @@
 import CachePolicy
 import Foundation
+import HTTPModel
 import Logging
 import Synchronization
 
@@ -14,7 +15,9 @@ final class GenerationFiles: Sendable {
     private let logger: Logger
     private let ids: Mutex<GenerationIDs>
     private let state = Mutex(State())
-    private let holes: Atomic<Bool>
+    private let holes: Atomic<StoreConfiguration.Holes>
+    /// The file system's block, of which each file and directory takes at least one.
+    private let block: Int64
 
     private struct State {
         /// Directories known to exist.
@@ -27,22 +30,37 @@ final class GenerationFiles: Sendable {
 
     /// - Parameter directory: the cache directory.
     init(
-        in directory: String, _ unfinished: UnfinishedFiles, session: Int64, punchesHoles: Bool, _ faults: FaultLog,
+        in directory: String, _ unfinished: UnfinishedFiles, session: Int64, _ holes: StoreConfiguration.Holes,
+        _ faults: FaultLog,
         _ logger: Logger
     ) {
         (self.directory, self.unfinished, self.faults, self.logger) = (directory, unfinished, faults, logger)
         ids = Mutex(GenerationIDs(session: session))
-        holes = Atomic(punchesHoles)
+        self.holes = Atomic(holes)
+        block = FileSystem.blockSize(of: directory)
     }
 
     func makeID() -> GenerationID { ids.withLock { $0.make() } }
 
     /// If false, whole generations are evicted.
-    var punchesHoles: Bool { holes.load(ordering: .relaxed) }
+    var punchesHoles: Bool { holes.load(ordering: .relaxed) == .punched }
+
+    /// If false, gaps in files take blocks, too.
+    var keepsHoles: Bool { holes.load(ordering: .relaxed) != .filled }
+
+    /// Reserved for a file beside its chunks, until that is measured. Blocks of exFAT may have 32 KiB and more.
+    var fileOverhead: Int64 {
+        keepsHoles ? CapacityLedger.fileOverhead : max(CapacityLedger.fileOverhead, block +| CapacityLedger.blockSize)
+    }
+
+    /// What directories take, where that is more than the files' overhead covers.
+    var directoryBytes: Int64 {
+        keepsHoles ? 0 : Int64(FileSystem.entries(directory + "/data").count) *| block
+    }
 
     /// Punching failed, although it worked at the start or was not tried.
     func cannotPunchHoles() {
-        guard holes.exchange(false, ordering: .relaxed) else { return }
+        guard holes.compareExchange(expected: .punched, desired: .kept, ordering: .relaxed).exchanged else { return }
         logger.notice("this file system cannot punch holes, so whole files are evicted")
     }
 
@@ -79,12 +97,12 @@ final class GenerationFiles: Sendable {
         let shard = "\(directory)/data/\(id.description.prefix(2))"
         do throws(StoreError) {
             try makeShard(shard)
-            return try SparseFile(path: path(of: id), length: length, creating: true)
+            return try SparseFile(path: path(of: id), length: length, creating: true, keepsHoles: keepsHoles)
         } catch .system("open", _, ENOENT) {
             // Somebody has removed the directory.
             state.withLock { _ = $0.shards.remove(shard) }
             try makeShard(shard)
-            return try SparseFile(path: path(of: id), length: length, creating: true)
+            return try SparseFile(path: path(of: id), length: length, creating: true, keepsHoles: keepsHoles)
         }
     }
 

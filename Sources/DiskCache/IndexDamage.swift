@@ -25,7 +25,7 @@ enum IndexDamage {
         }
         guard FileSystem.exists(path) else { return }
         do {
-            let queue = try DatabaseQueue(path: path)
+            let queue = try DatabaseQueue(path: FileSystem.databaseName(path))
             defer { try? queue.close() }
             try DatabaseDamage.check(queue, path)
         } catch {
@@ -54,7 +54,8 @@ enum IndexDamage {
         var configuration = Configuration()
         // Allows reading even if the definition of a table or an index is damaged.
         configuration.prepareDatabase { try $0.execute(sql: "PRAGMA writable_schema = ON") }
-        guard let queue = try? DatabaseQueue(path: path, configuration: configuration) else { return }
+        guard let queue = try? DatabaseQueue(path: FileSystem.databaseName(path), configuration: configuration)
+        else { return }
         defer { try? queue.close() }
         // Read from both ends, because reading stops at the damage.
         let ids = ["ASC", "DESC"].reduce(into: Set<Int64>()) { ids, direction in

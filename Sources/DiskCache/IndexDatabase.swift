@@ -38,7 +38,7 @@ final class IndexDatabase: Sendable {
         }
         do {
             try FileSystem.makePrivateDatabase(path)
-            let pool = try DatabasePool(path: path, configuration: configuration)
+            let pool = try DatabasePool(path: FileSystem.databaseName(path), configuration: configuration)
             // GRDB sets NORMAL when it opens a connection.
             try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
             try DatabaseSchema(Self.migrator).prepare(pool)

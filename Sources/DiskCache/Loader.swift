@@ -45,9 +45,10 @@ struct Loader: Sendable {
             return nil
         }
         let isSealed = file.isSealed(length: row.length)
-        let chunks = ChunkTable(
+        var chunks = ChunkTable(
             row.geometry, length: row.length, isStored: true, extents: extents(rows, isSealed: isSealed),
-            overhead: overhead, wasSealed: isSealed)
+            overhead: overhead, wasSealed: isSealed, keepsHoles: core.files.keepsHoles)
+        chunks.noteFilled(upTo: file.end)
         let generation = Generation(
             id: row.id, key: row.key, head: row.head, chunks: chunks, file: file, ledger: core.ledger, isIndexed: true,
             isKept: try core.index.pins.isKept(row.key), whole: row.whole)
@@ -70,6 +71,18 @@ struct Loader: Sendable {
             if saved.session <= core.suspectSession || !isSealed { extents[saved.ordinal].unverified = saved.present }
         }
         return extents
+    }
+
+    /// Reads a range of an open file.
+    /// - Returns: nil if it could not be read. Its chunks are dropped then.
+    func read<Value>(
+        _ range: Range<Int64>, of generation: Generation, _ body: (any GenerationBytes) throws(StoreError) -> Value
+    ) -> Value? {
+        do throws(StoreError) { return try body(generation.file) } catch {
+            core.faults.note("read chunks, so dropped them", error, label: "disk-read")
+            generation.dropChunks(touching: range)
+            return nil
+        }
     }
 
     /// If too many files are open, closes idle ones and tries again.
@@ -109,14 +122,17 @@ struct Loader: Sendable {
         geometry: ChunkGeometry? = nil
     ) throws(StoreError) -> Generation {
         let id = core.files.makeID()
-        guard core.ledger.reserve(CapacityLedger.fileOverhead) || core.ledger.reserveFile() else {
+        let overhead = core.files.fileOverhead
+        guard core.ledger.reserve(overhead) || core.ledger.reserveFile(overhead) else {
             throw .system(operation: "reserve space for", path: core.files.path(of: id), code: ENOSPC)
         }
         do throws(StoreError) {
             try core.files.unfinished.begin([id])
             defer { core.files.unfinished.end() }
             let file = try core.files.make(id, length: length)
-            let chunks = ChunkTable(geometry ?? core.configuration.geometry, length: length, isStored: true)
+            let chunks = ChunkTable(
+                geometry ?? core.configuration.geometry, length: length, isStored: true, overhead: overhead,
+                keepsHoles: core.files.keepsHoles)
             let generation = Generation(
                 id: id, key: key, head: head, chunks: chunks, file: file, ledger: core.ledger, isHidden: isHidden,
                 // A replacement belongs to the same presentation, even if the old generation's rows are removed before
@@ -129,7 +145,7 @@ struct Loader: Sendable {
             if error.isShortageOfFiles { closeInShortage() }
             // The file may have been created incompletely.
             unlink(core.files.path(of: id))
-            core.ledger.release(CapacityLedger.fileOverhead)
+            core.ledger.release(overhead)
             throw error
         }
     }

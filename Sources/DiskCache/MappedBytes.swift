@@ -84,3 +84,15 @@ protocol GenerationBytes: AnyObject, Sendable {
     /// Drops unused mappings that were last used at this time or before.
     func dropMappings(usedUntil time: Int64)
 }
+
+extension GenerationBytes {
+    /// A copy of bytes in memory, where the file system maps no files. May wait for the disk.
+    func copy(_ range: Range<Int64>) throws(StoreError) -> MappedBytes {
+        let copy = try MappedBytes(inMemory: range)
+        let buffer = UnsafeMutableRawBufferPointer(start: copy.base, count: range.count)
+        guard try read(into: buffer, at: range.lowerBound) == range.count else {
+            throw .system(operation: "pread", path: path, code: EIO)
+        }
+        return copy
+    }
+}

@@ -52,7 +52,7 @@ package final class SideDatabase {
                     "PRAGMA wal_autocheckpoint = 256; PRAGMA journal_size_limit = 1048576; PRAGMA cache_size = -2000; PRAGMA temp_store = MEMORY"
             )
         }
-        let database = try DatabaseQueue(path: path, configuration: configuration)
+        let database = try DatabaseQueue(path: FileSystem.databaseName(path), configuration: configuration)
         // GRDB sets NORMAL when it opens a connection.
         try database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
         try DatabaseDamage.check(database, path)

@@ -25,12 +25,16 @@ final class SparseFile: GenerationBytes {
     var descriptor: Int32? { file }
 
     /// Opens or creates the file.
-    /// - Parameter length: its final length; nil while unknown.
-    init(path: String, length: Int64?, creating: Bool) throws(StoreError) {
+    /// - Parameters:
+    ///   - length: its final length; nil while unknown.
+    ///   - keepsHoles: whether it may have that length at once, without taking blocks for it.
+    init(path: String, length: Int64?, creating: Bool, keepsHoles: Bool = true) throws(StoreError) {
         file = open(path, creating ? O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC : O_RDWR | O_CLOEXEC, 0o600)
         (self.path, self.length) = (path, length)
         guard file >= 0 else { throw .lastSystemError("open", path) }
-        if creating, let length, ftruncate(file, off_t(length)) != 0 { throw .lastSystemError("ftruncate", path) }
+        if creating, keepsHoles, let length, ftruncate(file, off_t(length)) != 0 {
+            throw .lastSystemError("ftruncate", path)
+        }
     }
 
     deinit { if file >= 0 { close(file) } }
@@ -178,6 +182,12 @@ final class SparseFile: GenerationBytes {
     var allocatedBytes: Int64 {
         var info = stat()
         return fstat(file, &info) == 0 ? FileSystem.allocatedBytes(info) : 0
+    }
+
+    /// Where the file ends; before its length on a file system that keeps no holes, until it is complete.
+    var end: Int64 {
+        var info = stat()
+        return fstat(file, &info) == 0 ? Int64(info.st_size) : 0
     }
 
     // MARK: The seal

@@ -49,6 +49,11 @@ package enum StoreError: AdvisedError, Sendable {
         if case .system(_, _, let code) = self { code == EMFILE || code == ENFILE } else { false }
     }
 
+    /// Whether the file system maps no files, or not these.
+    package var isUnmappable: Bool {
+        if case .system("mmap", _, let code) = self { code == ENODEV || code == EINVAL } else { false }
+    }
+
     static func lastSystemError(_ operation: String, _ path: String) -> StoreError {
         .system(operation: operation, path: path, code: errno)
     }

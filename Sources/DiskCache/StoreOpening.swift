@@ -29,7 +29,7 @@ struct StoreOpening {
         lock = try DirectoryLock(directory: directory)
         PrivateFiles.correct(in: directory, logger)
         try Self.makeDirectory(directory + "/data")
-        let canPunchHoles = try FileSystem.canPunchHoles(in: directory + "/data")
+        let found = try FileSystem.holes(in: directory + "/data"), holes = configuration.holes ?? found
         let index: CacheIndex
         (index, pins) = try IndexOpening.open(directory, logger, metrics)
         try Self.check(maxSize: configuration.maxSize, minFree: configuration.minFree, directory)
@@ -53,7 +53,7 @@ struct StoreOpening {
         let faults = FaultLog(metrics, logger)
         let files = GenerationFiles(
             in: directory, try UnfinishedFiles(path: directory + "/unfinished"), session: session,
-            punchesHoles: configuration.punchesHoles ?? canPunchHoles, faults, logger)
+            holes, faults, logger)
         core = StoreCore(
             configuration, index, ledger, files, faults, metrics, logger, session: session,
             suspectSession: suspectSession)
@@ -61,6 +61,11 @@ struct StoreOpening {
             logger.notice("the cache was not closed cleanly; everything in it is verified before it is served")
         }
         if !files.punchesHoles { logger.notice("this file system cannot punch holes, so whole files are evicted") }
+        if !files.keepsHoles {
+            logger.notice(
+                "this file system keeps no holes, so gaps in incomplete files take room, too"
+            )
+        }
     }
 
     /// Killing the process loses nothing that was written. A reboot, or a new index, leaves unknown files.

@@ -217,7 +217,7 @@ import Testing
     @Test(arguments: ["'long ago'", "x'00ff'", "7.5"]) func damagedResourcesHoldUpNothingWhereWholeFilesGo(
         value: String
     ) throws {
-        let opened = try OpenStore(punchesHoles: false)
+        let opened = try OpenStore(holes: .kept)
         let generation = try opened.make("a", media, filling: whole)
         _ = try opened.make("b", media, filling: whole)
         opened.checkpoint()

@@ -30,14 +30,14 @@ final class OpenStore: Sendable {
     init(
         _ directory: TemporaryDirectory? = nil, maxSize: Int64 = 1 << 30, minFree: Int64 = 0,
         geometry: ChunkGeometry = OpenStore.small,
-        punchesHoles: Bool? = nil
+        holes: StoreConfiguration.Holes? = nil
     ) throws {
         self.directory = try directory ?? TemporaryDirectory()
         var configuration = StoreConfiguration(directory: self.directory.path)
         configuration.maxSize = maxSize
         configuration.minFree = minFree
         configuration.geometry = geometry
-        configuration.punchesHoles = punchesHoles
+        configuration.holes = holes
         var logger = Logger(label: "test")
         logger.logLevel = .critical
         let opened = try CacheStore(configuration, metrics: metrics, logger: logger)
@@ -61,24 +61,26 @@ final class OpenStore: Sendable {
 
     /// What the next session finds. Generations must have been let go of.
     func reopened() throws -> OpenStore {
-        let (maxSize, geometry, punchesHoles) = (
-            store.configuration.maxSize, store.configuration.geometry, store.configuration.punchesHoles
+        let (maxSize, geometry, holes) = (
+            store.configuration.maxSize, store.configuration.geometry, store.configuration.holes
         )
         try close()
-        return try OpenStore(directory, maxSize: maxSize, geometry: geometry, punchesHoles: punchesHoles)
+        return try OpenStore(directory, maxSize: maxSize, geometry: geometry, holes: holes)
     }
 
     /// What the next session finds after this one was killed at this moment: a copy.
-    func killed() throws -> OpenStore {
+    /// - Parameter sparse: whether the copy has holes: cp's `--sparse`.
+    func killed(sparse: String = "always") throws -> OpenStore {
         let copy = try TemporaryDirectory()
         // On the queue, where no checkpoint or eviction can run meanwhile.
         try store.queue.sync { _ in
-            let outcome = try ChildProcess.run("/bin/cp", ["-a", "--sparse=always", directory.path + "/.", copy.path])
+            let outcome = try ChildProcess.run(
+                "/bin/cp", ["-a", "--sparse=\(sparse)", directory.path + "/.", copy.path])
             guard outcome.exit == .exited(0) else { throw Unexpected("cp: \(outcome.stderr)") }
         }
         return try OpenStore(
             copy, maxSize: store.configuration.maxSize, geometry: store.configuration.geometry,
-            punchesHoles: store.configuration.punchesHoles)
+            holes: store.configuration.holes)
     }
 
     // MARK: Filling

@@ -109,6 +109,23 @@ import Testing
         #expect(error.map { "\($0)" } == "pread \(directory.file("f")): Input/output error")
     }
 
+    /// A pipe answers as a file does whose file system maps none.
+    @Test func fileThatCannotBeMappedSaysSo() throws {
+        #expect(mkfifo(directory.file("pipe"), 0o600) == 0)
+        let file = try SparseFile(path: directory.file("pipe"), length: media.size, creating: false)
+        let error = #expect(throws: StoreError.self) { try file.mapping(at: 0) }
+        #expect(error?.isUnmappable == true)
+    }
+
+    @Test func copyHasTheBytesOfTheFile() throws {
+        let file = try file(), range: Range<Int64> = 100_000..<300_000
+        try write(0..<media.size, to: file)
+        let copy = try file.copy(range)
+        withExtendedLifetime(copy) { #expect(media.difference(Array(copy.bytes(range)), from: range) == nil) }
+        try file.truncate(to: 200_000)
+        #expect(throws: StoreError.self) { try file.copy(range) }
+    }
+
     @Test func holeGivesItsBlocksBackAndReadsAsZeros() throws {
         let file = try file()
         try write(0..<media.size, to: file)

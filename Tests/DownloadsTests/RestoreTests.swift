@@ -99,7 +99,7 @@ import Testing
     @Test func onlyItsOwnerReadsIt() throws {
         let desk = try Desk()
         try desk.add("a")
-        for suffix in ["", "-wal", "-shm"] {
+        for suffix in ["", "-wal"] {
             var info = stat()
             #expect(stat(desk.path + suffix, &info) == 0)
             #expect(info.st_mode & 0o777 == 0o600, "\(suffix)")

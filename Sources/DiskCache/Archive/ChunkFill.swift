@@ -50,7 +50,8 @@ final class ChunkFill {
     }
 
     private func makeRoom(_ bytes: Int64) -> Bool {
-        let least = bytes +| Self.roomBeside, ahead = min(Self.roomAhead, expected -| written)
+        let least = max(bytes, store.ledger.takeRefused()) +| Self.roomBeside,
+            ahead = min(Self.roomAhead, expected -| written)
         return store.queue.sync { work in
             work.evictor.makeRoom(max(least, ahead), readBefore: lastAccess)
                 || work.evictor.makeRoom(least, readBefore: lastAccess)
