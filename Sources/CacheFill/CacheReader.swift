@@ -42,6 +42,8 @@ package final class CacheReader {
     private var lease: ExtentLease?
     /// Up to here, the bytes of the leased extent are known to be readable.
     private var readable: Int64
+    /// Up to here, the bytes were read from the disk for this reader.
+    private var warmed: Int64 = 0
     private var lastGiven: Range<Int64> = 0..<0
     /// The mapping that the last returned bytes point into.
     private var mapping: MappedBytes?
@@ -170,7 +172,11 @@ package final class CacheReader {
         guard let mapping else { return .wait }
         let range = offset..<min(readable, offset + Int64(limit), mapping.range.upperBound)
         let isFresh = followed?.hasBrought(offset, to: follower) == true
-        if !isFresh && !generation.isResident(range) { return warm(range) }
+        do throws(StoreError) { try generation.checkBytes(upTo: range.upperBound) } catch {
+            return lookAgain(after: error)
+        }
+        // One reading is enough, whatever the system then says: some file systems never call their pages resident.
+        if !isFresh && offset >= warmed && !generation.isResident(range) { return warm(range) }
         note(range, isFresh: isFresh)
         return .bytes(mapping.bytes(range), descriptor: generation.descriptor, offset: range.lowerBound)
     }
@@ -319,8 +325,17 @@ package final class CacheReader {
     private func warm(_ range: Range<Int64>) -> Step {
         let wake = wakeUp()
         filler.filler.store.warm(generation, range) { _ in wake() }
+        warmed = range.upperBound
         // Chunks that could not be read are absent now: look again.
         readable = offset
+        return .wait
+    }
+
+    /// The file was cut short underneath: what it lacks is absent now, and is fetched.
+    private func lookAgain(after error: StoreError) -> Step {
+        filler.filler.store.reportDisk("read a cached file that was cut short", error, label: "disk-read")
+        (readable, mapping) = (offset, nil)
+        wakeLater()
         return .wait
     }
 

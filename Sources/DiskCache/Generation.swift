@@ -1,4 +1,5 @@
 import CachePolicy
+import Glibc
 import HTTPModel
 import Synchronization
 
@@ -341,6 +342,15 @@ package final class Generation: Sendable {
         for ordinal in Set(chunks.map { geometry.extent(ofChunk: $0) }) {
             _ = drop(geometry.part(of: chunks, inExtent: ordinal), ofExtent: ordinal)
         }
+    }
+
+    /// Checks that the file still has its bytes up to `offset`. If somebody has cut it short, drops all chunks beyond
+    /// its end: the next that is written would extend it, and what is between would be zeros.
+    package func checkBytes(upTo offset: Int64) throws(StoreError) {
+        let end = file.end
+        guard end < offset else { return }
+        dropChunks(touching: end..<max(offset, length ?? 0))
+        throw .system(operation: "read to the end of", path: file.path, code: EIO)
     }
 
     /// - Returns: how many of the chunks were present.

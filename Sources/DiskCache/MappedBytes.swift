@@ -65,6 +65,8 @@ protocol GenerationBytes: AnyObject, Sendable {
     /// Copies bytes that are in memory, without waiting for the disk.
     /// - Returns: whether all of them were.
     func readAtOnce(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Bool
+    /// Where the bytes end at present; what is read from a mapping beyond it is zeros, or an error.
+    var end: Int64 { get }
     /// Whether a range can be sent without waiting for the disk.
     func isResident(_ range: Range<Int64>) -> Bool
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(StoreError)

@@ -10,6 +10,7 @@ final class MemoryBytes: GenerationBytes {
 
     var path: String { "memory" }
     var descriptor: Int32? { nil }
+    var end: Int64 { .max }
     var allocatedBytes: Int64 { blocks.withLock { Int64($0.count) } * Self.blockSize }
 
     func mapping(at offset: Int64) throws(StoreError) -> MappedBytes { try block(offset / Self.blockSize) }

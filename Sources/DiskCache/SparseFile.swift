@@ -102,21 +102,29 @@ final class SparseFile: GenerationBytes {
     /// Whether a range can be sent without waiting for the disk.
     func isResident(_ range: Range<Int64>) -> Bool {
         // Pages beyond the end of a truncated file may be resident nonetheless.
-        var info = stat()
-        guard fstat(file, &info) == 0, info.st_size >= range.upperBound else { return false }
-        var offset = range.lowerBound / CapacityLedger.blockSize * CapacityLedger.blockSize
-        while offset < range.upperBound {
+        let fileEnd = end
+        guard fileEnd >= range.upperBound else { return false }
+        // Where blocks are smaller than pages, mincore(2) calls the page in which the file ends absent for ever.
+        let wholePages = fileEnd / Self.pageSize * Self.pageSize
+        var offset = range.lowerBound / Self.pageSize * Self.pageSize
+        while offset < min(range.upperBound, wholePages) {
             guard let mapping = try? mapping(at: offset) else { return true }
-            let end = min(CapacityLedger.rounded(range.upperBound), mapping.range.upperBound)
+            let pages = (range.upperBound - 1) / Self.pageSize + 1
+            let end = min(pages * Self.pageSize, wholePages, mapping.range.upperBound)
             guard Self.isResident(mapping.bytes(offset..<end)) else { return false }
             offset = end
         }
-        return true
+        guard range.upperBound > wholePages else { return true }
+        return withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) {
+            readAtOnce(into: $0, at: range.upperBound - 1)
+        }
     }
+
+    private static let pageSize = Int64(getpagesize())
 
     /// - Parameter bytes: whole pages.
     private static func isResident(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: bytes.count / Int(CapacityLedger.blockSize)) { flags in
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: bytes.count / Int(pageSize)) { flags in
             guard mincore(UnsafeMutableRawPointer(mutating: bytes.baseAddress), bytes.count, flags.baseAddress!) == 0
             else { return true }
             return flags.allSatisfy { $0 & 1 == 1 }
@@ -149,7 +157,7 @@ final class SparseFile: GenerationBytes {
 
     /// Reads a range into the page cache. Waits for the disk.
     func warm(_ range: Range<Int64>) throws(StoreError) {
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: Int(Self.pageSize))
         defer { buffer.deallocate() }
         var offset = range.lowerBound
         while offset < range.upperBound {

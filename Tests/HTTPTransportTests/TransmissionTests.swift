@@ -78,24 +78,6 @@ import Testing
         #expect(try server.client().get("/alive").text == "alive\n")
     }
 
-    /// In the middle of a page: what stands behind the end of the file in its last page is zeros, and no error.
-    @Test(arguments: Transmission.allCases)
-    func fileThatIsTruncatedInsideAPageGivesNoZeros(transmission: Transmission) throws {
-        let server = try server(transmission, MappedFile(directory.file("f"), media.size))
-        #expect(truncate(directory.file("f"), 10 * 4096 + 100) == 0)
-        let client = try server.client()
-        try client.send(client.request("/\(10 * 4096)-\(11 * 4096)"))
-        _ = try client.readHead()
-        var body: [UInt8] = []
-        while let piece = try? client.readBody(upTo: 8192), !piece.isEmpty { body += piece }
-        withKnownIssue("the rest of the page is sent as zeros from a mapping") {
-            #expect(body.count <= 100)
-            #expect(media.firstMismatch(body, at: 10 * 4096) == nil)
-        } when: {
-            transmission == .mapping
-        }
-    }
-
     @Test func unreadableFileIsCounted() throws {
         let server = try server(.mapping, MappedFile(directory.file("f"), media.size))
         #expect(truncate(directory.file("f"), 0) == 0)
