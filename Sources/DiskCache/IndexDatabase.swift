@@ -144,6 +144,22 @@ final class IndexDatabase: Sendable {
         try write { try $0.execute(sql: "PRAGMA incremental_vacuum(256)") }
     }
 
+    /// If the clock was set back, last reads in the future would be the last to be evicted until that future comes. All
+    /// of them are moved into the past by as much, so that their order stays.
+    /// - Parameter now: microseconds since 1970.
+    func endFuture(at now: Int64) throws(StoreError) {
+        try write { db in
+            for (table, condition) in [("extent", "WHERE pinned = 0"), ("resource", "")] {
+                // Answered by an index.
+                let latest = try Int64.fetchOne(db, sql: "SELECT max(last_access) FROM \(table) \(condition)") ?? 0
+                guard latest > now else { continue }
+                try db.execute(
+                    sql: "UPDATE \(table) SET last_access = last_access - ?1 WHERE last_access > ?2",
+                    arguments: [latest -| now, now])
+            }
+        }
+    }
+
     // MARK: Totals
 
     enum Meta: String, CaseIterable {

@@ -47,6 +47,7 @@ struct StoreOpening {
             (.fingerprintSeed, fingerprintSeed), (.session, session), (.isClean, 0), (.suspectSession, suspectSession),
             (.boot, FileSystem.boot ?? 0), (.isRecountDue, isRecountDue ? 1 : 0),
         ])
+        try index.database.endFuture(at: AccessClock.now())
         // Even if the log is lost later, this session counts as not cleanly closed.
         try index.database.checkpointLog()
         unfinished = UnfinishedFiles.read(directory + "/unfinished")

@@ -155,7 +155,7 @@ extension MediaAnswer {
             if head.live != nil || !head.isListing { generation.setHead { $0.ofPlaylist(nil) } }
             return
         }
-        let age = UInt64(clamping: max(0, filler.filler.now() -| head.times.validatedAt)) *| 1_000_000_000
+        let age = UInt64(clamping: head.times.residentTime(at: filler.filler.now())) *| 1_000_000_000
         let timing = LiveTiming(rule, answeredAt: head.live?.answeredAt ?? (isNews ? now : now -| age))
         if head.live != timing { generation.setHead { $0.ofPlaylist(timing) } }
     }

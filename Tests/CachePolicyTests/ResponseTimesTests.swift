@@ -35,8 +35,8 @@ import Testing
     @Test(
         arguments: [
             (0, 1_000_000, 0), (0, 1_000_060, 60), (10, 1_000_060, 70), (10, 1_000_000, 10),
-            // Set back since: as old as it came.
-            (10, 999_000, 10), (.max, 1_000_060, .max), (.max, 1_000_000, .max),
+            // Set back since: by a little, it is as old as it came; by more, nobody knows how old it is.
+            (10, 999_940, 10), (10, 999_939, .max), (10, 0, .max), (.max, 1_000_060, .max), (.max, 1_000_000, .max),
         ] as [(Int64, Int64, Int64)])
     func ageGrowsWithTheTimeHere(initial: Int64, now: Int64, age: Int64) {
         #expect(ResponseTimes(validatedAt: 1_000_000, initialAge: initial).age(at: now) == age)

@@ -47,6 +47,18 @@ import Testing
         #expect(extents(a) == [0])
     }
 
+    @Test func readsInTheFutureOfAClockThatWasSetBackGoInTheirOrder() throws {
+        let future = AccessClock.now() + 365 * 86_400_000_000
+        do { _ = try full("a", lastRead: future + 40, future + 10, future + 30, future + 20) }
+        let again = try opened.reopened()
+        let a = try #require(try again.load("a"))
+        #expect(again.evict(Self.extent) == Self.extent)
+        #expect(extents(a) == [0, 2, 3])
+        a.touch(3, at: AccessClock.now())
+        #expect(again.evict(2 * Self.extent) == 2 * Self.extent)
+        #expect(extents(a) == [3])
+    }
+
     @Test func orderOfReadsOutlivesTheSession() throws {
         do {
             _ = try full("a", lastRead: 50, 10, 70, 30)

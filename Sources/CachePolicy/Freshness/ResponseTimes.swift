@@ -31,7 +31,15 @@ package struct ResponseTimes: Sendable, Equatable {
     /// When an origin made or confirmed the response, by this clock: seconds since 1970.
     package var bornAt: Int64 { validatedAt -| initialAge }
 
-    /// `current_age`, in seconds. If the clock was set back, the response is still at least as old as when it was
-    /// received.
-    package func age(at now: Int64) -> Int64 { initialAge +| max(0, now -| validatedAt) }
+    /// `current_age`, in seconds. A response that was received in the future, because the clock was set back since, is
+    /// older than any lifetime: nothing says how old it is.
+    package func age(at now: Int64) -> Int64 { initialAge +| residentTime(at: now) }
+
+    /// `resident_time`, in seconds: since the response was received or last validated.
+    package func residentTime(at now: Int64) -> Int64 {
+        validatedAt -| now > Self.clockStep ? .max : max(0, now -| validatedAt)
+    }
+
+    /// Clocks are also set back by seconds, when they are compared with better ones; that changes nothing.
+    private static let clockStep: Int64 = 60
 }
