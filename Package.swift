@@ -183,7 +183,7 @@ let package = Package(
             name: "ShortExample", dependencies: ["Reelcache"], path: "Examples/Short", exclude: ["Package.swift"]),
 
         // Tests
-        .target(name: "TestSupport", dependencies: ["CLinux"], path: "Tests/TestSupport"),
+        .target(name: "TestSupport", dependencies: ["CLinux", "Metrics"], path: "Tests/TestSupport"),
         .target(
             name: "FillTestSupport",
             dependencies: [

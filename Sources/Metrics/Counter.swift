@@ -8,6 +8,7 @@ package final class Counter: Sendable {
 
     package func add(_ amount: Int64 = 1) {
         total.wrappingAdd(UInt64(amount), ordering: .relaxed)
+        Counter.noteChange()
     }
 
     package var value: UInt64 { total.load(ordering: .relaxed) }
@@ -19,8 +20,14 @@ package final class Gauge: Sendable {
 
     package init() {}
 
-    package func add(_ amount: Int64) { level.wrappingAdd(amount, ordering: .relaxed) }
-    package func set(_ amount: Int64) { level.store(amount, ordering: .relaxed) }
+    package func add(_ amount: Int64) {
+        level.wrappingAdd(amount, ordering: .relaxed)
+        Counter.noteChange()
+    }
+    package func set(_ amount: Int64) {
+        level.store(amount, ordering: .relaxed)
+        Counter.noteChange()
+    }
 
     package var value: Int64 { level.load(ordering: .relaxed) }
 }
@@ -39,4 +46,19 @@ package final class Measurement: Sendable {
 
     /// Nil until the first measurement.
     package var value: Int64? { isKnown.load(ordering: .acquiring) ? level.load(ordering: .relaxed) : nil }
+}
+
+extension Counter {
+    #if DEBUG
+    /// Called when a counter or a gauge has changed, on the thread that counted, so that a test that waits for a
+    /// figure need not look all the time; it must not block. It exists in debug builds only.
+    package static let listener = Mutex<(@Sendable () -> Void)?>(nil)
+    #endif
+
+    @inline(__always)
+    fileprivate static func noteChange() {
+        #if DEBUG
+        listener.withLock { $0 }?()
+        #endif
+    }
 }

@@ -4,6 +4,7 @@ import Foundation
 import HTTPTransport
 import Logging
 import MediaProxy
+import Metrics
 
 #if !os(Linux)
 #error("Reelcache is for Linux: it needs O_TMPFILE, fallocate(2), eventfd(2) and netlink sockets")
@@ -177,8 +178,11 @@ public final class Proxy: Sendable {
     /// The port that the proxy listens on.
     public var port: Int { server.address.port }
 
+    /// The current counters.
+    package var counters: StatsSnapshot { cache.engine.snapshot() }
+
     /// The current counters, as in the response to `GET /stats`: a JSON object.
     public func statistics() throws -> Data {
-        try JSONEncoder().encode(cache.engine.snapshot())
+        try JSONEncoder().encode(counters)
     }
 }

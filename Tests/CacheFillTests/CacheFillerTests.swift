@@ -66,10 +66,6 @@ import TestSupport
     }
 
     private func waitForFilter() throws {
-        let end = ContinuousClock.now + .patience
-        while !store.certainlyLacks(Self.key("nothing")) {
-            try #require(ContinuousClock.now < end, "the filter is not filled")
-            sched_yield()
-        }
+        try eventually("a filter that is filled") { store.certainlyLacks(Self.key("nothing")) }
     }
 }

@@ -13,13 +13,7 @@ import Testing
     private func text(_ path: String) -> String { (try? String(contentsOfFile: path, encoding: .utf8)) ?? "" }
 
     private func waitForLine(in path: String) throws {
-        let end = ContinuousClock.now + .patience
-        while !text(path).hasSuffix("\n") {
-            guard ContinuousClock.now < end else {
-                throw DeadlinePassed(what: "a line in \(path)", instead: text(path))
-            }
-            sched_yield()
-        }
+        try eventually("a line in \(path)", instead: text(path)) { text(path).hasSuffix("\n") }
     }
 
     @Test func hangupGoesOnInANewFile() throws {

@@ -68,14 +68,8 @@ final class Prometheus {
 
     /// Waits until an expression has these values.
     func wait(for expression: String, _ wanted: [Double]) throws {
-        let end = ContinuousClock.now + .patience
-        while true {
-            let values = try values(expression)
-            if values == wanted { return }
-            guard ContinuousClock.now < end else {
-                throw DeadlinePassed(what: "\(expression) == \(wanted)", instead: "\(values)")
-            }
-            sched_yield()
+        try eventually("\(expression) == \(wanted)", instead: "\(try values(expression))") {
+            try values(expression) == wanted
         }
     }
 }

@@ -144,9 +144,9 @@ import Testing
             let (shell, top, guardian) = try Self.topInShell(shelf, #""$@"; read line"#)
             #expect(shell.isFullScreen && !shell.isInLineMode)
             kill(top, number)
-            try Self.waitUntil("the shell's terminal") { !shell.isFullScreen && shell.isInLineMode }
+            try eventually("the shell's terminal") { !shell.isFullScreen && shell.isInLineMode }
             #expect(shell.output.contains(Self.left))
-            try Self.waitUntil("no process left") { !ProcessTable.isRunning(guardian) }
+            try eventually("no process left") { !ProcessTable.isRunning(guardian) }
             try shell.type("\n")
             try shell.waitForExit()
             try shelf.close()
@@ -174,7 +174,7 @@ import Testing
             try shell.type("cat has the terminal\n")
             try shell.waitForLine(containing: "cat has the terminal")
             kill(top, SIGKILL)
-            try Self.waitUntil("the guardian's end") { !ProcessTable.isRunning(guardian) }
+            try eventually("the guardian's end") { !ProcessTable.isRunning(guardian) }
             #expect(!shell.output.contains(Self.left) && shell.isFullScreen)
             try shelf.close()
         }
@@ -186,10 +186,10 @@ import Testing
             let shelf = try Self.shelf()
             let top = try Self.top(shelf)
             top.signal(SIGSTOP)
-            try Self.waitUntil("a stopped process") { ProcessTable.isStopped(top.pid) }
+            try eventually("a stopped process") { ProcessTable.isStopped(top.pid) }
             try top.setLineMode()
             top.signal(SIGCONT)
-            try Self.waitUntil("keys one by one") { !top.isInLineMode }
+            try eventually("keys one by one") { !top.isInLineMode }
             try top.type("q")
             try Self.expectRestored(top, .exited(0))
             try shelf.close()
@@ -227,7 +227,7 @@ import Testing
             let shelf = try Self.shelf()
             let top = try Self.top(shelf)
             try top.type("\u{1A}")
-            try Self.waitUntil("the shell's terminal") { !top.isFullScreen && top.isInLineMode }
+            try eventually("the shell's terminal") { !top.isFullScreen && top.isInLineMode }
             #expect(top.lines == [])
             top.signal(SIGCONT)
             try top.waitForLine(containing: "Nothing is being played")
@@ -310,13 +310,5 @@ import Testing
         #expect(try top.waitForExit() == .exited(1))
         #expect(top.output.contains("no proxy is running") && top.output.contains("reelcache serve"))
         #expect(!top.output.contains("\u{1B}[?1049h"))
-    }
-
-    private static func waitUntil(_ what: String, _ isReached: () -> Bool) throws {
-        let end = ContinuousClock.now + .patience
-        while !isReached() {
-            guard ContinuousClock.now < end else { throw DeadlinePassed(what: what) }
-            sched_yield()
-        }
     }
 }

@@ -52,11 +52,7 @@ final class OpenStore: Sendable {
         settle()
         try store.close()
         current.withLock { $0 = nil }
-        let end = ContinuousClock.now + .patience
-        while CacheOwner.current(of: directory.path) != nil {
-            guard ContinuousClock.now < end else { throw Unexpected("somebody keeps a store that is closed") }
-            sched_yield()
-        }
+        try eventually("a closed store that nobody keeps") { CacheOwner.current(of: directory.path) == nil }
     }
 
     /// What the next session finds. Generations must have been let go of.

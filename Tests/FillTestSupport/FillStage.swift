@@ -98,11 +98,7 @@ package final class FillStage: Sendable {
 
     /// Waits for what nobody tells of.
     package func wait(for what: String, until isThere: () throws -> Bool) throws {
-        let end = ContinuousClock.now + .patience
-        while try !isThere() {
-            guard ContinuousClock.now < end else { throw DeadlinePassed(what: what) }
-            sched_yield()
-        }
+        try eventually(what, isSo: isThere)
     }
 }
 

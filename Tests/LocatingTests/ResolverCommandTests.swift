@@ -116,15 +116,13 @@ private let url = try! OriginURL(url: "https://site.example/watch?v=a'b$(id)")
 
     /// Waits until no process of the group runs. Those that have ended and that nobody has collected do not count.
     private func waitForTheEnd(ofGroup group: pid_t) throws {
-        let end = ContinuousClock.now + .patience
-        while try FileManager.default.contentsOfDirectory(atPath: "/proc").compactMap({ Int32($0) }).contains(where: {
-            // proc(5): pid (name) state parent group
-            let fields = (try? String(contentsOfFile: "/proc/\($0)/stat", encoding: .utf8))?.split(separator: ")").last?
-                .split(separator: " ")
-            return fields?.count ?? 0 > 2 && fields?[0] != "Z" && fields?[2] == "\(group)"
-        }) {
-            guard ContinuousClock.now < end else { throw DeadlinePassed(what: "the end of the group \(group)") }
-            sched_yield()
+        try eventually("the end of the group \(group)") {
+            try !FileManager.default.contentsOfDirectory(atPath: "/proc").compactMap({ Int32($0) }).contains {
+                // proc(5): pid (name) state parent group
+                let fields = (try? String(contentsOfFile: "/proc/\($0)/stat", encoding: .utf8))?.split(separator: ")")
+                    .last?.split(separator: " ")
+                return fields?.count ?? 0 > 2 && fields?[0] != "Z" && fields?[2] == "\(group)"
+            }
         }
     }
 

@@ -338,12 +338,8 @@ extension MediaCache {
 extension DownloadWants {
     func wait(for id: Download.ID, count: Int) async throws {
         try await onThread {
-            let end = ContinuousClock.now + .patience
-            while self.count(of: id) != count {
-                guard ContinuousClock.now < end else {
-                    throw DeadlinePassed(what: "\(count) who wait for \(id)", instead: "\(self.count(of: id))")
-                }
-                sched_yield()
+            try eventually("\(count) who wait for \(id)", instead: "\(self.count(of: id))") {
+                self.count(of: id) == count
             }
         }
     }
@@ -352,12 +348,8 @@ extension DownloadWants {
 extension SnapshotBell {
     func wait(listeners: Int) async throws {
         try await onThread {
-            let end = ContinuousClock.now + .patience
-            while self.listenerCount != listeners {
-                guard ContinuousClock.now < end else {
-                    throw DeadlinePassed(what: "\(listeners) who listen", instead: "\(self.listenerCount)")
-                }
-                sched_yield()
+            try eventually("\(listeners) who listen", instead: "\(self.listenerCount)") {
+                self.listenerCount == listeners
             }
         }
     }

@@ -69,11 +69,7 @@ final class CacheStage: Sendable {
 
     /// Waits until no transfer is open: a player's last byte may be there before the end of its chunk.
     func settle() throws {
-        let end = ContinuousClock.now + .patience
-        while cache.engine.metrics.openFetches.value > 0 {
-            guard ContinuousClock.now < end else { throw DeadlinePassed(what: "the end of transfers") }
-            sched_yield()
-        }
+        try eventually("the end of transfers") { cache.engine.metrics.openFetches.value == 0 }
     }
 
     /// Plays a film, or bytes of it, through the proxy, which has to run.

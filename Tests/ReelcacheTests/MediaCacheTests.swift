@@ -23,8 +23,8 @@ import TestSupport
                     try stage.play("/\(name).ts")
                 }
                 // That it is a part of the film is noted a moment later.
-                let url = stage.url("/\(name).m3u8"), end = ContinuousClock.now + .patience
-                while isWhole, !stage.cache.isCached(url), ContinuousClock.now < end { sched_yield() }
+                let url = stage.url("/\(name).m3u8")
+                if isWhole { try eventually("all of \(url)") { stage.cache.isCached(url) } }
                 #expect(stage.cache.isCached(url) == isWhole)
             }
         }

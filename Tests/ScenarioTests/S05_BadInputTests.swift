@@ -220,7 +220,7 @@ extension Scenarios {
             let end = ContinuousClock.now + .patience
             try trickler.send("GET / HTTP/1.1\r\nX: ")
             while try !trickler.isClosedByPeer(within: .milliseconds(20)) {
-                guard ContinuousClock.now < end else { throw DeadlinePassed("the end of a trickling client") }
+                guard ContinuousClock.now < end else { throw DeadlinePassed(what: "the end of a trickling client") }
                 do { try trickler.send("x") } catch { break }
             }
         }

@@ -58,14 +58,8 @@ private extension Stage {
 
     /// Waits until the list shows something of a resource.
     func waitUntilListed(_ place: Place, _ what: String, _ predicate: (ResourceReport) -> Bool) throws {
-        let end = ContinuousClock.now + .patience
-        while true {
-            let listed = try listed()
-            if listed.contains(where: { $0.url.hasSuffix(":\(origin.port)\(place.path)") && predicate($0) }) { return }
-            guard ContinuousClock.now < end else {
-                throw DeadlinePassed("\(what) of \(place.path) in the list; instead: \(listed)")
-            }
-            sched_yield()
+        try eventually("\(what) of \(place.path) in the list", instead: "\(try listed())") {
+            try listed().contains { $0.url.hasSuffix(":\(origin.port)\(place.path)") && predicate($0) }
         }
     }
 }

@@ -24,11 +24,7 @@ private extension Stage {
     }
 
     func wait(until isSo: () throws -> Bool) throws {
-        let end = ContinuousClock.now + .seconds(60)
-        while try !isSo() {
-            try #require(ContinuousClock.now < end)
-            sched_yield()
-        }
+        try eventually("what was waited for", isSo: isSo)
     }
 
     func state(_ id: Int64) throws -> DownloadState? {

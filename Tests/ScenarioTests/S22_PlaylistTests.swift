@@ -326,12 +326,8 @@ extension Scenarios {
 extension Stage {
     /// Waits until the cache lists these resources and no others.
     func waitForListing(_ urls: [String]) throws {
-        let end = ContinuousClock.now + .patience
-        while true {
-            let listed = try read(ResourceListing.self, "/resources?sort=name").resources.map(\.url)
-            if listed == urls.sorted() { return }
-            guard ContinuousClock.now < end else { throw DeadlinePassed("\(urls), listed are \(listed)") }
-            sched_yield()
+        try eventually("a list of \(urls)") {
+            try read(ResourceListing.self, "/resources?sort=name").resources.map(\.url) == urls.sorted()
         }
     }
 }

@@ -374,12 +374,9 @@ extension Stage {
     private func waitForReport<Report: Decodable>(
         _ type: Report.Type, _ path: String, _ what: String, _ isWanted: (Report) -> Bool
     ) throws -> Report {
-        let end = ContinuousClock.now + .patience
-        while true {
+        try eventually(what, instead: "\(try read(type, path))") {
             let report = try read(type, path)
-            if isWanted(report) { return report }
-            guard ContinuousClock.now < end else { throw DeadlinePassed("\(what); instead: \(report)") }
-            sched_yield()
+            return isWanted(report) ? report : nil
         }
     }
 }

@@ -47,12 +47,9 @@ extension Scenarios {
         /// Waits until as many downloads have ended, and looks at all.
         @discardableResult
         static func waitForDownloads(_ stage: Stage, _ count: Int) throws -> [DownloadReport] {
-            let end = ContinuousClock.now + .patience
-            while true {
+            try eventually("\(count) downloads", instead: "\(try downloads(stage))") {
                 let found = try downloads(stage)
-                if found.count >= count, found.allSatisfy(\.state.hasEnded) { return found }
-                guard ContinuousClock.now < end else { throw DeadlinePassed("\(count) downloads; there are \(found)") }
-                sched_yield()
+                return found.count >= count && found.allSatisfy(\.state.hasEnded) ? found : nil
             }
         }
 

@@ -183,10 +183,7 @@ extension Scenarios {
         }
 
         private static func waitUntilDraining(_ stage: Stage) throws {
-            let end = ContinuousClock.now + .patience
-            while try stage.ask("/healthz").status != 503 {
-                guard ContinuousClock.now < end else { throw DeadlinePassed("draining") }
-            }
+            try eventually("draining") { try stage.ask("/healthz").status == 503 }
         }
     }
 }

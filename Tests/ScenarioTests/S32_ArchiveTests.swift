@@ -70,7 +70,7 @@ extension Scenarios {
                 let second = try secondNode(stage)
                 defer { try? second.stop() }
                 #expect(try second.control("PUT", "/archive", bytes: bytes).decoded(ArchiveReport.self).imported > 0)
-                while !players.isFinished { sched_yield() }
+                try eventually("the end of the players") { players.isFinished }
                 #expect(failures.withLock { $0 } == 0)
                 for number in 0..<4 { expectWhole(try second.get("/\(number).mp4"), film) }
             }

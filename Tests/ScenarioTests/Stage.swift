@@ -154,21 +154,16 @@ final class Stage: Sendable {
     // MARK: What can be seen from outside
 
     var stats: StatsSnapshot {
-        get throws { try JSONDecoder().decode(StatsSnapshot.self, from: proxy.statistics()) }
+        get throws { proxy.counters }
     }
 
     /// Waits until `predicate` holds of the statistics.
     func waitForStats(_ what: String, within patience: Duration = .patience, _ predicate: (StatsSnapshot) -> Bool)
         throws
     {
-        let end = ContinuousClock.now + patience
-        while true {
-            let stats = try stats
-            if predicate(stats) { return }
-            guard ContinuousClock.now < end else {
-                throw DeadlinePassed("\(what) in the statistics; instead: \(stats)")
-            }
-            sched_yield()
+        let proxy = proxy
+        try eventually("\(what) in the statistics", within: patience, instead: "\(proxy.counters)") {
+            predicate(proxy.counters)
         }
     }
 
@@ -214,13 +209,6 @@ final class StageClock: Sendable {
     var now: Int64 { time.load(ordering: .relaxed) }
 
     func advance(by seconds: Int64) { time.wrappingAdd(seconds, ordering: .relaxed) }
-}
-
-/// What a scenario waited for did not happen in time.
-struct DeadlinePassed: Error, CustomStringConvertible {
-    let description: String
-
-    init(_ what: String) { description = "waited in vain for \(what)" }
 }
 
 /// Plays a scenario, which may block, on threads of its own, and ends everything after it.

@@ -54,20 +54,12 @@ final class StageDownload: Sendable {
 
     /// Waits until its transfers have delivered so much.
     func wait(forFetched count: Int64) throws {
-        let end = ContinuousClock.now + .patience
-        while fetched < count {
-            guard ContinuousClock.now < end else { throw DeadlinePassed("\(count) bytes; there are \(fetched)") }
-            sched_yield()
-        }
+        try eventually("\(count) bytes", instead: "\(fetched)") { fetched >= count }
     }
 
     /// Waits until so much is there.
     func wait(forBytes count: Int64) throws {
-        let end = ContinuousClock.now + .patience
-        while progress.bytes < count {
-            guard ContinuousClock.now < end else { throw DeadlinePassed("\(count) bytes; there are \(progress)") }
-            sched_yield()
-        }
+        try eventually("\(count) bytes", instead: "\(progress)") { progress.bytes >= count }
     }
 }
 
