@@ -31,9 +31,10 @@ struct UpstreamURL: Equatable {
         guard let handle = curl_url() else { return nil }
         defer { curl_url_cleanup(handle) }
         if let base, curl_url_set(handle, CURLUPART_URL, base, 0) != CURLUE_OK { return nil }
-        // Servers put raw spaces and UTF-8 into Location.
-        let flags = base == nil ? 0 : UInt32(CURLU_URLENCODE | CURLU_ALLOW_SPACE) // no trap: constants
-        guard curl_url_set(handle, CURLUPART_URL, reference, flags) == CURLUE_OK else { return nil }
+        // RFC 9110 §7.7: a path is passed on as it was received. Servers put raw spaces and UTF-8 into Location.
+        let flags = base == nil ? CURLU_PATH_AS_IS : CURLU_URLENCODE | CURLU_ALLOW_SPACE
+        // no trap: constants
+        guard curl_url_set(handle, CURLUPART_URL, reference, UInt32(flags)) == CURLUE_OK else { return nil }
         for part in [CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_OPTIONS, CURLUPART_FRAGMENT] {
             curl_url_set(handle, part, nil, 0)
         }
@@ -42,7 +43,9 @@ struct UpstreamURL: Equatable {
             let host = Self.part(CURLUPART_HOST, of: handle), !host.isEmpty,
             let port = Self.part(CURLUPART_PORT, of: handle, flags: UInt32(CURLU_DEFAULT_PORT)) // no trap: a constant
         else { return nil }
-        self.text = text
+        // curl drops an empty query (RFC 3986 §3.4).
+        let query = reference.utf8.prefix { $0 != UInt8(ascii: "#") }.drop { $0 != UInt8(ascii: "?") }
+        self.text = query.elementsEqual("?".utf8) ? text + "?" : text
         self.scheme = scheme
         self.host = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host.lowercased()
         self.port = port
