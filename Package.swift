@@ -32,6 +32,7 @@ let package = Package(
         .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CExpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(name: "CIDN2", pkgConfig: "libidn2", providers: [.apt(["libidn2-dev"])]),
         .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
 
         // Pure values and decisions
@@ -41,7 +42,7 @@ let package = Package(
                 .product(name: "RawStructuredFieldValues", package: "swift-http-structured-headers")
             ]),
         .target(name: "Units", dependencies: ["HTTPModel"]),
-        .target(name: "CachePolicy", dependencies: ["CXXHash", "HTTPModel", "Units"]),
+        .target(name: "CachePolicy", dependencies: ["CIDN2", "CXXHash", "HTTPModel", "Units"]),
         .target(name: "Playlists", dependencies: ["CExpat", "HTTPModel", "CachePolicy"]),
         .target(name: "Activity", dependencies: ["CachePolicy", "HTTPModel", "Metrics", "Units"]),
 
@@ -168,7 +169,7 @@ let package = Package(
                 "TerminalText", "Units",
                 "Reelcache", "ControlAPI", "DiskCache", "Downloads", "CachePolicy", "HTTPModel", "Metrics", "CLinux",
                 "Playlists", "Subscriptions",
-                "CBuild", "CCurl", "CEvent", "CExpat", "CXXHash", "CZlib", "Upstream",
+                "CBuild", "CCurl", "CEvent", "CExpat", "CIDN2", "CXXHash", "CZlib", "Upstream",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),

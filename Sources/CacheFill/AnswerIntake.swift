@@ -39,6 +39,20 @@ struct AnswerIntake {
     {
         try refuseStrayPage(head, output)
         if head.status == 200 || head.status == 206 || head.status == 304 { request.moved.worked() }
+        do throws(FillError) { return try take(head, &request, &output) } catch {
+            // An origin that encodes its parts encodes the whole, too. Another parent, or the origin, knows better than
+            // this one.
+            guard case .unusable = error, head.status == 206, ContentEncoding.isUncoded(head.fields), !isFromParent,
+                request.turnsToWhole(for: purpose.generation ?? output.generation)
+            else { throw error }
+            return .askAgain
+        }
+    }
+
+    private func take(_ head: UpstreamHead, _ request: inout FetchRequest, _ output: inout FetchOutput)
+        throws(FillError)
+        -> Next
+    {
         switch purpose {
         case .opening(_, let owner, let isShared, let validated) where output.generation == nil:
             if request.isRefusedBySource(head) || request.isRefusedAtLocation(head)
@@ -141,7 +155,8 @@ struct AnswerIntake {
             generation.setHead { $0.ofPlaylist(live ?? .unread(at: filler.settings.clock())) }
         }
         let isUnresumable = answer.first.isUnresumable(
-            isStored: generation.isStored, condition: generation.head.rangeCondition, isAskedForPart: span != nil)
+            isStored: generation.isStored, condition: generation.head.rangeCondition,
+            isAskedForPart: span != nil || request.asksWhole)
         let start = answer.first.start(generation.geometry)
         // Stop at chunks that other fetches have stored meanwhile, unless the bytes beyond them cannot be requested
         // separately.

@@ -317,6 +317,7 @@ package final class Fetch: TransferDelegate {
         case .complete: finish(.completed)
         case .inPart: start(.resume)
         case .short(let count):
+            if output.isAnswerEmpty { _ = request.turnsToWhole(for: knownGeneration) }
             failOrRetry(.upstream(.broken(detail: "the body is \(count) bytes short")), isTransient: true)
         }
     }

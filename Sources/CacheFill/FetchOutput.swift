@@ -165,6 +165,9 @@ struct FetchOutput {
     /// Whether the whole announced range has been received; later bytes are dropped.
     var isAnswered: Bool { received >= answered.upperBound }
 
+    /// Whether nothing of the answer has been written.
+    var isAnswerEmpty: Bool { position == answerStart }
+
     /// Call when the answer has ended and all its bytes are written.
     mutating func answerEnded() -> AnswerEnd {
         guard let writer else { return .noHead }

@@ -24,8 +24,11 @@ struct FetchRequest {
     var isUnconditional = false
     /// Set when the redirect target refuses (signed URLs expire): request the first URL again.
     private var asksFirstURL = false
-    /// Set if each answer is another version: then only one answer with the whole is consistent.
-    private var asksWhole = false
+    /// Set if each answer is another version, so that only one answer with the whole is consistent; or if the origin's
+    /// parts cannot be used.
+    private(set) var asksWhole = false
+    /// Whether the last request was for a part.
+    private var asksPart = false
     /// The URLs of which this request takes a redirect for granted.
     private var redirects: [String] = []
     /// Set once they have led nowhere.
@@ -60,7 +63,9 @@ struct FetchRequest {
         var fields = known == nil ? demand.openingFields(to: url) : demand.fields(to: url)
         moved.location?.addHeaders(to: &fields, for: url)
         var span = openingSpan
-        if let known {
+        if let known, asksWhole, known.head.rangeCondition != nil {
+            span = nil
+        } else if let known {
             // RFC 9110 §13.1.5: with If-Range, the origin sends the whole if the part would be of another version.
             if let condition = known.head.rangeCondition { fields.append("If-Range", condition) }
             let start = wanted.lowerBound -| overlap
@@ -90,7 +95,7 @@ struct FetchRequest {
 
     /// Records the request just sent.
     mutating func asked(_ request: UpstreamRequest, at time: Int64) {
-        (url, self.time, mark) = (request.url, time, resource.changes)
+        (url, self.time, mark, asksPart) = (request.url, time, resource.changes, request.span != nil)
         redirects = []
         parents.ask(request.parent.flatMap { url in demand.resolvedRule.parents.first { $0.url == url } })
     }
@@ -120,6 +125,14 @@ struct FetchRequest {
         // The same key means no redirect: another client used another URL, perhaps with a token that has expired.
         let policy = filler.policy.value
         return policy.resolve(finalURL).key == policy.resolve(demand.url).key ? nil : final
+    }
+
+    /// After a part that cannot be used: without a range, an origin has less to get wrong.
+    /// - Returns: whether to request the whole; not if its bytes could not be joined to what is known.
+    mutating func turnsToWhole(for known: Generation?) -> Bool {
+        guard asksPart, known.map({ $0.head.rangeCondition != nil }) ?? true else { return false }
+        asksWhole = true
+        return true
     }
 
     /// Finds out where the media is, before a request. If it waits, the request has to be made again then.

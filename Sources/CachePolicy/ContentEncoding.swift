@@ -24,9 +24,16 @@ package enum ContentEncoding {
 
     package static func isDecodable(_ coding: String) -> Bool { ["gzip", "x-gzip", "deflate"].contains(coding) }
 
-    private static func codings(_ fields: HeaderFields) -> [String] {
+    /// The codings of a response, in lower case and in the order in which they were applied.
+    package static func codings(_ fields: HeaderFields) -> [String] {
         fields.all("Content-Encoding").flatMap { $0.split(separator: ",") }.map {
             ASCII.lowercased(ASCII.trimmed($0))
-        }.filter { !["", "identity"].contains($0) }
+        }.filter { !namesOfNone.contains($0) }
     }
+
+    /// What origins state although nothing is encoded: no coding, how an object store was sent the bytes, encodings of
+    /// MIME, and character sets.
+    private static let namesOfNone: Set<String> = [
+        "", "identity", "none", "aws-chunked", "7bit", "8bit", "binary", "us-ascii", "iso-8859-1", "utf-8", "utf8",
+    ]
 }

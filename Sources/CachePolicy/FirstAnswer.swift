@@ -7,7 +7,7 @@ package struct FirstAnswer: Sendable, Equatable {
         case unusable(String)
     }
 
-    /// The bytes that the body carries; the upper bound is `Int64.max` if unknown.
+    /// The bytes of the body that are used; the upper bound is `Int64.max` if unknown.
     package let range: Range<Int64>
     /// The resource's length; nil if unknown.
     package let total: Int64?
@@ -27,7 +27,13 @@ package struct FirstAnswer: Sendable, Equatable {
                 throw .unusable(
                     "it answers with bytes \(part.lowerBound)-\(part.upperBound -| 1), which were not requested")
             }
-            range = part
+            guard answer.isAsLong(as: part) else { throw .unusable(OriginAnswer.contradictsLength) }
+            // §15.3.7: more than was requested may come. It is not read.
+            if case .bounded(let first, let last)? = asked {
+                range = part.clamped(to: first..<max(first, last +| 1)) // no trap: at least first
+            } else {
+                range = part
+            }
         } else {
             range = 0..<(total ?? .max) // no trap: a declared length is not below 0
         }
@@ -38,8 +44,7 @@ package struct FirstAnswer: Sendable, Equatable {
     private static func isExpected(_ range: Range<Int64>, of total: Int64?, _ asked: ByteRangeSpec?) -> Bool {
         switch asked {
         case nil: range.lowerBound == 0
-        case .bounded(let first, let last): range.lowerBound == first && range.upperBound <= last +| 1
-        case .from(let first): range.lowerBound == first
+        case .bounded(let first, _), .from(let first): range.lowerBound == first
         // The missing part of the suffix would never arrive.
         case .suffix(let count):
             total.map { range.upperBound == $0 && range.upperBound -| range.lowerBound >= min(count, $0) } ?? true
@@ -76,4 +81,10 @@ package struct FirstAnswer: Sendable, Equatable {
 
 extension OriginAnswer {
     static let lacksRange = "a 206 without a usable Content-Range"
+    static let contradictsLength = "a 206 whose Content-Length contradicts its Content-Range"
+
+    /// RFC 9110 §14.4: a body that is longer or shorter than its `Content-Range` cannot be located.
+    func isAsLong(as part: Range<Int64>) -> Bool {
+        contentLength.map { $0 == part.upperBound -| part.lowerBound } ?? true
+    }
 }

@@ -101,12 +101,22 @@ struct OriginURLParser {
             }
             return name
         }
-        guard bytes.allSatisfy({ $0 < 0x80 }) else { throw .badHost(name, "write it in its ASCII form, xn--...") }
-        guard bytes.allSatisfy(isHostCharacter) else { throw .badHost(name, "it contains an invalid character") }
-        return name
+        return bytes.allSatisfy(isHostCharacter) ? name : try international(name)
     }
 
-    /// `reg-name` without percent-encoding (RFC 3986 §3.2.2), which would give a host a second spelling.
+    /// A name in other letters than those of DNS, as they are or percent-encoded in UTF-8 (RFC 3986 §3.2.2).
+    private static func international(_ name: String) throws(OriginURLError) -> String {
+        // Encoded ASCII would give a host a second spelling.
+        guard let decoded = PercentEncoding.decoded(name[...].utf8), decoded.contains(where: { $0 >= 0x80 }) else {
+            throw .badHost(name, "it contains an invalid character")
+        }
+        guard let ascii = HostName.inASCII(String(decoding: decoded, as: UTF8.self)), !ascii.isEmpty,
+            ascii.utf8.allSatisfy(isHostCharacter)
+        else { throw .badHost(name, "it is not a valid international name (IDNA 2008)") }
+        return ascii
+    }
+
+    /// `reg-name` without percent-encoding (RFC 3986 §3.2.2).
     private static func isHostCharacter(_ byte: UInt8) -> Bool {
         PercentEncoding.isUnreserved(byte) || "!$&'()*+,;=".utf8.contains(byte)
     }

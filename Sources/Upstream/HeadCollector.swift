@@ -64,15 +64,23 @@ struct HeadCollector {
         }
         // A line without a colon is not a field; like browsers, skip it.
         guard !isComplete, let colon = line.firstIndex(of: ASCII.colon) else { return .more }
-        // RFC 9112 §5.1: no space before the colon. curl does not recognize "Transfer-Encoding ", and would leave the
-        // chunks' framing in the body.
+        let name = Self.string(line[..<colon])
         guard colon > 0, line[..<colon].allSatisfy(ASCII.isToken) else {
-            return .malformed("the name of the field \"\(Self.string(line[..<colon]))\" is not a token")
+            // Like browsers, skip what is no field. But curl does not recognize "Transfer-Encoding ", and would leave
+            // the chunks' framing in the body; whoever else reads this head may take it for one (RFC 9112 §5.1).
+            return Self.looksLikeFraming(name)
+                ? .malformed("the name of the field \"\(name)\" is not a token") : .more
         }
-        fields.append(
-            Self.string(line[..<colon]),
-            Self.string(ASCII.trimmed(UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]))))
+        fields.append(name, Self.string(ASCII.trimmed(UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]))))
         return .more
+    }
+
+    /// Whether a lenient reader may take a name for one of the fields that tell where the body ends, or what it is.
+    private static func looksLikeFraming(_ name: String) -> Bool {
+        let letters = ASCII.lowercased(name).utf8.filter(ASCII.isLetter)
+        return ["transferencoding", "contentlength", "contentrange", "contentencoding"].contains {
+            letters.elementsEqual($0.utf8)
+        }
     }
 
     private mutating func endHead() -> Outcome {

@@ -4,6 +4,7 @@ package struct UpstreamSettings: Sendable {
     package var connectTimeout: Double
     /// Seconds without a byte, once connected, after which a transfer that is not paused fails.
     package var stallTimeout: Double
+    /// As many as browsers follow (Fetch, HTTP-redirect fetch).
     package var maxRedirects: Int
     /// A file of PEM certificates that are trusted instead of the system's.
     package var caFile: String?
@@ -22,7 +23,7 @@ package struct UpstreamSettings: Sendable {
     package var idleConnections = 64
 
     package init(
-        connectTimeout: Double = 10, stallTimeout: Double = 30, maxRedirects: Int = 10, caFile: String? = nil,
+        connectTimeout: Double = 10, stallTimeout: Double = 30, maxRedirects: Int = 20, caFile: String? = nil,
         userAgent: String = "reelcache/0.1", via: String? = nil, receiveBufferBytes: Int = 262_144
     ) {
         self.connectTimeout = connectTimeout

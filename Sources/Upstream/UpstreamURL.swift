@@ -1,5 +1,6 @@
 import CCurl
 import CachePolicy
+import HTTPModel
 
 /// An http or https URL, parsed by curl itself, so that the address policy judges exactly the host that curl connects
 /// to.
@@ -9,7 +10,7 @@ struct UpstreamURL: Equatable {
     let scheme: String
     /// In lower case; an IPv6 address without its brackets.
     let host: String
-    /// The name to look up: the host in the letters of DNS. nil for an address, and for this machine, which curl knows.
+    /// The name to look up. nil for an address, and for this machine, which curl knows.
     let name: String?
     let port: String
 
@@ -31,27 +32,30 @@ struct UpstreamURL: Equatable {
         guard let handle = curl_url() else { return nil }
         defer { curl_url_cleanup(handle) }
         if let base, curl_url_set(handle, CURLUPART_URL, base, 0) != CURLUE_OK { return nil }
-        // Servers put raw spaces and UTF-8 into Location.
-        let flags = base == nil ? 0 : UInt32(CURLU_URLENCODE | CURLU_ALLOW_SPACE) // no trap: constants
-        guard curl_url_set(handle, CURLUPART_URL, reference, flags) == CURLUE_OK else { return nil }
+        // RFC 9110 §7.7: a path is passed on as it was received. Servers put raw spaces and UTF-8 into Location.
+        let flags = base == nil ? CURLU_PATH_AS_IS : CURLU_URLENCODE | CURLU_ALLOW_SPACE
+        // no trap: constants
+        guard curl_url_set(handle, CURLUPART_URL, reference, UInt32(flags)) == CURLUE_OK else { return nil }
         for part in [CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_OPTIONS, CURLUPART_FRAGMENT] {
             curl_url_set(handle, part, nil, 0)
         }
-        guard let text = Self.part(CURLUPART_URL, of: handle),
+        // curl's own conversion depends on the locale.
+        guard let written = Self.part(CURLUPART_HOST, of: handle), let host = HostName.inASCII(written), !host.isEmpty,
+            host == ASCII.lowercased(written) || curl_url_set(handle, CURLUPART_HOST, host, 0) == CURLUE_OK,
+            let text = Self.part(CURLUPART_URL, of: handle),
             let scheme = Self.part(CURLUPART_SCHEME, of: handle), scheme == "http" || scheme == "https",
-            let host = Self.part(CURLUPART_HOST, of: handle), !host.isEmpty,
             let port = Self.part(CURLUPART_PORT, of: handle, flags: UInt32(CURLU_DEFAULT_PORT)) // no trap: a constant
         else { return nil }
-        self.text = text
+        // curl drops an empty query (RFC 3986 §3.4).
+        let query = reference.utf8.prefix { $0 != UInt8(ascii: "#") }.drop { $0 != UInt8(ascii: "?") }
+        self.text = query.elementsEqual("?".utf8) ? text + "?" : text
         self.scheme = scheme
-        self.host = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host.lowercased()
+        self.host = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         self.port = port
         let isKnown =
             self.host.contains(":") || IPAddress(self.host) != nil || self.host == "localhost"
             || self.host.hasSuffix(".localhost")
-        name =
-            isKnown
-            ? nil : (Self.part(CURLUPART_HOST, of: handle, flags: UInt32(CURLU_PUNYCODE)) ?? self.host).lowercased()
+        name = isKnown ? nil : self.host
     }
 
     private static func part(_ part: CURLUPart, of handle: OpaquePointer, flags: UInt32 = 0) -> String? {

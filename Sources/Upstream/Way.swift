@@ -32,6 +32,15 @@ enum Way {
         }
     }
 
+    /// RFC 9112 §3.2.2
+    func wantsAbsoluteForm(of url: UpstreamURL) -> Bool {
+        switch self {
+        case .direct: false
+        case .parent: true
+        case .proxy(let proxy, _): proxy.kind == .http && url.scheme == "http"
+        }
+    }
+
     /// The host that is at fault if no connection can be made.
     func blamed(for url: UpstreamURL?) -> String {
         if case .parent(let peer) = self { return peer.host }
@@ -98,16 +107,19 @@ extension UpstreamURL {
         let rest = text[(text.firstRange(of: "://")?.upperBound ?? text.startIndex)...]
         return String(rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" })
     }
+
+    /// Path and query.
+    fileprivate var target: String { String(text.dropFirst(scheme.count + 3 + authority.count)) } // no trap: its parts
 }
 
 extension EasyHandle {
-    /// Sets whom to connect to for a URL.
+    /// Sets whom to connect to for a URL, and what to ask there: path and query as they were received (RFC 9110 §7.7).
     func go(_ way: Way, to url: UpstreamURL, settings: UpstreamSettings) {
+        set(CURLOPT_REQUEST_TARGET, way.wantsAbsoluteForm(of: url) ? url.text : url.target)
         switch way {
         case .direct: break
         case .parent:
-            // RFC 9112 §3.2.2: the absolute form; with `CURLOPT_PROXY`, curl would open a tunnel for https.
-            set(CURLOPT_REQUEST_TARGET, url.text)
+            // With `CURLOPT_PROXY`, curl would open a tunnel for https.
             append("Host", url.authority)
             let limit = min(settings.connectTimeout, settings.parentConnectTimeout)
             set(CURLOPT_CONNECTTIMEOUT_MS, max(1, Int(saturating: limit * 1000)))

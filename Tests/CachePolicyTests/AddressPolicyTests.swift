@@ -87,10 +87,16 @@ import Testing
         #expect(try AddressPolicy(allow: ["nas.local."]).permits(host: host, address: address) == isPermitted)
     }
 
+    @Test(arguments: ["b\u{FC}ro.local", "B\u{DC}RO.local.", "xn--bro-hoa.local"])
+    func hostOutsideOfASCIIIsAllowedInEitherSpelling(entry: String) throws {
+        let address = try #require(IPAddress("192.168.1.5"))
+        #expect(try AddressPolicy(allow: [entry]).permits(host: "xn--bro-hoa.local", address: address))
+    }
+
     @Test(arguments: [
         "", " ", "a b", "*.local", "nas.local:80", "http://nas", "10.0.0.0/33", "::/129", "10.0.0.0/", "10.0.0.0/x",
         "10.0.0.0/8/8", "10.0.0", "256.1.1.1",
-        "10.0.0.256", "1.2.3.4.", "nas.local/24", "a..b", "b\u{FC}ro.local", "[::1", "fe80::1%eth0", "10.0.0.0/-1",
+        "10.0.0.256", "1.2.3.4.", "nas.local/24", "a..b", "\u{2603}.local", "[::1", "fe80::1%eth0", "10.0.0.0/-1",
         "127.1",
     ])
     func entryThatNamesNothingIsRefused(entry: String) throws {

@@ -28,6 +28,8 @@ import Testing
             (.bounded(first: 10, last: 19), answer(206, range: "10-19/100"), 10..<20, 100),
             // §15.3.7: less than was asked for, and of a whole that is not told (§14.4).
             (.bounded(first: 10, last: 19), answer(206, range: "10-14/*"), 10..<15, nil),
+            // More than was asked for.
+            (.bounded(first: 10, last: 19), answer(206, length: 90, range: "10-99/100"), 10..<20, 100),
             (.from(10), answer(206, range: "10-99/100"), 10..<100, 100),
             (.suffix(10), answer(206, range: "90-99/100"), 90..<100, 100),
             (.suffix(200), answer(206, range: "0-99/100"), 0..<100, 100),
@@ -52,8 +54,8 @@ import Testing
                 "it answers with bytes 11-19, which were not requested"
             ),
             (
-                .bounded(first: 10, last: 19), answer(206, range: "10-20/100"),
-                "it answers with bytes 10-20, which were not requested"
+                .bounded(first: 10, last: 19), answer(206, length: 9, range: "10-19/100"),
+                "a 206 whose Content-Length contradicts its Content-Range"
             ),
             (.from(10), answer(206, range: "0-99/100"), "it answers with bytes 0-99, which were not requested"),
             (.suffix(10), answer(206, range: "90-98/100"), "it answers with bytes 90-98, which were not requested"),

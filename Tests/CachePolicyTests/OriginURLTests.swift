@@ -30,6 +30,25 @@ import Testing
         #expect(try OriginURL(url: absolute) == url)
     }
 
+    /// One name, one spelling: IDNA 2008 after the mapping of UTS 46, as browsers read it.
+    @Test(arguments: [
+        ("b\u{FC}cher.example", "xn--bcher-kva.example"), ("BU\u{308}CHER.Example:8080", "xn--bcher-kva.example:8080"),
+        ("b%C3%BCcher.example", "xn--bcher-kva.example"), ("b%c3%bccher%2Eexample", "xn--bcher-kva.example"),
+        ("XN--bcher-KVA.example", "xn--bcher-kva.example"), ("fa\u{DF}.example", "xn--fa-hia.example"),
+        ("\u{4F8B}\u{3048}\u{3002}jp", "xn--r8jz45g.jp"), ("\u{FF11}\u{FF10}.0.0.1", "10.0.0.1"),
+        ("a_b.b\u{FC}.example.", "a_b.xn--b-eha.example."),
+    ])
+    func nameOutsideOfASCIIIsRead(authority: String, ascii: String) throws {
+        for target in ["/https/\(authority)/b", "/https://\(authority)/b", "/https%3A%2F%2F\(authority)%2Fb"]
+        where !target.contains("%2F%2F") || !authority.contains("%") {
+            #expect(try OriginURL(target: target).absolute == "https://\(ascii)/b")
+        }
+        #expect(try OriginURL(url: "https://\(authority)/b").absolute == "https://\(ascii)/b")
+        let base = try OriginURL(url: "https://a.example/")
+        #expect(base.resolving("//\(authority)/b")?.absolute == "https://\(ascii)/b")
+        #expect(base.resolving("https://\(authority)/b")?.absolute == "https://\(ascii)/b")
+    }
+
     @Test func partsAreTakenApart() throws {
         let url = try OriginURL(url: "HTTP://[FD00::1]:8080/a/b?c#d")
         #expect(url.scheme == .http)
@@ -60,7 +79,12 @@ import Testing
         ("/https/[10.0.0.1]/b", "IPv6"),
         ("/https/::1/b", "no host"), ("/https/a b/c", "character"), ("/https/a%20b/c", "character"),
         ("/https/a\\b/c", "character"),
-        ("/https/a<b/c", "character"), ("/https/a\u{0}/c", "character"), ("/https/b\u{FC}cher.example/c", "xn--"),
+        ("/https/a<b/c", "character"), ("/https/a\u{0}/c", "character"), ("/https/\u{2603}.example/c", "IDNA"),
+        ("/https/%C3/c", "IDNA"),
+        ("/https/b\u{FC}%00.example/c", "IDNA"), ("/https/b\u{FC}\u{FF0F}.example/c", "IDNA"),
+        ("/https/\u{AD}/c", "IDNA"),
+        ("/https/%61.example/c", "character"), ("/https/b\u{FC}%/c", "character"),
+        ("/https/a\u{FF20}b.example/", "IDNA"),
         ("/https/a]/c", "character"),
         ("/https/a/b c", "%20"), ("/https/a/b\u{0}", "control"), ("/https/a/b\r\nHost: x", "control"),
         ("/https/a/\u{7F}", "control"),

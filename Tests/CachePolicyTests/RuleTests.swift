@@ -67,6 +67,8 @@ import Testing
         ("example.org:80", "http://example.org/", true),
         ("nas.local:8080", "http://nas.local:8080/", true), ("nas.local:8080", "http://nas.local/", false),
         ("*:8080", "http://nas.local:8080/", true),
+        ("b\u{FC}ro.local", "http://xn--bro-hoa.local/", true),
+        ("*.B\u{FC}ro.local", "http://a.b\u{FC}ro.local/", true),
         ("nas.local:*", "http://nas.local:8080/", true),
         // With a scheme it is an origin.
         ("http://nas.local", "http://nas.local/", true), ("http://nas.local", "https://nas.local/", false),
@@ -84,6 +86,10 @@ import Testing
 
     @Test(arguments: [
         ("", "'' is not a host; write it like example.org, *.example.org or nas.local:8080"),
+        (
+            "b\u{FC}*.local",
+            "'b\u{FC}*.local' is not a host; write it like example.org, *.example.org or nas.local:8080"
+        ),
         (".", "'.' is not a host; write it like example.org, *.example.org or nas.local:8080"),
         (
             "ftp://example.org",
@@ -103,7 +109,7 @@ import Testing
             "'example.org/vod' is not a host; write it like example.org, *.example.org or nas.local:8080"
         ),
         ("a b", "'a b' is not a host; write it like example.org, *.example.org or nas.local:8080"),
-        ("büro.example", "'büro.example' is not a host; write it like example.org, *.example.org or nas.local:8080"),
+        ("☃.example", "'☃.example' is not a host; write it like example.org, *.example.org or nas.local:8080"),
         ("nas.local:", "'nas.local:' has no port from 1 to 65535 after the colon; write it like nas.local:8080"),
         ("nas.local:0", "'nas.local:0' has no port from 1 to 65535 after the colon; write it like nas.local:8080"),
         (

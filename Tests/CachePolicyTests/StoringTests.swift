@@ -43,6 +43,7 @@ import Testing
             (["Vary: Origin"], .store), (["Vary: "], .store),
             // RFC 9110 §8.4
             (["Content-Encoding: Identity"], .store),
+            (["Content-Encoding: aws-chunked"], .store), (["Content-Encoding: None, UTF-8"], .store),
             (["Content-Encoding: "], .store), (["Content-Encoding: identity", "Content-Encoding: identity"], .store),
         ] as [(HeaderFields, Storing)])
     func originMayForbidIt(fields: HeaderFields, storing: Storing) {

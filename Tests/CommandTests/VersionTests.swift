@@ -3,7 +3,7 @@ import Testing
 
 /// `reelcache --version`
 @Suite struct VersionTests {
-    private static let libraries = ["libevent", "libcurl", "SQLite", "expat", "zlib", "xxHash"]
+    private static let libraries = ["libevent", "libcurl", "SQLite", "expat", "zlib", "xxHash", "libidn2"]
 
     @Test func commitAndLibrariesAreNamed() throws {
         let outcome = try ReelcacheCommand.run(["--version"])

@@ -153,7 +153,8 @@ struct PackageTests {
         let needs = row.split(separator: " ").dropFirst()
         // But for libcurl, each Debian system has them.
         let allowed = [
-            "libcurl.so.4", "libxxhash.so.0", "libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "libc.so.6",
+            "libcurl.so.4", "libidn2.so.0", "libxxhash.so.0", "libstdc++.so.6", "libm.so.6", "libgcc_s.so.1",
+            "libc.so.6",
         ]
         #expect(
             !needs.isEmpty && needs.allSatisfy { allowed.contains(String($0)) || $0.hasPrefix("ld-linux-") },

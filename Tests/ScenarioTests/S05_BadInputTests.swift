@@ -145,7 +145,7 @@ extension Scenarios {
                 "/http/127.0.0.1:abc/film.mp4",
                 "/http/127.0.0.1:-80/", "/http/127.0.0.1:80:80/", "/http/[::1/film.mp4", "/http/[zz]/film.mp4",
                 "/http/a%20b/film.mp4", "/http/ex%61mple.org/",
-                "/http/a<b>/film.mp4", "/http/b\u{FC}cher.example/film.mp4", "/https:film.mp4",
+                "/http/a<b>/film.mp4", "/http/\u{2603}.example/film.mp4", "/https:film.mp4",
                 "/httpx/127.0.0.1/film.mp4", "/ftp/127.0.0.1/film.mp4",
                 "/ftp://127.0.0.1/film.mp4", "/file:///etc/passwd", "/http", "/https", "/%68ttp/127.0.0.1/film.mp4",
                 "/../../etc/passwd",

@@ -58,6 +58,9 @@ extension ScriptedOrigin {
         /// Claims `Content-Encoding: gzip`; the bytes are the plain ones.
         package var gzipEncoded = false
 
+        /// Sent as it is, and then the connection is closed: a 206 to requests for a range, anything else to all.
+        package var raw: [UInt8]?
+
         // MARK: Framing
 
         /// `Transfer-Encoding: chunked` and no `Content-Length`.

@@ -70,6 +70,11 @@ struct OriginConnection {
         }
         try waitForRelease(admission, isHeld: \.holdHead)
         if admission.isDropped { throw Ending.cut }
+        if let raw = admission.raw {
+            note(admission) { $0.finished = true }
+            try raw.withUnsafeBytes { try socket.send($0) }
+            throw Ending.cut
+        }
         note(admission) {
             $0.status = response.status
             $0.finished = !response.hasBody

@@ -22,6 +22,8 @@ struct OriginState: Sendable {
         let response: OriginResponse
         let cutAfter: Int64?
         let isDropped: Bool
+        /// What is sent in place of the response.
+        let raw: [UInt8]?
     }
 
     var paths: [String: Path] = [:]
@@ -91,7 +93,8 @@ struct OriginState: Sendable {
         return Admission(
             index: log.count - 1, path: path, releases: paths[path]?.releases ?? 0, behaviour: behaviour,
             response: response,
-            cutAfter: cutAfter, isDropped: isDropped)
+            cutAfter: cutAfter, isDropped: isDropped,
+            raw: behaviour.raw.flatMap { $0.starts(with: "HTTP/1.1 206".utf8) && head.range == nil ? nil : $0 })
     }
 
     mutating func note(_ index: Int, _ change: (inout OriginRequest) -> Void) {

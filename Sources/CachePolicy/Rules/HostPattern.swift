@@ -21,7 +21,10 @@ package struct HostPattern: Sendable, Equatable {
 
     package init(_ text: String) throws(RuleError) {
         let (scheme, rest) = try Self.scheme(of: text)
-        let (name, port) = try Self.split(rest, of: text)
+        let (written, port) = try Self.split(rest, of: text)
+        // Part of a label in other letters has no form in those of DNS.
+        let name = written.split(separator: ".", omittingEmptySubsequences: false)
+            .map { $0.contains("*") ? String($0) : HostName.inASCII(String($0)) ?? String($0) }.joined(separator: ".")
         guard Self.isName(name) else {
             throw RuleError("'\(text)' is not a host; write it like example.org, *.example.org or nas.local:8080")
         }

@@ -21,8 +21,7 @@ package enum ContentCoding {
     package static func decoded(
         _ bytes: [UInt8], _ fields: HeaderFields, limit: Int = PlaylistLimits.bytes
     ) throws(Problem) -> [UInt8] {
-        let codings = fields.all("Content-Encoding").flatMap { $0.split(separator: ",") }
-            .map { ASCII.lowercased(ASCII.trimmed($0)) }.filter { !["", "identity"].contains($0) }
+        let codings = ContentEncoding.codings(fields)
         guard codings.count <= mostLayers else { throw .unknown(codings.joined(separator: ", ")) }
         var bytes = bytes
         for coding in codings.reversed() {

@@ -2,6 +2,7 @@ import CBuild
 import CCurl
 import CEvent
 import CExpat
+import CIDN2
 import CXXHash
 import CZlib
 import GRDBSQLite
@@ -40,6 +41,7 @@ struct BuildInformation: Equatable {
             Library(name: "expat", version: expat),
             Library(name: "zlib", version: String(cString: zlibVersion())),
             Library(name: "xxHash", version: xxHash),
+            Library(name: "libidn2", version: String(cString: idn2_check_version(nil))),
         ]
     }
 
