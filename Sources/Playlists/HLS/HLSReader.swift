@@ -25,8 +25,9 @@ struct HLSReader {
     var isPlainList: Bool { !hasMultivariantTags && !hasMediaTags }
 
     func content() throws(PlaylistError) -> HLSPlaylist.Content {
-        if hasMultivariantTags && hasMediaTags {
-            throw .malformed("the playlist mixes tags of multivariant and media playlists")
+        // Packagers write ENDLIST or TARGETDURATION into multivariant playlists, too: segments are what it cannot have.
+        if hasMultivariantTags && hasMediaTags && media.hasSegments {
+            throw .malformed("the playlist mixes variants and segments")
         }
         if hasMultivariantTags { return .multivariant(multivariant.playlist) }
         return hasMediaTags ? .media(media.finished) : .list
