@@ -191,7 +191,9 @@ struct TagValues {
     var key: EncryptionKey? {
         guard let method = values["METHOD"], method != "NONE" else { return nil }
         return EncryptionKey(
-            method: method, url: url("URI"), initializationVector: values["IV"],
+            method: method, url: url("URI"),
+            data: values["URI"].flatMap { ASCII.begins($0, with: "data:") && !$0.contains("\"") ? $0 : nil },
+            initializationVector: values["IV"],
             format: values["KEYFORMAT"] ?? "identity")
     }
 }
