@@ -22,7 +22,7 @@ package enum FeedRecognition {
         let type = Listing.essence(of: type ?? ""), bytes = Array(beginning.prefix(PlaylistKind.sniffedBytes))
         if StrayPage.isPage(type: type) { return false }
         if certainTypes.contains(type) { return true }
-        let text = withoutBlanks(bytes[...])
+        let text = PlaylistKind.withoutBlanks(bytes[...])
         if ASCII.equalIgnoringCase(text.prefix(playlistSection.count), playlistSection) { return true }
         guard let root = rootName(text) else { return isListType(type) && isPlainText(text) }
         switch root {
@@ -51,15 +51,6 @@ package enum FeedRecognition {
     private static func isPlainText(_ text: ArraySlice<UInt8>) -> Bool {
         guard let first = text.first, !Array("<{".utf8).contains(first) else { return false }
         return text.allSatisfy { $0 >= ASCII.space && $0 != 0x7F || ASCII.isXMLSpace($0) }
-    }
-
-    /// Drops byte order marks and white space; joined files may have several marks.
-    private static func withoutBlanks(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        var rest = text.drop(while: ASCII.isXMLSpace)
-        while rest.starts(with: PlaylistKind.byteOrderMark) {
-            rest = rest.dropFirst(PlaylistKind.byteOrderMark.count).drop(while: ASCII.isXMLSpace)
-        }
-        return rest
     }
 
     /// The name of the first element in lower case, without its prefix; nil if none begins in these bytes.

@@ -26,8 +26,7 @@ package enum PlaylistKind: Sendable, Equatable, CaseIterable {
     /// Identifies the beginning of a body: `#EXTM3U`, or XML with the root `MPD`.
     /// - Parameter beginning: decoded (no content coding); only the first `sniffedBytes` are examined.
     package static func sniff(_ beginning: some Collection<UInt8>) -> PlaylistKind? {
-        let bytes = Array(beginning.prefix(sniffedBytes))
-        let text = bytes.starts(with: byteOrderMark) ? bytes.dropFirst(byteOrderMark.count) : bytes[...]
+        let text = withoutBlanks(Array(beginning.prefix(sniffedBytes))[...])
         if isM3U(text) { return .hls }
         return rootName(text).map(localName) == "MPD" ? .dash : nil
     }
@@ -40,7 +39,17 @@ package enum PlaylistKind: Sendable, Equatable, CaseIterable {
     /// The byte order mark in UTF-8.
     package static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
+    /// Drops byte order marks and white space: templates leave empty lines, and joined files may have several marks.
+    package static func withoutBlanks(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        var rest = text.drop(while: ASCII.isXMLSpace)
+        while rest.starts(with: byteOrderMark) {
+            rest = rest.dropFirst(byteOrderMark.count).drop(while: ASCII.isXMLSpace)
+        }
+        return rest
+    }
+
     /// RFC 8216 §4.3.1.1: the tag has a line to itself. Some servers append attributes to it.
+    /// - Parameter text: without blanks.
     package static func isM3U(_ text: ArraySlice<UInt8>) -> Bool {
         guard text.starts(with: "#EXTM3U".utf8) else { return false }
         return text.dropFirst(7).first.map { $0 <= ASCII.space } ?? true
@@ -48,7 +57,7 @@ package enum PlaylistKind: Sendable, Equatable, CaseIterable {
 
     /// The name of the first element, after a declaration, comments and processing instructions.
     private static func rootName(_ text: ArraySlice<UInt8>) -> String? {
-        var rest = text.drop(while: ASCII.isXMLSpace)
+        var rest = text
         while rest.starts(with: "<?".utf8) || rest.starts(with: "<!--".utf8) {
             let end: [UInt8] = rest.starts(with: "<?".utf8) ? Array("?>".utf8) : Array("-->".utf8)
             guard let next = rest.firstRange(of: end) else { return nil }

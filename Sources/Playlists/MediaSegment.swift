@@ -49,15 +49,12 @@ package struct EncryptionKey: Sendable, Hashable {
     package let method: String
     /// The URL of the key; nil if the key is not fetched over HTTP, as with `skd://`.
     package let url: OriginURL?
+    /// The `data:` URL that contains the key; nil if the key is elsewhere.
+    package let data: String?
     /// As written, `0x...`; nil if the segment's number replaces it.
-    package let initializationVector: String?
+    package var initializationVector: String?
     /// `identity` if the file is the key itself; otherwise the name of a DRM system.
     package let format: String
-
-    package init(method: String, url: OriginURL?, initializationVector: String?, format: String) {
-        (self.method, self.url, self.format) = (method, url, format)
-        self.initializationVector = initializationVector
-    }
 }
 
 /// The segments of one rendition, in order. They are created on demand.

@@ -195,11 +195,41 @@ import Testing
             ("#EXTM3U\n#EXT-X-BYTERANGE:5\na.ts\n", .malformed, 3),
             ("#EXTM3U\n#EXT-X-BYTERANGE:5@x\na.ts\n", .malformed, 2),
             ("#EXTM3U\n#EXT-X-BYTERANGE:1152921504606846976@1\na.ts\n", .malformed, 3),
-            ("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nx\n#EXT-X-TARGETDURATION:2\n", .malformed, nil),
+            ("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nx\n#EXT-X-TARGETDURATION:2\na.ts\n", .malformed, nil),
         ] as [(String, PlaylistError.Kind, Int?)])
     func whatIsNoPlaylistSaysWhy(text: String, kind: PlaylistError.Kind, line: Int?) {
         let error = failure { _ = try HLSPlaylist(text) }
         #expect(error?.kind == kind && error?.line == line, "\(String(describing: error))")
+    }
+
+    /// Some packagers write them, and players don't mind.
+    @Test(arguments: ["ENDLIST", "TARGETDURATION:4", "PLAYLIST-TYPE:VOD", "MEDIA-SEQUENCE:0", "DISCONTINUITY"])
+    func variantsAmongTagsOfMediaPlaylistsAreRead(tag: String) throws {
+        let variant = "#EXT-X-STREAM-INF:BANDWIDTH=1\n/a/v.m3u8\n"
+        for text in ["#EXT-X-\(tag)\n\(variant)", "\(variant)#EXT-X-\(tag)\n"] {
+            let playlist = try HLSPlaylist("#EXTM3U\n\(text)")
+            #expect(playlist.multivariant?.playlists.map(\.pathAndQuery) == ["/a/v.m3u8"] && playlist.media == nil)
+        }
+    }
+
+    @Test(arguments: ["\n", " \r\n\t", "\u{FEFF}", "\n\u{FEFF}\n", "\u{FEFF}\u{FEFF} "], ["\n", "\r\n", "\r"])
+    func blanksAndLineEndsOfAnyKindAreRead(blank: String, end: String) throws {
+        let lines = ["#EXTM3U", "#EXTINF:2,a", "/a.ts", "", "\u{FEFF}#EXTINF:2,b", "/b.ts", "#EXT-X-ENDLIST"]
+        let text = blank + lines.joined(separator: end)
+        #expect(PlaylistKind.sniff(bytes(text)) == .hls && Listing.mayBegin(with: bytes(text)[0]))
+        let playlist = try HLSPlaylist(text)
+        #expect(playlist.segments?.all.compactMap(\.url?.pathAndQuery) == ["/a.ts", "/b.ts"])
+        #expect(playlist.media?.hasEnd == true)
+        #expect(
+            playlist.addresses.map { bytes(text)[$0.range].map { $0 } } == [bytes("/a.ts"), bytes("/b.ts")],
+            "an address is exactly that part of the text")
+    }
+
+    @Test func linesEndWithTheFirstOfTheirEnds() {
+        let text = bytes("a\r\nb\rc\n\r\r\nd\r")
+        let lines = HLSLines(text).map { (String(decoding: text[$0.content], as: UTF8.self), $0.whole) }
+        #expect(lines.map(\.0) == ["a", "b", "c", "", "", "d"])
+        #expect(lines.map(\.1) == [0..<3, 3..<5, 5..<7, 7..<8, 8..<10, 10..<12])
     }
 
     @Test func textsInUTF16AreRefused() {

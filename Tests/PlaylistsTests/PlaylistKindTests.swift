@@ -18,7 +18,7 @@ import Testing
     @Test(
         arguments: [
             ("#EXTM3U", .hls), ("#EXTM3U\r\n", .hls), ("\u{FEFF}#EXTM3U\n", .hls), ("#EXTM3U url-tvg=\"x\"\n", .hls),
-            ("#EXTM3U8\n", nil), (" #EXTM3U", nil),
+            ("#EXTM3U8\n", nil), ("\r\n \u{FEFF}\n#EXTM3U", .hls), ("x #EXTM3U", nil),
             ("#EXTM3", nil), ("<MPD", .dash), ("<MPD/>", .dash),
             ("<?xml version=\"1.0\"?>\n<!-- <a> -->\n<?x?><x:MPD xmlns:x=\"y\">", .dash),
             ("\u{FEFF}\n<MPD>", .dash), ("<MPDX>", nil), ("<html><MPD>", nil), ("<!DOCTYPE html>", nil), ("<!-- ", nil),

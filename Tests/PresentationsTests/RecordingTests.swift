@@ -139,6 +139,13 @@ import Testing
             ])
     }
 
+    @Test func aKeyInThePlaylistIsRecordedWithIt() throws {
+        let key = "#EXT-X-KEY:METHOD=AES-128,URI=\"data:;base64,AAECAwQFBgcICQoLDA0ODw==\""
+        let segments = Array(try Self.segments(Self.window(7..<9, key)).all)
+        let text = String(decoding: try RecordingText.media(segments), as: UTF8.self)
+        #expect(text.contains(key + ",IV=0x00000000000000000000000000000007\n"))
+    }
+
     @Test(arguments: [
         window(7..<9, "#EXT-X-MAP:URI=\"data:video/mp4,x\""),
         window(7..<9, "#EXT-X-KEY:METHOD=SAMPLE-AES,URI=\"skd://1\",KEYFORMAT=\"com.apple.streamingkeydelivery\""),

@@ -6,45 +6,51 @@ import HTTPModel
 struct HLSLine: Sendable, Equatable {
     /// Counted from 1.
     let number: Int
-    /// Without the line ending, and without surrounding white space.
+    /// Without the line ending, surrounding white space, and byte order marks before it.
     let content: Range<Int>
     /// With the line ending: the range to remove in order to remove the line.
     let whole: Range<Int>
 }
 
-/// The lines of a text, ended by LF or CRLF; the last one may lack its ending.
+/// The lines of a text, ended by LF or CRLF, or by CR as players take it; the last one may lack its ending.
 struct HLSLines: Sequence, IteratorProtocol {
     private let bytes: [UInt8]
-    private var place: Int
+    private var place = 0
+    /// The first line feed at or after `place`: searched once, so that a text without any takes one pass.
+    private var feed = -1
     private var number = 0
 
-    init(_ bytes: [UInt8]) {
-        self.bytes = bytes
-        // RFC 8216 §4.1 forbids a byte order mark, but some texts have one.
-        place = bytes.starts(with: PlaylistKind.byteOrderMark) ? PlaylistKind.byteOrderMark.count : 0
-    }
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     mutating func next() -> HLSLine? {
         guard place < bytes.count else { return nil }
-        let start = place, end = lineFeed(from: start)
+        if feed < place { feed = index(of: ASCII.lineFeed, in: place..<bytes.count) }
+        let start = place, carriageReturn = index(of: ASCII.carriageReturn, in: start..<feed)
+        let end = carriageReturn + 1 < feed ? carriageReturn : feed
         place = end < bytes.count ? end + 1 : end
         number += 1
         return HLSLine(number: number, content: trimmed(start..<end), whole: start..<place)
     }
 
-    private func lineFeed(from start: Int) -> Int {
+    /// The place of a byte; the end of the range if it is not there.
+    private func index(of byte: UInt8, in range: Range<Int>) -> Int {
         bytes.withUnsafeBytes { buffer in
-            guard let base = buffer.baseAddress,
-                let found = memchr(base + start, Int32(ASCII.lineFeed), buffer.count - start)
-            else { return buffer.count }
+            guard let base = buffer.baseAddress, let found = memchr(base + range.lowerBound, Int32(byte), range.count)
+            else { return range.upperBound }
             return UnsafeRawPointer(found) - base
         }
     }
 
     private func trimmed(_ range: Range<Int>) -> Range<Int> {
+        let mark = PlaylistKind.byteOrderMark
         var (start, end) = (range.lowerBound, range.upperBound)
         while start < end, ASCII.isXMLSpace(bytes[end - 1]) { end -= 1 }
-        while start < end, ASCII.isXMLSpace(bytes[start]) { start += 1 }
+        while start < end {
+            // RFC 8216 §4.1 forbids a byte order mark, but some texts have one, and joined files have several.
+            let isMark = bytes[start] == mark[0] && bytes[start..<end].starts(with: mark)
+            guard isMark || ASCII.isXMLSpace(bytes[start]) else { break }
+            start += isMark ? mark.count : 1
+        }
         return start..<end
     }
 }

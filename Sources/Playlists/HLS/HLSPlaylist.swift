@@ -34,8 +34,7 @@ package struct HLSPlaylist: Sendable {
         guard bytes.starts(with: [0xFE, 0xFF]) == false, bytes.starts(with: [0xFF, 0xFE]) == false else {
             throw PlaylistError(.encoding, "the playlist is in UTF-16: only UTF-8 is supported")
         }
-        let start = bytes.starts(with: PlaylistKind.byteOrderMark) ? PlaylistKind.byteOrderMark.count : 0
-        guard PlaylistKind.isM3U(bytes[start...]) else {
+        guard PlaylistKind.isM3U(PlaylistKind.withoutBlanks(bytes[...])) else {
             throw PlaylistError(.notAPlaylist, "the text does not begin with #EXTM3U")
         }
         var reader = HLSReader(bytes, base: base, imported: variables)

@@ -25,8 +25,9 @@ struct HLSReader {
     var isPlainList: Bool { !hasMultivariantTags && !hasMediaTags }
 
     func content() throws(PlaylistError) -> HLSPlaylist.Content {
-        if hasMultivariantTags && hasMediaTags {
-            throw .malformed("the playlist mixes tags of multivariant and media playlists")
+        // Packagers write ENDLIST or TARGETDURATION into multivariant playlists, too: segments are what it cannot have.
+        if hasMultivariantTags && hasMediaTags && media.hasSegments {
+            throw .malformed("the playlist mixes variants and segments")
         }
         if hasMultivariantTags { return .multivariant(multivariant.playlist) }
         return hasMediaTags ? .media(media.finished) : .list
@@ -190,7 +191,9 @@ struct TagValues {
     var key: EncryptionKey? {
         guard let method = values["METHOD"], method != "NONE" else { return nil }
         return EncryptionKey(
-            method: method, url: url("URI"), initializationVector: values["IV"],
+            method: method, url: url("URI"),
+            data: values["URI"].flatMap { ASCII.begins($0, with: "data:") && !$0.contains("\"") ? $0 : nil },
+            initializationVector: values["IV"],
             format: values["KEYFORMAT"] ?? "identity")
     }
 }

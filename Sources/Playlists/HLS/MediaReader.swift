@@ -21,6 +21,8 @@ struct MediaReader {
         var parts: [MediaPlaylist.Part] = []
     }
 
+    var hasSegments: Bool { !playlist.segments.isEmpty }
+
     var finished: MediaPlaylist {
         var playlist = playlist
         playlist.trailingParts = next.parts

@@ -26,18 +26,19 @@ package enum ContentCoding {
         var bytes = bytes
         for coding in codings.reversed() {
             guard ContentEncoding.isDecodable(coding) else { throw .unknown(coding) }
-            bytes = try inflated(bytes, limit: limit)
+            bytes = try inflated(bytes, coding, limit: limit)
         }
         return bytes
     }
 
-    /// Recognizes both of zlib's framings (RFC 1950, RFC 1952).
-    private static func inflated(_ bytes: [UInt8], limit: Int) throws(Problem) -> [UInt8] {
+    /// Recognizes both of zlib's framings (RFC 1950, RFC 1952) under either name, and `deflate` without any, as some
+    /// origins send it (RFC 9110 §8.4.1.2).
+    private static func inflated(_ bytes: [UInt8], _ coding: String, limit: Int) throws(Problem) -> [UInt8] {
         var stream = z_stream()
-        let either: Int32 = 15 + 32
-        guard inflateInit2_(&stream, either, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
-            throw .broken
-        }
+        let isRaw = coding == "deflate" && !bytes.starts(with: gzipMember) && !hasZlibHeader(bytes)
+        let (raw, either): (Int32, Int32) = (-15, 15 + 32)
+        let size = Int32(MemoryLayout<z_stream>.size)
+        guard inflateInit2_(&stream, isRaw ? raw : either, ZLIB_VERSION, size) == Z_OK else { throw .broken }
         defer { inflateEnd(&stream) }
         var (text, source) = ([UInt8](), bytes)
         let problem = source.withUnsafeMutableBufferPointer { source -> Problem? in
@@ -49,6 +50,16 @@ package enum ContentCoding {
         return text
     }
 
+    /// How a member of gzip begins (RFC 1952 §2.3.1).
+    private static let gzipMember: [UInt8] = [0x1F, 0x8B]
+
+    /// RFC 1950 §2.2: the method is 8, and both bytes are a multiple of 31.
+    private static func hasZlibHeader(_ bytes: [UInt8]) -> Bool {
+        guard bytes.count >= 2, bytes[0] & 0xF == 8 else { return false }
+        return (UInt16(bytes[0]) << 8 | UInt16(bytes[1])) % 31 == 0
+    }
+
+    /// Decodes to the end of the bytes: what precedes something else would be a shorter text.
     private static func inflate(_ stream: inout z_stream, into text: inout [UInt8], limit: Int) -> Problem? {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 64 << 10) { piece in
             var result = Z_OK
@@ -59,6 +70,14 @@ package enum ContentCoding {
                 text += piece[..<(piece.count - Int(stream.avail_out))]
                 // Memory grows with the decoded text, up to the limit.
                 if text.count > limit { return .tooLong }
+                let rest = UnsafeBufferPointer(start: stream.next_in, count: Int(stream.avail_in))
+                guard result == Z_STREAM_END, !rest.isEmpty else { continue }
+                // RFC 1952 §2.2: members follow one another. Some files are filled up with zeros, which gzip(1) ignores.
+                if rest.starts(with: gzipMember) {
+                    result = inflateReset(&stream)
+                } else {
+                    return rest.allSatisfy { $0 == 0 } ? nil : .broken
+                }
             }
             return result == Z_STREAM_END ? nil : .broken
         }

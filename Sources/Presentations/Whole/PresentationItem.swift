@@ -140,5 +140,8 @@ extension MediaSegment {
 
 extension EncryptionKey {
     /// Whether the URL is that of the key itself, and not of a licence server (RFC 8216 §4.3.2.4).
-    var isFile: Bool { ASCII.equalIgnoringCase(format, "identity") && url != nil }
+    var isFile: Bool { needsNoLicence && url != nil }
+
+    /// Whether it is the key itself, in a file or in the playlist.
+    var needsNoLicence: Bool { ASCII.equalIgnoringCase(format, "identity") && (url != nil || data != nil) }
 }

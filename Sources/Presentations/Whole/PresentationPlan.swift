@@ -103,7 +103,7 @@ package struct PresentationPlan: Sendable {
     private func needsLicence(_ documents: [OriginURL: PlaylistDocument]) -> Bool {
         isProtected
             || mediaPlaylists(documents).contains { playlist in
-                playlist.media?.keySets.contains { !$0.isEmpty && !$0.contains(where: \.isFile) } ?? false
+                playlist.media?.keySets.contains { !$0.isEmpty && !$0.contains(where: \.needsNoLicence) } ?? false
             }
     }
 

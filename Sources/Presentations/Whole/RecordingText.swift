@@ -39,10 +39,10 @@ enum RecordingText {
         var text = "#EXT-X-KEY:METHOD=NONE\n"
         if !keys.isEmpty { text = "" }
         for key in keys {
-            guard let url = key.url else {
+            guard let address = key.url?.absolute ?? key.data else {
                 throw .notRecordable("it is encrypted for a DRM system, so it cannot be recorded")
             }
-            text += "#EXT-X-KEY:METHOD=\(key.method),URI=\"\(url.absolute)\""
+            text += "#EXT-X-KEY:METHOD=\(key.method),URI=\"\(address)\""
             if let vector = key.initializationVector { text += ",IV=\(vector)" }
             text += key.format == "identity" ? "\n" : ",KEYFORMAT=\"\(key.format)\"\n"
         }
@@ -96,9 +96,10 @@ extension EncryptionKey {
     /// The key with an explicit vector. Without one, the vector is the segment's number (RFC 8216 §5.2), which
     /// changes if segments are missing.
     fileprivate func withVector(of number: Int64) -> EncryptionKey {
-        guard method == "AES-128", isFile, initializationVector == nil else { return self }
+        guard method == "AES-128", needsNoLicence, initializationVector == nil else { return self }
         let digits = String(max(0, number), radix: 16, uppercase: true)
-        let vector = "0x" + String(repeating: "0", count: max(0, 32 - digits.count)) + digits
-        return EncryptionKey(method: method, url: url, initializationVector: vector, format: format)
+        var key = self
+        key.initializationVector = "0x" + String(repeating: "0", count: max(0, 32 - digits.count)) + digits
+        return key
     }
 }
