@@ -208,7 +208,9 @@ let package = Package(
         .testTarget(
             name: "AdministrationTests",
             dependencies: ["Administration", "CachePolicy", "HTTPModel", "Reelcache", "TestSupport"]),
-        .testTarget(name: "PlaylistsTests", dependencies: ["Playlists", "CachePolicy", "HTTPModel", "TestSupport"]),
+        .testTarget(
+            name: "PlaylistsTests",
+            dependencies: ["Playlists", "CachePolicy", "HTTPModel", "Presentations", "TestSupport"]),
         .testTarget(
             name: "PresentationsTests",
             dependencies: [

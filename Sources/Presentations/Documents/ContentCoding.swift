@@ -56,7 +56,7 @@ package enum ContentCoding {
     /// RFC 1950 §2.2: the method is 8, and both bytes are a multiple of 31.
     private static func hasZlibHeader(_ bytes: [UInt8]) -> Bool {
         guard bytes.count >= 2, bytes[0] & 0xF == 8 else { return false }
-        return (UInt16(bytes[0]) << 8 | UInt16(bytes[1])) % 31 == 0
+        return (Int(bytes[0]) << 8 | Int(bytes[1])) % 31 == 0
     }
 
     /// Decodes to the end of the bytes: what precedes something else would be a shorter text.
@@ -72,7 +72,7 @@ package enum ContentCoding {
                 if text.count > limit { return .tooLong }
                 let rest = UnsafeBufferPointer(start: stream.next_in, count: Int(stream.avail_in))
                 guard result == Z_STREAM_END, !rest.isEmpty else { continue }
-                // RFC 1952 §2.2: members follow one another. Some files are filled up with zeros, which gzip(1) ignores.
+                // RFC 1952 §2.2: members follow one another. Zeros fill some files up: gzip(1) ignores them.
                 if rest.starts(with: gzipMember) {
                     result = inflateReset(&stream)
                 } else {
