@@ -12,6 +12,26 @@ package final class Counter: Sendable {
     }
 
     package var value: UInt64 { total.load(ordering: .relaxed) }
+
+    #if DEBUG
+    /// Called when a counter or a gauge has changed, on the thread that counted, so that a test that waits for a
+    /// figure need not look all the time; it must not block. It exists in debug builds only.
+    package static let listener = Mutex(Listener(hear: {}))
+
+    /// A closure alone would be wrapped once more by each access through the lock.
+    package struct Listener: Sendable {
+        let hear: @Sendable () -> Void
+
+        package init(hear: @escaping @Sendable () -> Void) { self.hear = hear }
+    }
+    #endif
+
+    @inline(__always)
+    fileprivate static func noteChange() {
+        #if DEBUG
+        listener.withLock { $0 }.hear()
+        #endif
+    }
 }
 
 /// A number that goes up and down. Safe to use from any thread.
@@ -46,19 +66,4 @@ package final class Measurement: Sendable {
 
     /// Nil until the first measurement.
     package var value: Int64? { isKnown.load(ordering: .acquiring) ? level.load(ordering: .relaxed) : nil }
-}
-
-extension Counter {
-    #if DEBUG
-    /// Called when a counter or a gauge has changed, on the thread that counted, so that a test that waits for a
-    /// figure need not look all the time; it must not block. It exists in debug builds only.
-    package static let listener = Mutex<(@Sendable () -> Void)?>(nil)
-    #endif
-
-    @inline(__always)
-    fileprivate static func noteChange() {
-        #if DEBUG
-        listener.withLock { $0 }?()
-        #endif
-    }
 }

@@ -34,7 +34,7 @@ package func eventually(
 
 private let changes: CounterChanges = {
     let changes = CounterChanges()
-    Counter.listener.withLock { $0 = { changes.note() } }
+    Counter.listener.withLock { $0 = Counter.Listener(hear: changes.note) }
     return changes
 }()
 
