@@ -41,6 +41,8 @@ package enum PlaylistKind: Sendable, Equatable, CaseIterable {
 
     /// Drops byte order marks and white space: templates leave empty lines, and joined files may have several marks.
     package static func withoutBlanks(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        // Hardly any begins so, and each hit comes here.
+        guard let first = text.first, ASCII.isXMLSpace(first) || first == 0xEF else { return text }
         var rest = text.drop(while: ASCII.isXMLSpace)
         while rest.starts(with: byteOrderMark) {
             rest = rest.dropFirst(byteOrderMark.count).drop(while: ASCII.isXMLSpace)
