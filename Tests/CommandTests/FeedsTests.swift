@@ -208,7 +208,7 @@ import Testing
         let reasons = [
             "/page": "this is an HTML page, not a feed",
             "/missing": "the origin answered 404: there is nothing at this URL",
-            "/circle": "more than 10 redirects", "/file": "redirected to file:///etc/passwd, which cannot be fetched",
+            "/circle": "more than 20 redirects", "/file": "redirected to file:///etc/passwd, which cannot be fetched",
             "/long": "the feed cannot be read: it is longer than 32 MiB",
         ]
         let outcome = try run("feeds", "add", origin.url(path))
