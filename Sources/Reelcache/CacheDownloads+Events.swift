@@ -23,7 +23,8 @@ extension CacheDownloads {
         let (events, continuation) = AsyncStream.makeStream(
             of: DownloadEvent.self, bufferingPolicy: .bufferingNewest(1))
         let watching = Task {
-            continuation.yield(await watch(id, lastKnown) { continuation.yield(.progress($0)) })
+            let last = await watch(id, lastKnown) { continuation.yield(.progress($0)) }
+            if let last { continuation.yield(last) }
             continuation.finish()
         }
         continuation.onTermination = { _ in watching.cancel() }
@@ -31,8 +32,9 @@ extension CacheDownloads {
     }
 
     /// - Parameter tell: called with each new state.
-    /// - Returns: the last event.
-    private func watch(_ id: Download.ID, _ lastKnown: Download?, _ tell: (Download) -> Void) async -> DownloadEvent {
+    /// - Returns: the last event; nil if the task was cancelled. The stream calls its termination handler before it
+    ///   ends, so an event could still reach a consumer that is leaving.
+    private func watch(_ id: Download.ID, _ lastKnown: Download?, _ tell: (Download) -> Void) async -> DownloadEvent? {
         var (last, told) = (lastKnown, nil as Download?)
         for await _ in cache.bell.rings() {
             guard let download = self[id] else { return await end(ofForgotten: id, last) }
@@ -40,8 +42,7 @@ extension CacheDownloads {
             (last, told) = (download, download)
             if download.state.hasEnded { return await end(of: download) }
         }
-        // The cache was closed, or nobody is listening.
-        return .failed(.closed)
+        return Task.isCancelled ? nil : .failed(.closed)
     }
 
     private func end(of download: Download) async -> DownloadEvent {

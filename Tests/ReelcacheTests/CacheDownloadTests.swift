@@ -125,6 +125,20 @@ import TestSupport
             })
     }
 
+    /// A consumer that leaves must not be taken for one whose cache has been closed: its download would stay.
+    @Test func manyConsumersThatLeaveAtOnceCancelEachTheirs() async throws {
+        try await cacheStory(
+            downloads: false,
+            following: { stage in
+                let (cache, urls) = (stage.cache, (0..<200).map { stage.url("/\($0).mp4") })
+                let waiting = urls.map { url in Task { try await cache.download(url) } }
+                for url in urls { _ = try await cache.states.first(of: url, .waiting) }
+                for task in waiting { task.cancel() }
+                for task in waiting { await #expect(throws: CancellationError.self) { try await task.value } }
+                #expect(cache.downloads.active == [])
+            })
+    }
+
     @Test func oneOfTwoWhoWaitMayGo() async throws {
         try await cacheStory(
             downloads: false,
