@@ -7,8 +7,8 @@ import Synchronization
 import Testing
 import TestSupport
 
-/// All scenarios. One after the other and in the order of their files, so that the first failure is the simplest.
-@Suite(.serialized) enum Scenarios {}
+/// All scenarios. Each has ports and a directory of its own.
+enum Scenarios {}
 
 /// An origin, a proxy in front of it, and an empty cache: where a scenario takes place.
 ///
