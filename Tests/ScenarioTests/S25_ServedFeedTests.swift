@@ -314,9 +314,8 @@ extension Scenarios {
         @Test(arguments: ["max-age=60", "no-store"], [false, true])
         func aFeedLongerThanAnyGoesOutAsItCame(control: String, chunked: Bool) async throws {
             try await scenario { stage in
-                let item = Array(
-                    "<item><enclosure url=\"http://m.example/\(String(repeating: "x", count: 1000))\"/></item>".utf8)
-                let bytes = Array("<rss><channel>".utf8) + Array(repeating: item, count: 33_000).joined()
+                let item = "<item><enclosure url=\"http://m.example/\(String(repeating: "x", count: 1000))\"/></item>"
+                let bytes = Array("<rss><channel>\(String(repeating: item, count: 33_000))".utf8)
                 stage.origin.serve(Self.path, bytes: bytes, contentType: "application/rss+xml")
                 stage.origin.script(Self.path) {
                     ($0.headers, $0.chunkedEncoding) = ([("Cache-Control", control)], chunked)

@@ -66,10 +66,16 @@ package struct Media: Sendable, Equatable {
         let count = Int((UInt64(range.upperBound) + 7) &>> 3 - first)
         withUnsafeTemporaryAllocation(of: UInt64.self, capacity: count) { words in
             guard let base = words.baseAddress else { return }
-            var index = 0
-            while index < count {
-                base[index] = word(first &+ UInt64(index))
-                index &+= 1
+            // As `word` has it, but without a call, which debug builds do not inline.
+            let (increment, end) = (SplitMix64.increment, base + count)
+            var (state, next) = (key &+ first &* increment, base)
+            while next < end {
+                state &+= increment
+                var z = state
+                z = (z ^ (z &>> 30)) &* 0xBF58_476D_1CE4_E5B9
+                z = (z ^ (z &>> 27)) &* 0x94D0_49BB_1331_11EB
+                next.pointee = (z ^ (z &>> 31)).littleEndian
+                next += 1
             }
             body(base, Int(range.lowerBound & 7))
         }
