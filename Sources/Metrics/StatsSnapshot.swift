@@ -36,14 +36,12 @@ package struct StatsSnapshot: Codable, Sendable, Equatable {
         package var p50, p90, p99: Double?
 
         package init(_ histogram: LatencyHistogram) {
-            count = histogram.count
-            (p50, p90, p99) = (
-                Self.milliseconds(histogram, 0.5), Self.milliseconds(histogram, 0.9), Self.milliseconds(histogram, 0.99)
-            )
-        }
-
-        private static func milliseconds(_ histogram: LatencyHistogram, _ quantile: Double) -> Double? {
-            histogram.quantile(quantile).map { Double($0 / 1000) / 1000 }
+            let counts = histogram.counts
+            func milliseconds(_ quantile: Double) -> Double? {
+                counts.quantile(quantile).map { Double($0 / 1000) / 1000 }
+            }
+            count = counts.count
+            (p50, p90, p99) = (milliseconds(0.5), milliseconds(0.9), milliseconds(0.99))
         }
     }
 

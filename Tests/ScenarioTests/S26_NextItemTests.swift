@@ -44,12 +44,12 @@ extension Scenarios {
             .downloads
         }
 
-        /// Waits until as many downloads have ended, and looks at all.
+        /// Waits until as many downloads have ended, or only been ordered, and looks at all.
         @discardableResult
-        static func waitForDownloads(_ stage: Stage, _ count: Int) throws -> [DownloadReport] {
+        static func waitForDownloads(_ stage: Stage, _ count: Int, toEnd: Bool = true) throws -> [DownloadReport] {
             try eventually("\(count) downloads", instead: "\(try downloads(stage))") {
                 let found = try downloads(stage)
-                return found.count >= count && found.allSatisfy(\.state.hasEnded) ? found : nil
+                return found.count >= count && (!toEnd || found.allSatisfy(\.state.hasEnded)) ? found : nil
             }
         }
 
@@ -103,7 +103,8 @@ extension Scenarios {
                 while received < Int(Self.size * 3 / 4) + 100_000 {
                     received += try player.readBody(upTo: 65_536).count
                 }
-                try #expect(Self.waitForDownloads(stage, 1).map(\.url) == [stage.origin.url(second)])
+                // It waits for the player's transfer, which stalls.
+                try #expect(Self.waitForDownloads(stage, 1, toEnd: false).map(\.url) == [stage.origin.url(second)])
             }
         }
 

@@ -15,6 +15,8 @@ import Foundation
 package final class ScriptedOrigin: Sendable {
     package let port: Int
     private let listener: Socket
+    /// Keeps the port while the origin is stopped: else an origin of another test could be given it.
+    private let place: Socket
     private let state: Monitor<OriginState>
 
     /// Begins to listen.
@@ -24,13 +26,18 @@ package final class ScriptedOrigin: Sendable {
     package init(port: Int = 0, sendBuffer: Int = 128 * 1024) throws {
         raiseDescriptorLimit()
         state = Monitor(OriginState(bell: try Bell()))
-        listener = try Socket.listening(port: port, sendBuffer: sendBuffer)
-        self.port = try listener.port()
+        place = try Socket.bound(to: port)
+        self.port = try place.port()
+        do { listener = try Socket.listening(port: self.port, sendBuffer: sendBuffer) } catch {
+            place.close()
+            throw error
+        }
         try startThread { [listener, state] in acceptConnections(listener, state) }
     }
 
     deinit {
         stop()
+        place.close()
     }
 
     /// Refuses connections from now on and ends those that are open, also in the middle of a response. Returns when all

@@ -6,14 +6,26 @@ struct Socket: Sendable {
 
     /// Listens on `port` of 127.0.0.1, or on any free port when it is 0. Accepted sockets take over the send buffer.
     static func listening(port: Int, sendBuffer: Int) throws -> Socket {
+        let socket = try bound(to: port)
+        do {
+            try socket.set(SOL_SOCKET, SO_SNDBUF, Int32(sendBuffer))
+            try retryingInterrupts("listen") { listen(socket.descriptor, 1024) }
+            return socket
+        } catch {
+            socket.close()
+            throw error
+        }
+    }
+
+    /// Has `port` of 127.0.0.1, or any free port when it is 0: until this is closed, nobody else is given it, and
+    /// connections to it are refused unless another socket listens on that very port.
+    static func bound(to port: Int) throws -> Socket {
         let socket = try Socket.make()
         do {
             try socket.set(SOL_SOCKET, SO_REUSEADDR, 1)
-            try socket.set(SOL_SOCKET, SO_SNDBUF, Int32(sendBuffer))
             try withLoopbackAddress(port: port) { address in
                 try retryingInterrupts("bind port \(port)") { bind(socket.descriptor, address, addressLength) }
             }
-            try retryingInterrupts("listen") { listen(socket.descriptor, 1024) }
             return socket
         } catch {
             socket.close()
