@@ -175,8 +175,12 @@ struct AnswerIntake {
         // A 204 has no body (RFC 9110 §15.3.5).
         let length = head.status == 204 ? 0 : head.contentLength
         let terms = demand.resolvedRule.terms
-        let freshness = answer.head.freshness(
+        let stated = answer.head.freshness(
             ttl: nil, answer.head.reading(terms), now: filler.now(), instant: filler.instant)
+        let isStated = stated.source == .explicit && stated.isFresh && !stated.isAskedEachTime
+        let absence = Reuse.isGone(status: head.status) && !isStated ? demand.absence?() : nil
+        let live = absence?.timing(at: filler.instant)
+        let freshness = live?.freshness(age: stated.age, at: filler.instant) ?? stated
         // Whatever the answer, it does not take the place of media.
         guard resource.current == nil,
             ShortStoring.isStorable(
@@ -189,7 +193,9 @@ struct AnswerIntake {
         )
         status.keepsShort()
         output.begin(
-            ShortIntake(to: demand.url.absolute, answer.head.of(variant, terms), length: length, mark: request.mark))
+            ShortIntake(
+                to: demand.url.absolute, answer.head.of(variant, terms, live: live), length: length,
+                mark: request.mark, absence: absence))
     }
 
     private func makeGeneration(_ answer: OpeningAnswer, isKept: Bool) -> Generation {

@@ -2,6 +2,24 @@ import CachePolicy
 import HTTPModel
 import Synchronization
 
+/// How long a 404 or 410 answers further requests although its origin states no lifetime.
+package struct ExpectedAbsence: Sendable {
+    private let duration: Duration
+    let isExpected: @Sendable () -> Bool
+
+    /// - Parameter isExpected: whether that may still be so; called for each request that it would answer.
+    package init(lasting duration: Duration, while isExpected: @escaping @Sendable () -> Bool) {
+        (self.duration, self.isExpected) = (duration, isExpected)
+    }
+
+    /// - Parameter instant: when the origin answered, in nanoseconds of a monotonic clock.
+    func timing(at instant: UInt64) -> LiveTiming {
+        LiveTiming(
+            freshFor: UInt64(clamping: Int64(saturating: duration.inSeconds * 1e9)), silentAfter: .max,
+            answeredAt: instant)
+    }
+}
+
 /// What a client asks of an origin: a URL, a part of it, and the request fields that the origin gets.
 package final class Demand: Sendable {
     package let url: OriginURL
@@ -11,6 +29,8 @@ package final class Demand: Sendable {
     package let directives: RequestDirectives
     /// The cache key of the presentation that this is a part of; nil if it stands alone.
     package let whole: CacheKey?
+    /// Makes out how long an error says that the origin does not have it yet; nil where only the error itself does.
+    let absence: (@Sendable () -> ExpectedAbsence?)?
     /// The client's request; nil for requests of the proxy's own.
     private let request: RequestHead?
     private let isTransparent: Bool
@@ -21,6 +41,8 @@ package final class Demand: Sendable {
     private let passedFields = Mutex<HeaderFields?>(nil)
 
     /// - Parameters:
+    ///   - absence: makes out how long an error says that the origin does not have it yet; nil where only the error
+    ///     itself does.
     ///   - isTransparent: whether the client takes the proxy for the origin itself, or for the way to it.
     ///   - passesCookies: whether cookies reach the origin: they are meant for it if the client knows it by its own
     ///     name, or if it is the only one behind the proxy.
@@ -29,6 +51,7 @@ package final class Demand: Sendable {
     package init(
         url: OriginURL, span: ByteRangeSpec?, request: RequestHead?, directives: RequestDirectives,
         resolvedRule: ResolvedRule = ResolvedRule(), whole: CacheKey? = nil,
+        absence: (@Sendable () -> ExpectedAbsence?)? = nil,
         isTransparent: Bool = false, passesCookies: Bool = false, passesCredentials: Bool = true,
         referrer: Referrer = .asSent
     ) {
@@ -37,6 +60,7 @@ package final class Demand: Sendable {
         self.request = request
         self.resolvedRule = resolvedRule
         self.whole = whole
+        self.absence = absence
         self.isTransparent = isTransparent
         self.passesCookies = passesCookies
         self.passesCredentials = passesCredentials
@@ -57,7 +81,7 @@ package final class Demand: Sendable {
     func of(_ span: ByteRangeSpec) -> Demand {
         Demand(
             url: url, span: span, request: request, directives: directives, resolvedRule: resolvedRule, whole: whole,
-            isTransparent: isTransparent,
+            absence: absence, isTransparent: isTransparent,
             passesCookies: passesCookies, passesCredentials: passesCredentials, referrer: referrer)
     }
 
@@ -65,7 +89,7 @@ package final class Demand: Sendable {
     package var ofWhole: Demand {
         Demand(
             url: url, span: nil, request: request, directives: directives, resolvedRule: resolvedRule, whole: whole,
-            isTransparent: isTransparent,
+            absence: absence, isTransparent: isTransparent,
             passesCookies: passesCookies, passesCredentials: passesCredentials, referrer: referrer)
     }
 

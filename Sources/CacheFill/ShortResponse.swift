@@ -10,8 +10,11 @@ package final class ShortResponse: Sendable {
     package let body: [UInt8]
     /// What it takes of the limit, in bytes.
     let size: Int
+    private let absence: ExpectedAbsence?
 
-    init(to url: String, _ head: GenerationHead, _ body: [UInt8]) {
+    /// - Parameter absence: what lets it be reused; nil if its own fields do.
+    init(to url: String, _ head: GenerationHead, _ body: [UInt8], absence: ExpectedAbsence? = nil) {
+        self.absence = absence
         (self.url, self.head, self.body) = (url, head, body)
         let lines = head.fields.lines.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
         let variant = head.variant.fields.reduce(0) { $0 + $1.name.utf8.count + ($1.value?.utf8.count ?? 0) }
@@ -27,6 +30,7 @@ package final class ShortResponse: Sendable {
     ///   - now: seconds since 1970.
     ///   - instant: nanoseconds of a monotonic clock.
     package func freshness(_ resolvedRule: ResolvedRule, now: Int64, instant: UInt64) -> Freshness? {
+        guard absence?.isExpected() != false else { return nil }
         let freshness = head.freshness(ttl: nil, head.reading(resolvedRule.terms), now: now, instant: instant)
         return ShortStoring.isReusable(status: head.status, freshness, resolvedRule) ? freshness : nil
     }
@@ -40,10 +44,12 @@ struct ShortIntake {
     let length: Int64?
     /// `OpenResource.changes` when it was requested.
     let mark: Int
+    /// What lets it be reused; nil if its own fields do.
+    let absence: ExpectedAbsence?
     private var body: [UInt8] = []
 
-    init(to url: String, _ head: GenerationHead, length: Int64?, mark: Int) {
-        (self.url, self.head, self.length, self.mark) = (url, head, length, mark)
+    init(to url: String, _ head: GenerationHead, length: Int64?, mark: Int, absence: ExpectedAbsence? = nil) {
+        (self.url, self.head, self.length, self.mark, self.absence) = (url, head, length, mark, absence)
     }
 
     /// - Returns: whether it is short so far.
@@ -57,5 +63,5 @@ struct ShortIntake {
     /// Whether all of a body of known length has come.
     var isComplete: Bool { length.map { Int64(body.count) >= $0 } ?? false }
 
-    var response: ShortResponse { ShortResponse(to: url, head, body) }
+    var response: ShortResponse { ShortResponse(to: url, head, body, absence: absence) }
 }

@@ -33,7 +33,9 @@ package enum ShortStoring {
     package static func isReusable(status: Int, _ freshness: Freshness, _ resolvedRule: ResolvedRule) -> Bool {
         guard !resolvedRule.bypasses else { return false }
         // §4.2.2: an error without a stated lifetime may be over at any time, so it takes a rule to believe it.
-        return freshness.source == .explicit || resolvedRule.storesHeuristically && isHeuristic(status)
+        // A segment of a live stream is missing until it is there.
+        return freshness.source == .explicit || freshness.source == .stream
+            || resolvedRule.storesHeuristically && isHeuristic(status)
     }
 
     /// 200 and 206 are media. The others depend on more than the URL: on conditions (304, 412), on a range (416), or,

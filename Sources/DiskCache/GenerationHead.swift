@@ -79,10 +79,10 @@ package final class GenerationHead: Sendable, Equatable {
 
     /// The head of a short response: other request fields select it, and no more of its fields are held than is worth
     /// while.
-    package func of(_ variant: Variant, _ terms: CacheTerms) -> GenerationHead {
+    package func of(_ variant: Variant, _ terms: CacheTerms, live: LiveTiming? = nil) -> GenerationHead {
         GenerationHead(
             status: status, fields: fields.storable(under: terms).worthKeeping, variant: variant, finalURL: finalURL,
-            isPublic: isPublic, storedAt: storedAt, times: times, isListing: isListing)
+            isPublic: isPublic, storedAt: storedAt, times: times, isListing: isListing, live: live)
     }
 
     /// The head after a reason for doubt: stale until the origin is contacted.

@@ -234,8 +234,21 @@ final class MediaAnswer: BodySource {
     func makeDemand(_ span: ByteRangeSpec?) -> Demand {
         Demand(
             url: route.url, span: span, request: request, directives: directives, resolvedRule: resolvedRule,
-            whole: membership?.whole, isTransparent: route.form.isTransparent,
+            whole: membership?.whole, absence: absence, isTransparent: route.form.isTransparent,
             passesCookies: route.passesCookies, referrer: handler.referrer(of: exchange, route))
+    }
+
+    /// A live segment that its origin does not have, or not yet, is not requested again for half of its duration,
+    /// unless its playlist is updated before.
+    private var absence: (@Sendable () -> ExpectedAbsence?)? {
+        guard let membership, let live = membership.live else { return nil }
+        return { [shelf = handler.library.shelf] in
+            membership.segmentDuration.map { duration in
+                ExpectedAbsence(lasting: duration / 2) { [weak live] in
+                    live.map { shelf.document($0.key) === $0 } ?? false
+                }
+            }
+        }
     }
 
     /// The range to request when a resource is opened. A client that has a copy probably needs no more than a 304;

@@ -68,12 +68,16 @@ package protocol SegmentSequence: Sendable {
     /// The segment to which a request belongs: the first one at this URL that contains the byte.
     /// - Parameter byte: the first requested byte; nil for a request without a range.
     func position(of url: OriginURL, at byte: Int64?) -> Int?
+    /// The duration of the segment that will have this URL, if it is one after those that are listed.
+    func laterDuration(of url: OriginURL) -> Duration?
     /// The hosts in the URLs of all segments.
     var hosts: Set<String> { get }
 }
 
 extension SegmentSequence {
     package var isEmpty: Bool { count == 0 }
+
+    package func laterDuration(of url: OriginURL) -> Duration? { nil }
 
     /// The position of the segment with a number; nil if it is not listed (any longer).
     package func position(number: Int64) -> Int? {
@@ -110,31 +114,5 @@ extension SegmentSequence {
     package var keys: [EncryptionKey] {
         var known: Set<EncryptionKey> = []
         return all.flatMap(\.keys).filter { known.insert($0).inserted }
-    }
-}
-
-/// Finds the rendition to which an address belongs, and its place there.
-package struct RenditionIndex<ID: Sendable>: Sendable {
-    package struct Place: Sendable {
-        package let id: ID
-        package let segments: any SegmentSequence
-        /// The position of the segment in `segments`.
-        package let position: Int
-    }
-
-    private let renditions: [(id: ID, segments: any SegmentSequence)]
-
-    package init(_ renditions: [(id: ID, segments: any SegmentSequence)]) { self.renditions = renditions }
-
-    /// - Parameters:
-    ///   - url: the requested URL.
-    ///   - byte: the first requested byte; nil for a request without a range.
-    package func place(of url: OriginURL, at byte: Int64? = nil) -> Place? {
-        for (id, segments) in renditions {
-            if let position = segments.position(of: url, at: byte) {
-                return Place(id: id, segments: segments, position: position)
-            }
-        }
-        return nil
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 
 /// The documents of this repository.
@@ -12,7 +13,15 @@ enum Documents {
     /// All documents whose links are checked.
     static let all = ["README.md", "Benchmarks/README.md"] + pages(below: "docs")
 
-    static func page(_ path: String) throws -> MarkdownPage { MarkdownPage(try text(path)) }
+    /// Each is read once: in a debug build that takes a second.
+    static func page(_ path: String) throws -> MarkdownPage {
+        if let known = read.withLock({ $0[path] }) { return known }
+        let page = MarkdownPage(try text(path))
+        read.withLock { $0[path] = page }
+        return page
+    }
+
+    private static let read = Mutex<[String: MarkdownPage]>([:])
 
     static func text(_ path: String) throws -> String {
         try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)

@@ -128,15 +128,6 @@ import Testing
                 && segments.position(of: url, at: 4) == nil)
     }
 
-    @Test func renditionOfAnAddressIsFound() throws {
-        let index = RenditionIndex([
-            (id: "low", segments: try Self.segments("low/1\nlow/2")),
-            (id: "high", segments: try Self.segments("high/1\nhigh/2")),
-        ])
-        let place = try #require(index.place(of: OriginURL("https://h/v/high/2")))
-        #expect(place.id == "high" && place.position == 1 && index.place(of: OriginURL("https://h/v/none")) == nil)
-    }
-
     // Half the target duration, never more than a part; an error after one and a half.
     @Test(arguments: [
         ("#EXT-X-TARGETDURATION:6", 3000, 9000), ("#EXT-X-TARGETDURATION:5", 2500, 7500),

@@ -1,4 +1,5 @@
 import CachePolicy
+import Metrics
 import Playlists
 import Testing
 
@@ -34,7 +35,31 @@ import Testing
         #expect(try left(0..<151, 0..<153) == [1, 2])
     }
 
+    /// A rule describes up to a million segments. Those that are neither at the end nor leave are not even made.
+    @Test func ofALongWindowOnlyItsEndIsLookedAt() throws {
+        let made = Counter()
+        let long = CountedSegments(segments: try segments(0..<100_000), made: made)
+        let newer = CountedSegments(segments: try segments(0..<100_001), made: made)
+        #expect(LiveWindow.left(by: newer, since: long).map(\.number) == [99_850])
+        #expect(made.value < 1000)
+    }
+
     @Test func aLongStepIsBounded() throws {
         #expect(try left(0..<3000, 5000..<5003, seconds: 0).count == LiveWindow.most)
     }
+}
+
+/// Segments that are counted as they are made.
+private struct CountedSegments: SegmentSequence {
+    let segments: any SegmentSequence
+    let made: Counter
+
+    var count: Int { segments.count }
+    subscript(position: Int) -> MediaSegment {
+        made.add()
+        return segments[position]
+    }
+    func number(at position: Int) -> Int64 { segments.number(at: position) }
+    func position(of url: OriginURL, at byte: Int64?) -> Int? { segments.position(of: url, at: byte) }
+    var hosts: Set<String> { segments.hosts }
 }

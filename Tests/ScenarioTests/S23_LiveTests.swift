@@ -122,6 +122,50 @@ extension Scenarios {
             }
         }
 
+        private static let mpd = "/live/main.mpd"
+
+        private static func serveMPD(_ stage: Stage, _ template: String, version: Int = 1) {
+            let text =
+                "<MPD type=\"dynamic\" minimumUpdatePeriod=\"PT1S\" availabilityStartTime=\"1970-01-01T00:00:00Z\" "
+                + "publishTime=\"2026-01-01T00:00:0\(version)Z\"><Period start=\"PT0S\"><AdaptationSet>"
+                + "<SegmentTemplate media=\"s$Number$.m4s\" startNumber=\"1\"\(template)</SegmentTemplate>"
+                + "<Representation id=\"v\" bandwidth=\"1\"/></AdaptationSet></Period></MPD>"
+            stage.origin.serve(
+                mpd, bytes: Array(text.utf8), etag: "\"\(version)\"", contentType: "application/dash+xml")
+        }
+
+        /// Players that run ahead ask again and again; one did 38,000 times in 110 seconds.
+        @Test(
+            arguments: [" duration=\"4\">", "><SegmentTimeline><S t=\"0\" d=\"4\" r=\"2\"/></SegmentTimeline>"],
+            [[], [("Cache-Control", "no-cache")]])
+        func aSegmentThatIsYetToComeIsRequestedTwiceInItsDuration(template: String, fields: [(String, String)])
+            async throws
+        {
+            try await Self.play { stage, instant in
+                Self.serveMPD(stage, template)
+                try #expect(stage.get(Self.mpd).status == 200)
+                let number = template.contains("Timeline") ? 4 : stage.clock.now / 4 + 1
+                let path = "/live/s\(number).m4s"
+                stage.origin.script(path) { ($0.status, $0.headers) = (404, fields) }
+                for _ in 1...20 { try #expect(stage.get(path).status == 404) }
+                instant.pass(1_999)
+                try #expect(stage.get(path).status == 404)
+                #expect(stage.origin.requestCount(path) == 1)
+                instant.pass(1)
+                for _ in 1...20 { try #expect(stage.get(path).status == 404) }
+                #expect(stage.origin.requestCount(path) == 2)
+                // The next state of the stream.
+                Self.serveMPD(stage, template, version: 2)
+                try #expect(stage.get(Self.mpd).status == 200)
+                stage.origin.script(path) { $0.status = nil }
+                stage.origin.serve(path, Media(seed: 1, size: 10_000), contentType: "video/mp4")
+                try #expect(stage.get(path).body == Media(seed: 1, size: 10_000).allBytes)
+                // What no playlist names may be there at any time.
+                for _ in 1...3 { try #expect(stage.get("/live/other.m4s").status == 404) }
+                #expect(stage.origin.requestCount("/live/other.m4s") == 3)
+            }
+        }
+
         @Test func itsEndEndsThat() async throws {
             try await Self.play { stage, instant in
                 Self.serve(stage, 1)

@@ -76,6 +76,14 @@ package struct RepresentationSegments: SegmentSequence {
         }
     }
 
+    package func laterDuration(of url: OriginURL) -> Duration? {
+        guard case .template(_, let matcher, let timing) = source, count > 0, let values = matcher?.values(in: url)
+        else { return nil }
+        let last = timing.segment(at: count - 1)
+        guard values.number ?? .min > last.number || values.time ?? .min > last.time else { return nil }
+        return timescale.duration(last.duration)
+    }
+
     /// - Parameter entries: in the order of the file, as an index lists them.
     private static func position(of byte: Int64?, in entries: [SegmentIndexBox.Entry]) -> Int? {
         guard let byte else { return entries.isEmpty ? nil : 0 }

@@ -25,19 +25,20 @@ enum LiveWindow {
     /// The segments that have left a playlist since its earlier state, in order.
     static func left(by newer: any SegmentSequence, since former: any SegmentSequence) -> [MediaSegment] {
         guard !newer.isEmpty, !former.isEmpty else { return [] }
-        let start = max(newer[0].number, firstKept(of: newer)), known = firstKept(of: former)
-        // Earlier ones had already left when the earlier state arrived.
-        return (0..<former.count).lazy.map { former[$0] }.filter { $0.number < start && $0.number >= known }
-            .prefix(most).map { $0 }
+        let kept = firstKept(of: newer)
+        let start = kept < newer.count ? newer.number(at: kept) : newer.number(at: newer.count - 1) +| 1
+        // Earlier ones had already left when the earlier state arrived. There may be a million of them.
+        return (firstKept(of: former)..<former.count).lazy.prefix { former.number(at: $0) < start }.prefix(most)
+            .map { former[$0] }
     }
 
-    /// The number of the first segment that is at most `longest` behind the end.
-    private static func firstKept(of segments: any SegmentSequence) -> Int64 {
+    /// The position of the first segment that is at most `longest` behind the end.
+    private static func firstKept(of segments: any SegmentSequence) -> Int {
         var behind: Duration = .zero
         for position in (0..<segments.count).reversed() {
             behind += segments[position].duration
-            if behind > longest { return segments[position].number +| 1 }
+            if behind > longest { return position + 1 } // no trap: below the count
         }
-        return segments[0].number
+        return 0
     }
 }

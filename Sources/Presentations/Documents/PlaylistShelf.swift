@@ -20,6 +20,13 @@ package struct Membership: Sendable {
     package let place: SegmentPlace?
     /// Whether it is a playlist itself: those change, while segments, keys and initialization sections do not.
     package let isPlaylist: Bool
+    /// The playlist, if it is live.
+    package let live: PlaylistDocument?
+    /// The duration of a live segment that is not listed yet; nil for all else.
+    let laterDuration: Duration?
+
+    /// The duration of the segment, listed or not yet; nil if it is not a segment.
+    package var segmentDuration: Duration? { laterDuration ?? place?.segment.duration }
 }
 
 /// The recently served playlists, which tell which segment a request is for, and what follows it. From any thread.
@@ -46,6 +53,11 @@ package final class PlaylistShelf: Sendable {
         /// When its segments were counted, since 1970.
         var countedAt: Duration
         var lastUse: UInt64
+
+        /// The duration of a segment of a live rendition that is not listed yet.
+        func laterDuration(of url: OriginURL) -> Duration? {
+            document.isLive ? renditions.lazy.compactMap { $0.segments.laterDuration(of: url) }.first : nil
+        }
 
         func place(of url: OriginURL, at byte: Int64?) -> SegmentPlace? {
             for (id, segments) in renditions {
@@ -203,11 +215,14 @@ extension PlaylistShelf.State {
             count(at: known, now())
             let entry = entries.values[known]
             let place = entry.place(of: url, at: byte)
-            guard place != nil || entry.names(url) else { continue }
+            let isNamed = place == nil && entry.names(url)
+            let later = place == nil && !isNamed ? entry.laterDuration(of: url) : nil
+            guard place != nil || isNamed || later != nil else { continue }
             uses &+= 1
             entries.values[known].lastUse = uses
             return Membership(
-                whole: entry.whole, place: place, isPlaylist: place == nil && !entry.companions.contains(url))
+                whole: entry.whole, place: place, isPlaylist: isNamed && !entry.companions.contains(url),
+                live: entry.document.isLive ? entry.document : nil, laterDuration: later)
         }
         return nil
     }
