@@ -217,7 +217,6 @@ let package = Package(
                 "Activity", "CacheFill", "Presentations", "CachePolicy", "DiskCache", "FillTestSupport", "HTTPModel",
                 "Metrics", "Playlists", "TestSupport", .product(name: "Logging", package: "swift-log"),
             ]),
-        .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"]),
         .testTarget(
             name: "LocatingTests",
             dependencies: [

@@ -32,7 +32,7 @@ package struct URLList {
             let url = try OriginURL(argument: text, at: place)
             if seen.insert(url).inserted { urls.append(url) }
         } catch {
-            problems.append((line.map { "\($0): " } ?? "") + "\(text): \(error)")
+            problems.append((line.map { "\($0): " } ?? "") + error.naming(text))
         }
     }
 }

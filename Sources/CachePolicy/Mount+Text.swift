@@ -19,7 +19,7 @@ extension Mount {
         try Self.check(path)
         let origin: OriginURL
         do throws(OriginURLError) { origin = try OriginURL(url: url) } catch {
-            throw OriginURLError(reason: "'\(url)' cannot be mounted: \(error.reason)")
+            throw OriginURLError(reason: "'\(URLMask.standard.masked(url))' cannot be mounted: \(error.reason)")
         }
         guard !origin.pathAndQuery.contains("?") else {
             throw OriginURLError(reason: "'\(url)' cannot be mounted: remove the query")

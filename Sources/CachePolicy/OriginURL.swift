@@ -66,6 +66,9 @@ package struct OriginURLError: Error, Sendable, Equatable, CustomStringConvertib
     package init(reason: String) { self.reason = reason }
 
     package var description: String { reason }
+
+    /// The reason, behind the text that is not a URL. Its secrets are masked: errors end in logs.
+    package func naming(_ text: String) -> String { "\(URLMask.standard.masked(text)): \(reason)" }
 }
 
 extension OriginURL {

@@ -52,12 +52,12 @@ struct OriginURLParser {
 
     private mutating func parse(after scheme: OriginURL.Scheme) throws(OriginURLError) -> OriginURL {
         let authority = take { !Self.endsAuthority($0) }
-        guard !authority.contains(UInt8(ascii: "@")) else {
-            throw OriginURLError(reason: "credentials in the URL are not supported: remove the part before the @")
-        }
-        let (host, port) = try Self.split(authority)
-        return OriginURL(
+        let at = authority.lastIndex(of: UInt8(ascii: "@"))
+        let (host, port) = try Self.split(at.map { authority[($0 + 1)...] } ?? authority) // no trap: an index of it
+        let url = OriginURL(
             scheme: scheme, host: try Self.host(host), port: try Self.port(port), pathAndQuery: try takePathAndQuery())
+        if let at { throw .credentials(authority[..<at], for: url) }
+        return url
     }
 
     // MARK: - Scheme
@@ -170,6 +170,20 @@ struct OriginURLParser {
 extension OriginURLError {
     fileprivate static let noHost = OriginURLError(reason: "the URL has no host: write https://host/path")
     fileprivate static let notAbsolute = OriginURLError(reason: "the URL must begin with http:// or https://")
+
+    /// Names the rule that sends them, without the password: errors end in logs.
+    fileprivate static func credentials(_ text: ArraySlice<UInt8>, for url: OriginURL) -> OriginURLError {
+        // A name without a password is often a token.
+        let parts = String(decoding: text, as: UTF8.self).split(separator: ":", maxSplits: 1)
+        let name = parts.count == 2 ? PercentEncoding.decoded(parts[0].utf8) ?? [] : []
+        let isPlain = name.allSatisfy { PercentEncoding.isUnreserved($0) || $0 == UInt8(ascii: "@") }
+        let user = isPlain && 1...64 ~= name.count ? String(decoding: name, as: UTF8.self) : "USER"
+        let host = url.scheme.rawValue + "://" + url.authority
+        return OriginURLError(
+            reason: "credentials in the URL are not supported: remove the part before the @, and write in the "
+                + "configuration file rules: [{host: '\(host)', headers: {Authorization: Basic BASE64}}], "
+                + "where BASE64 is the output of printf %s '\(user):PASSWORD' | base64 -w0")
+    }
 
     fileprivate static func noScheme(_ text: ArraySlice<UInt8>) -> OriginURLError {
         // The part before an @ may be a password.

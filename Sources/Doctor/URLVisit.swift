@@ -15,7 +15,7 @@ struct URLVisit {
         do {
             (findings, date) = try Self.visit(argument, configuration)
         } catch {
-            findings = [.problem("URL", "\(error)", "name an http or https URL")]
+            findings = [Finding(check: "URL", severity: .problem, text: "\(error)", advice: nil)]
             date = nil
         }
     }

@@ -71,7 +71,7 @@ extension OriginURL {
     /// - Throws: `.invalid` if it is not an http or https URL.
     package init(ordered text: String) throws(DownloadError) {
         do throws(OriginURLError) { self = try OriginURL(url: text) } catch {
-            throw .invalid("cannot download \(text.quoted): \(error.reason)")
+            throw .invalid("cannot download \(URLMask.standard.masked(text).quoted): \(error.reason)")
         }
     }
 }

@@ -243,7 +243,7 @@ extension MediaCache {
 
     static func origin(_ url: URL) throws(CacheError) -> OriginURL {
         do throws(OriginURLError) { return try OriginURL(url: url.absoluteString) } catch {
-            throw .unsupportedURL("\(url.absoluteString): \(error.reason)")
+            throw .unsupportedURL(error.naming(url.absoluteString))
         }
     }
 

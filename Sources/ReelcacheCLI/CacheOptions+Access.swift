@@ -28,8 +28,8 @@ extension CacheOptions {
 extension CacheAccess {
     /// The media URL that a user names, as its origin has it or as players open it.
     func url(_ argument: String) throws -> OriginURL {
-        do { return try OriginURL(argument: argument, at: place) } catch {
-            throw CacheAccessError("\(argument): \(error)")
+        do throws(OriginURLError) { return try OriginURL(argument: argument, at: place) } catch {
+            throw CacheAccessError(error.naming(argument))
         }
     }
 }

@@ -96,6 +96,27 @@ import Testing
     }
 
     @Test(arguments: [
+        ("http://anna:pa55@nas.local:8080/feed.xml", "http://nas.local:8080", "anna"),
+        ("https://anna%40b.example:pa55@O.example:443/?x=pa55", "https://o.example", "anna@b.example"),
+        ("http://anna:pa55@b@[::1]/", "http://[::1]", "anna"),
+        ("https://pa55@o.example/", "https://o.example", "USER"),
+        ("https://:pa55@o.example/", "https://o.example", "USER"),
+        ("https://pa55:@o.example/", "https://o.example", "USER"), ("https://@o.example/", "https://o.example", "USER"),
+        ("https://a'nna:pa55@o.example/", "https://o.example", "USER"),
+        ("https://a%0Anna:pa55@o.example/", "https://o.example", "USER"),
+        ("https://a%3Anna:pa55@o.example/", "https://o.example", "USER"),
+        ("https://\(String(repeating: "a", count: 65)):pa55@o.example/", "https://o.example", "USER"),
+    ])
+    func credentialsAreRefusedWithTheRuleThatSendsThem(url: String, host: String, user: String) throws {
+        let error = try #require(throws: OriginURLError.self) { try OriginURL(url: url) }
+        #expect(
+            error.reason.contains("rules: [{host: '\(host)', headers: {Authorization: Basic BASE64}}]")
+                && error.reason.contains(" printf %s '\(user):PASSWORD' | base64"), "\(error.reason)")
+        #expect(!error.naming(url).contains(":pa55") && !error.naming(url).contains("pa55@"), "\(error.naming(url))")
+        #expect(throws: error) { try OriginURL(target: "/" + url) }
+    }
+
+    @Test(arguments: [
         "", "a.example/b", "/https/a/b", "https:/a/b", "https//a/b", "https:a", "://a", "ftp://a/b", "https://",
         "https:///b",
         "https://u@a/", " https://a/",

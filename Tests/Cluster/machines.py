@@ -127,7 +127,7 @@ class HAProxy:
         with open(path, "w") as file:
             file.write(text)
         self.program = Program("balancer", cluster.path(f"{name}.log"), "haproxy", "-db", "-f", path)
-        self.program.wait_for(lambda: listens(BALANCER, port))
+        self.program.wait_for(lambda: listens(BALANCER, port) and os.path.exists(self.socket))
         self.wait_for_nodes("UP")
 
     def command(self, text):

@@ -68,18 +68,18 @@ import Testing
                 "no download has the category 'none'"))
     }
 
-    @Test(arguments: Ownership.allCases, ["pin", "unpin", "rm"]) func whereNothingMatchesNothingIsDone(
-        ownership: Ownership, command: String
-    ) throws {
+    @Test(arguments: Ownership.allCases) func whereNothingMatchesNothingIsDone(ownership: Ownership) throws {
         let shelf = try Shelf(ownership, whole: ["/a/1.mp4"])
         for (arguments, words) in [
             ([shelf.origin.url("/none/*")], "no cached URL matches \(shelf.origin.url("/none/*"))"),
             (["--filter", "none"], "no cached URL contains 'none'"),
         ] {
-            let outcome = try ReelcacheCommand.run([command] + arguments + ["--cache-dir", shelf.cache.path])
-            #expect(
-                outcome.exit == .exited(1) && outcome.stdout == "" && outcome.stderr == "reelcache: \(words)\n",
-                "\(outcome)")
+            for command in ["pin", "unpin", "rm"] {
+                let outcome = try ReelcacheCommand.run([command] + arguments + ["--cache-dir", shelf.cache.path])
+                #expect(
+                    outcome.exit == .exited(1) && outcome.stdout == "" && outcome.stderr == "reelcache: \(words)\n",
+                    "\(command): \(outcome)")
+            }
         }
         #expect(try shelf.names == ["/a/1.mp4"])
     }

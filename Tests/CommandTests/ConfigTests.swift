@@ -108,41 +108,41 @@ import Testing
 
     /// Each flag exists, and each variable.
     @Test(arguments: [
-        ("listen", "127.0.0.1:1"), ("names", "tv.example"), ("cache_dir", "/films"), ("max_size", "1GB"),
-        ("min_free", "2GB"), ("max_short_responses", "16MiB"), ("allow", "a.local"),
-        ("mounts", "/tv/=https://o.example/"), ("any_origin", "false"), ("any_origin", "true"), ("tunnel", "true"),
-        ("cache", "shared"), ("default_ttl", "1h"), ("targeted_fields", "Edge-Cache-Control"),
-        ("tunnel_ports", "8443"), ("max_body", "100MB"), ("offline", "true"),
-        ("play_pinned", "false"),
-        ("offline", "false"), ("fill", "whole"), ("ahead_segments", "5"), ("prefetch_next", "true"),
-        ("ignore_reload", "true"),
-        ("ignore_reload", "false"),
-        ("max_downloads", "5"), ("download_rate", "2MB"),
-        ("download_rate", "none"),
-        ("linger", "1m"), ("connect_timeout", "2s"), ("stall_timeout", "3m"), ("max_fetches", "9"),
-        ("max_fetches_per_host", "8"), ("threads", "3"), ("ca_file", "/own.pem"), ("log_level", "debug"),
-        ("access_log", "/own.log"), ("access_log_format", "combined"),
+        [
+            "listen": "127.0.0.1:1", "names": "tv.example", "cache_dir": "/films", "max_size": "1GB", "min_free": "2GB",
+            "max_short_responses": "16MiB", "allow": "a.local", "mounts": "/tv/=https://o.example/",
+            "any_origin": "false", "tunnel": "true", "cache": "shared", "default_ttl": "1h",
+            "targeted_fields": "Edge-Cache-Control", "tunnel_ports": "8443", "max_body": "100MB", "offline": "true",
+            "play_pinned": "false", "fill": "whole", "ahead_segments": "5", "prefetch_next": "true",
+            "ignore_reload": "true", "max_downloads": "5", "download_rate": "2MB", "linger": "1m",
+            "connect_timeout": "2s", "stall_timeout": "3m", "max_fetches": "9", "max_fetches_per_host": "8",
+            "threads": "3", "ca_file": "/own.pem", "log_level": "debug", "access_log": "/own.log",
+            "access_log_format": "combined",
+        ],
+        ["any_origin": "true", "offline": "false", "ignore_reload": "false", "download_rate": "none"],
     ])
-    func eachKeyIsAFlagAndAVariable(key: String, value: String) throws {
-        let
-            flag =
-                [
-                    "mounts": "--mount", "names": "--name", "tunnel_ports": "--tunnel-port",
-                    "targeted_fields": "--targeted-field",
-                ][key] ?? "--"
-                + key.replacing("_", with: "-"), variable = "REELCACHE_" + key.uppercased()
-        let arguments =
+    func eachKeyIsAFlagAndAVariable(settings: [String: String]) throws {
+        let odd = [
+            "mounts": "--mount", "names": "--name", "tunnel_ports": "--tunnel-port",
+            "targeted_fields": "--targeted-field",
+        ]
+        func flag(_ key: String) -> String { odd[key] ?? "--" + key.replacing("_", with: "-") }
+        func variable(_ key: String) -> String { "REELCACHE_" + key.uppercased() }
+        let arguments = settings.flatMap { key, value in
             switch value {
-            case "true": [flag]
-            case "false": ["--no-" + flag.dropFirst(2)]
-            default: [flag, value]
+            case "true": [flag(key)]
+            case "false": ["--no-" + flag(key).dropFirst(2)]
+            default: [flag(key), value]
             }
-        #expect(
-            try row(key, try ReelcacheCommand.run(["config", "show", "--json"] + arguments))
-                == Row(key: key, values: [value], origin: flag))
-        #expect(
-            try row(key, try config("show", "--json", environment: [variable: value]))
-                == Row(key: key, values: [value], origin: variable))
+        }
+        let byFlags = try rows(ReelcacheCommand.run(["config", "show", "--json"] + arguments))
+        let environment = settings.map { (variable($0), Optional($1)) }
+        let byVariables = try rows(
+            config("show", "--json", environment: Dictionary(uniqueKeysWithValues: environment)))
+        for (key, value) in settings {
+            #expect(byFlags[key] == Row(key: key, values: [value], origin: flag(key)))
+            #expect(byVariables[key] == Row(key: key, values: [value], origin: variable(key)))
+        }
     }
 
     private struct Row: Decodable, Equatable {
@@ -151,8 +151,9 @@ import Testing
         let origin: String
     }
 
-    private func row(_ key: String, _ outcome: ChildProcess.Outcome) throws -> Row? {
-        try JSONDecoder().decode([Row].self, from: Data(outcome.stdout.utf8)).first { $0.key == key }
+    private func rows(_ outcome: ChildProcess.Outcome) throws -> [String: Row] {
+        let rows = try JSONDecoder().decode([Row].self, from: Data(outcome.stdout.utf8))
+        return Dictionary(uniqueKeysWithValues: rows.map { ($0.key, $0) })
     }
 
     @Test func itShowsWhatHoldsAndWhoSaidSo() throws {

@@ -31,6 +31,44 @@ import Testing
         #expect(failure.contains("--secrets"), "\(failure)")
     }
 
+    /// Whoever does what the error says gets what the URL would have opened; nobody else reads the password.
+    @Test func credentialsInAURLAreRefusedWithTheRuleThatSendsThem() throws {
+        let shelf = try Shelf(.running, configuration: "allow: [127.0.0.1]\n")
+        shelf.origin.serveFeed([1])
+        let url = shelf.origin.url("/feed.xml")
+        let secret = url.replacing("http://", with: "http://anna:pa55%20word@")
+        let rule = "rules: [{host: '\(url.dropLast("/feed.xml".count))', headers: {Authorization: Basic BASE64}}]"
+        let command = "printf %s 'anna:PASSWORD' | base64 -w0"
+        for arguments in [
+            ["feeds", "add", secret], ["prefetch", secret], ["prefetch", "--json", secret], ["play", secret],
+            ["url", secret], ["show", secret], ["pin", secret], ["doctor", secret],
+        ] {
+            let refused = try ReelcacheCommand.run(
+                arguments + ["--cache-dir", shelf.cache.path], environment: shelf.settingsEnvironment)
+            let text = refused.stdout + refused.stderr
+            #expect(
+                text.contains(rule) && text.contains(command) && refused.exit != .exited(0), "\(arguments): \(text)")
+            #expect(!text.contains("pa55"), "\(arguments): \(text)")
+        }
+        let proxy = try #require(shelf.proxy)
+        for target in ["/" + secret, "/api/v1/resources?url=" + secret] {
+            let answer = try RawClient.get(port: proxy.port, path: target)
+            #expect(
+                answer.status == 400 && answer.text.contains(rule) && answer.text.contains(command), "\(answer.text)")
+        }
+        #expect(!proxy.process.stderr.contains("pa55"))
+        #expect(shelf.origin.requestCount("/feed.xml") == 0)
+
+        let basic = try ChildProcess.run("/bin/sh", ["-c", command.replacing("PASSWORD", with: "pa55 word")]).stdout
+        let other = try Shelf(.alone, configuration: "allow: [127.0.0.1]\n\(rule.replacing("BASE64", with: basic))\n")
+        let added = try ReelcacheCommand.run(
+            ["feeds", "add", url, "--latest", "0", "--cache-dir", other.cache.path],
+            environment: other.settingsEnvironment)
+        #expect(added.exit == .exited(0), "\(added)")
+        let sent = shelf.origin.requests("/feed.xml").map { $0.headers["Authorization"] }
+        #expect(!sent.isEmpty && sent.allSatisfy { $0 == "Basic YW5uYTpwYTU1IHdvcmQ=" }, "\(sent)")
+    }
+
     /// Their lines end in logs as often as on a terminal.
     @Test(arguments: Ownership.allCases) func commandsThatAreToldAURLSayItWithoutSecrets(ownership: Ownership) throws {
         let shelf = try Shelf(ownership, configuration: "secret_parameters: [viewer]\nallow: [127.0.0.1]\n")

@@ -39,7 +39,7 @@ enum Documents {
     }
 
     /// The tests of this repository, such as `Example.cacheOfItsOwnStays` in `Tests/*/ExampleTests.swift`.
-    static func tests() throws -> Set<String> {
+    static let tests: Result<Set<String>, any Error> = Result {
         var tests = Set<String>()
         let paths = FileManager.default.enumerator(atPath: root.appendingPathComponent("Tests").path)
         for path in paths?.compactMap({ $0 as? String }) ?? [] where path.hasSuffix("Tests.swift") {

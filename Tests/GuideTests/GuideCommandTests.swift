@@ -51,7 +51,7 @@ import Testing
     /// Other tests and scripts run the blocks that are not run here.
     @Test(arguments: Documents.guide)
     func markersNameWhoRunsABlock(path: String) throws {
-        let tests = try Documents.tests()
+        let tests = try Documents.tests.get()
         for block in try Documents.page(path).blocks {
             switch try RunMarker(block.marker) {
             case .elsewhere(let name):

@@ -178,6 +178,10 @@ import TestSupport
             #expect(throws: CacheError.unsupportedURL("file:///etc/passwd: file is not supported: use http or https")) {
                 try stage.cache.proxiedURL(for: URL(fileURLWithPath: "/etc/passwd"))
             }
+            let secret = try #require(throws: CacheError.self) {
+                try stage.cache.proxiedURL(for: URL(string: "https://anna:pa55@tv.example/vod/a.mp4")!)
+            }
+            #expect("\(secret)".contains("rules: ") && !"\(secret)".contains("pa55"), "\(secret)")
             stage.cache.setServesAnyOrigin(true)
             #expect(
                 try stage.cache.proxiedURL(for: elsewhere).absoluteString == proxy.baseURL + "/https/example.org/a.mp4")

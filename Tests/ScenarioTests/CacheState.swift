@@ -2,12 +2,12 @@
 enum CacheState: String, CaseIterable, Sendable {
     case uncached, partlyCached, cached
 
-    func prepare(_ stage: Stage) throws {
+    func prepare(_ stage: Stage, _ path: String = "/film.mp4") throws {
         switch self {
         case .uncached: break
         // The third chunk.
-        case .partlyCached: _ = try stage.get("/film.mp4", range: "bytes=131072-196607")
-        case .cached: _ = try stage.get("/film.mp4")
+        case .partlyCached: _ = try stage.get(path, range: "bytes=131072-196607")
+        case .cached: _ = try stage.get(path)
         }
     }
 }

@@ -2,24 +2,27 @@ import Testing
 import TestSupport
 
 /// The response is the whole film: status, length and each byte.
-func expectWhole(_ response: RawClient.Response, _ film: Media, sourceLocation: SourceLocation = #_sourceLocation) {
-    #expect(response.status == 200, sourceLocation: sourceLocation)
-    #expect(response.headers["Content-Length"] == "\(film.size)", sourceLocation: sourceLocation)
-    #expect(response.headers["Content-Range"] == nil, sourceLocation: sourceLocation)
-    #expect(film.difference(response.body, from: 0..<film.size) == nil, sourceLocation: sourceLocation)
+func expectWhole(
+    _ response: RawClient.Response, _ film: Media, _ comment: Comment? = nil,
+    sourceLocation: SourceLocation = #_sourceLocation
+) {
+    #expect(response.status == 200, comment, sourceLocation: sourceLocation)
+    #expect(response.headers["Content-Length"] == "\(film.size)", comment, sourceLocation: sourceLocation)
+    #expect(response.headers["Content-Range"] == nil, comment, sourceLocation: sourceLocation)
+    #expect(film.difference(response.body, from: 0..<film.size) == nil, comment, sourceLocation: sourceLocation)
 }
 
 /// The response is this part of the film: status, range, length and each byte.
 func expectPart(
-    _ response: RawClient.Response, _ range: Range<Int64>, of film: Media,
+    _ response: RawClient.Response, _ range: Range<Int64>, of film: Media, _ comment: Comment? = nil,
     sourceLocation: SourceLocation = #_sourceLocation
 ) {
-    #expect(response.status == 206, sourceLocation: sourceLocation)
+    #expect(response.status == 206, comment, sourceLocation: sourceLocation)
     #expect(
-        response.headers["Content-Range"] == "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(film.size)",
+        response.headers["Content-Range"] == "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(film.size)", comment,
         sourceLocation: sourceLocation)
-    #expect(response.headers["Content-Length"] == "\(range.count)", sourceLocation: sourceLocation)
-    #expect(film.difference(response.body, from: range) == nil, sourceLocation: sourceLocation)
+    #expect(response.headers["Content-Length"] == "\(range.count)", comment, sourceLocation: sourceLocation)
+    #expect(film.difference(response.body, from: range) == nil, comment, sourceLocation: sourceLocation)
 }
 
 /// The connection is cut in the middle of the answer.
@@ -29,18 +32,24 @@ func expectCut<T>(sourceLocation: SourceLocation = #_sourceLocation, _ body: () 
 }
 
 /// The response says in one line of text what is wrong.
-func expectOneLine(_ response: RawClient.Response, status: Int, sourceLocation: SourceLocation = #_sourceLocation) {
-    #expect(response.status == status, sourceLocation: sourceLocation)
-    expectOneLine(response, sourceLocation: sourceLocation)
+func expectOneLine(
+    _ response: RawClient.Response, status: Int, _ comment: Comment? = nil,
+    sourceLocation: SourceLocation = #_sourceLocation
+) {
+    #expect(response.status == status, comment, sourceLocation: sourceLocation)
+    expectOneLine(response, comment, sourceLocation: sourceLocation)
 }
 
 /// The response's body is one line of text that a person can read.
-func expectOneLine(_ response: RawClient.Response, sourceLocation: SourceLocation = #_sourceLocation) {
+func expectOneLine(
+    _ response: RawClient.Response, _ comment: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation
+) {
     let line = response.text.dropLast()
-    #expect(response.text.last == "\n" && !line.isEmpty, "\(response.text)", sourceLocation: sourceLocation)
+    #expect(response.text.last == "\n" && !line.isEmpty, comment ?? "\(response.text)", sourceLocation: sourceLocation)
     #expect(
-        line.unicodeScalars.allSatisfy { (" "..."~").contains($0) }, "\(response.text)", sourceLocation: sourceLocation)
-    #expect(response.headers["Content-Type"]?.hasPrefix("text/plain") == true, sourceLocation: sourceLocation)
+        line.unicodeScalars.allSatisfy { (" "..."~").contains($0) }, comment ?? "\(response.text)",
+        sourceLocation: sourceLocation)
+    #expect(response.headers["Content-Type"]?.hasPrefix("text/plain") == true, comment, sourceLocation: sourceLocation)
 }
 
 extension RawClient.ResponseError {
