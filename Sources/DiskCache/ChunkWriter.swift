@@ -106,6 +106,7 @@ package final class ChunkWriter: @unchecked Sendable {
         guard generation.length == nil else { return }
         // In this order: a reader that finds the last chunk present must know where it ends.
         generation.setLength(position)
+        if generation.beginning == .text { generation.lookAtBeginning(upTo: position) }
         if let chunk = openChunk, !isPassingOver { complete(chunk) }
         openChunk = nil
         try? generation.file.truncate(to: position)
@@ -156,12 +157,16 @@ package final class ChunkWriter: @unchecked Sendable {
     }
 
     private func write(_ part: UnsafeRawBufferPointer, of chunk: Int, endingAt end: Int64) -> StoreError? {
-        if position == 0, let first = part.first { generation.begins(with: first) }
+        if position == 0 { generation.begins(with: part, isAll: Int64(part.count) == generation.length) }
         if !isPassingOver {
             do { try generation.file.write(part, at: position) } catch { return error }
             digest.update(part)
         }
+        let start = position
         position += Int64(part.count)
+        if start > 0, start < PlaylistKind.sniffedBytes, generation.beginning == .text {
+            generation.lookAtBeginning(upTo: position)
+        }
         if position == end {
             if !isPassingOver { complete(chunk) }
             openChunk = nil

@@ -18,7 +18,7 @@ package final class Generation: Sendable {
     /// Whether its resource was pinned or downloaded when it was opened.
     private let wasKept: Bool
     private let state: Mutex<GenerationState>
-    private let firstByte = Atomic<Beginning>(.unknown)
+    private let knownBeginning = Atomic<Listing.Beginning>(.unknown)
 
     /// - Parameters:
     ///   - chunks: the known chunks.
@@ -97,15 +97,25 @@ package final class Generation: Sendable {
         state.withLock { $0.head = change($0.head) }
     }
 
-    /// What the first byte tells: a text, perhaps a playlist or a feed, or something else.
-    package enum Beginning: UInt8, Sendable, AtomicRepresentable { case unknown, text, other }
+    /// What the first bytes tell: known since they were written, or the file was opened; unknown if they are absent.
+    package var beginning: Listing.Beginning { knownBeginning.load(ordering: .relaxed) }
 
-    /// Known once the first byte has been written or read.
-    package var beginning: Beginning { firstByte.load(ordering: .relaxed) }
+    /// Notes what the first bytes tell.
+    /// - Parameter isAll: whether there are no more.
+    func begins(with bytes: UnsafeRawBufferPointer, isAll: Bool) {
+        let isEnough = isAll || bytes.count >= PlaylistKind.sniffedBytes
+        knownBeginning.store(Listing.beginning(bytes, isEnough: isEnough), ordering: .relaxed)
+    }
 
-    /// - Parameter byte: the first byte.
-    package func begins(with byte: UInt8) {
-        firstByte.store(Listing.mayBegin(with: byte) ? .text : .other, ordering: .relaxed)
+    /// Reads the first bytes from the file, and notes what they tell. May wait for the disk.
+    /// - Parameter end: the end of those that are there.
+    func lookAtBeginning(upTo end: Int64) {
+        let count = Int(min(end, Int64(PlaylistKind.sniffedBytes)))
+        withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) { buffer in
+            // Whoever reads them meets the error, too.
+            guard (try? file.read(into: buffer, at: 0)) == count else { return }
+            begins(with: UnsafeRawBufferPointer(buffer), isAll: Int64(count) == length)
+        }
     }
 
     /// A copy of the chunks' state.

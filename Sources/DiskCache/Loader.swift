@@ -52,6 +52,9 @@ struct Loader: Sendable {
         let generation = Generation(
             id: row.id, key: row.key, head: row.head, chunks: chunks, file: file, ledger: core.ledger, isIndexed: true,
             isKept: try core.index.pins.isKept(row.key), whole: row.whole)
+        if row.length <= Listing.longest, generation.isChunkPresent(0) {
+            generation.lookAtBeginning(upTo: row.geometry.chunkBytes(0, length: row.length).upperBound)
+        }
         let opened = core.open.addLoaded(generation)
         // Ask again: a pin set before the generation was registered found none to update, and later ones will update
         // this one. If the index does not answer, its earlier answer holds.

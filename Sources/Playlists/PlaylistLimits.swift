@@ -1,8 +1,10 @@
+import CachePolicy
+
 /// The limits on playlists. They bound all that is read from a playlist, whatever it declares.
 package enum PlaylistLimits {
     /// 32 MiB: a hundred thousand segments with signed addresses of 250 bytes and a tag or two each. Memory is
     /// proportional to the bytes, about four times as many in the worst case.
-    package static let bytes = 32 << 20
+    package static let bytes = Int(Listing.longest)
     /// Segments of one rendition, if one rule describes many: 23 days of two-second segments.
     package static let segments = 1_000_000
     /// Segments that a playlist lists one by one: 11 days of two-second segments. Each takes about 150 bytes.

@@ -45,6 +45,48 @@ import Testing
         #expect(try generation.firstWrongChunk(media) == nil)
     }
 
+    // MARK: What it begins with
+
+    private static let beginnings: [(bytes: String, is: Listing.Beginning)] = [
+        ("#EXTM3U\n#EXTINF:1,\n1.ts\n", .playlist), ("<?xml version=\"1.0\"?>\n<MPD/>", .playlist),
+        ("\n<?xml version=\"1.0\"?>\n<rss><channel/></rss>", .feed), ("<html>", .other), ("\0\0\0\u{18}ftyp", .other),
+        (" ", .other),
+    ]
+
+    @Test(arguments: beginnings, [1, 7, 4096])
+    func generationTellsWhatItBeginsWith(_ text: (bytes: String, is: Listing.Beginning), piece: Int) throws {
+        let bytes = Array(text.bytes.utf8)
+        for length in [Int64(bytes.count), nil] {
+            let generation = try opened.make("\(length ?? -1)", length: length)
+            #expect(generation.beginning == .unknown)
+            let writer = opened.store.writer(generation, at: 0, stopsAtPresent: false)
+            for start in stride(from: 0, to: bytes.count, by: piece) {
+                #expect([.unknown, .text, text.is].contains(generation.beginning))
+                bytes[start..<min(bytes.count, start + piece)].withUnsafeBytes { _ = writer.append($0) }
+            }
+            writer.finish()
+            #expect(generation.beginning == text.is)
+        }
+    }
+
+    /// A cache of an earlier version says no more.
+    @Test(arguments: beginnings)
+    func openedGenerationTellsWhatItBeginsWith(_ text: (bytes: String, is: Listing.Beginning)) throws {
+        do {
+            let generation = try opened.make("a", length: Int64(text.bytes.utf8.count))
+            let writer = opened.store.writer(generation, at: 0, stopsAtPresent: false)
+            Array(text.bytes.utf8).withUnsafeBytes { _ = writer.append($0) }
+        }
+        let again = try opened.reopened()
+        #expect(try again.load("a")?.beginning == text.is)
+    }
+
+    @Test func openedGenerationWithoutItsFirstChunkDoesNotTell() throws {
+        do { _ = try opened.make("a", media, filling: 4096..<2 * 4096) }
+        let again = try opened.reopened()
+        #expect(try again.load("a")?.beginning == .unknown)
+    }
+
     @Test func abandonedChunkIsAbsentAndFilledAgainWithoutNewSpace() throws {
         let generation = try opened.make("a", length: media.size)
         let before = opened.store.ledger.dataSize

@@ -206,6 +206,30 @@ extension Scenarios {
             }
         }
 
+        /// File systems in memory cannot read without waiting.
+        @Test(arguments: ["/dev/shm", nil])
+        func aFeedIsOneInItsHeadAndItsParts(directory: String?) async throws {
+            try await scenario {
+                $0.directory = directory
+            } _: { stage in
+                for (number, feed) in ServedFeed.all.enumerated() {
+                    let path = "/\(number)"
+                    Self.serve(
+                        stage, feed.text(media: Self.media, at: stage.origin.url(path)), at: path, type: feed.type)
+                    for isOpenedAgain in [false, true] {
+                        if isOpenedAgain { try stage.restart() } else { _ = try stage.get(path) }
+                        let head = try stage.get(path, method: "HEAD")
+                        let part = try stage.get(path, range: "bytes=20-39")
+                        let whole = try stage.get(path)
+                        #expect(whole.text.contains(Self.proxied(stage, Self.media)))
+                        #expect(part.body == Array(whole.body[20..<40]), "\(feed) \(isOpenedAgain)")
+                        for response in [head, part] { #expect(response.headers["ETag"] == whole.headers["ETag"]) }
+                    }
+                    #expect(stage.origin.requestCount(path) == 1)
+                }
+            }
+        }
+
         @Test func whoHasItAlreadyIsToldSo() async throws {
             try await scenario { stage in
                 let feed = ServedFeed.all[1]

@@ -25,6 +25,8 @@ final class Stage: Sendable {
         var tuning = ProxyTuning()
         /// One that has begun already; nil for one of the scenario's own.
         var origin: ScriptedOrigin?
+        /// Where its cache is; nil for the directory of all tests.
+        var directory: String?
         /// What else is set, and has no name here.
         var configuration: @Sendable (inout ProxyConfiguration) -> Void = { _ in }
 
@@ -60,7 +62,7 @@ final class Stage: Sendable {
         self.setting = setting
         origin = try setting.origin ?? ScriptedOrigin()
         origin.setClock(clock.now)
-        directory = try TemporaryDirectory()
+        directory = try TemporaryDirectory(in: setting.directory)
         running = Mutex(nil)
         try start()
     }

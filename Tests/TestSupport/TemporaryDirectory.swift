@@ -5,8 +5,9 @@ package final class TemporaryDirectory: Sendable {
     /// Absolute, without a trailing slash.
     package let path: String
 
-    package init() throws {
-        let parent = ProcessInfo.processInfo.environment["TMPDIR"].flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
+    /// - Parameter parent: nil for `$TMPDIR`.
+    package init(in parent: String? = nil) throws {
+        let parent = parent ?? ProcessInfo.processInfo.environment["TMPDIR"].flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
         let template = strdup("\(parent)/reelcache-test-XXXXXX")!
         defer { free(template) }
         guard mkdtemp(template) != nil else { throw SystemError("mkdtemp \(parent)") }

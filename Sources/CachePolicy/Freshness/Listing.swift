@@ -1,4 +1,5 @@
 import HTTPModel
+import Synchronization
 
 /// A *listing* is a document that lists what there is to play: a playlist or a feed. It changes more often than the
 /// media that it lists. If its origin states no lifetime, none is estimated, and it is validated on every request.
@@ -25,6 +26,34 @@ package enum Listing {
     package static func begins(_ beginning: some Collection<UInt8>, type: String?) -> Bool {
         PlaylistKind.sniff(beginning) != nil || FeedRecognition.isFeed(beginning, type: type)
     }
+
+    /// What the first bytes of a body tell, whatever its media type says.
+    package enum Beginning: UInt8, Sendable, AtomicRepresentable {
+        /// They were not examined.
+        case unknown
+        /// A text, too little of which has come to decide.
+        case text
+        /// A playlist of segmented media.
+        case playlist
+        /// A feed or a list of files, unless its origin calls it a web page.
+        case feed
+        case other
+    }
+
+    /// Examines the first bytes of a body.
+    /// - Parameters:
+    ///   - bytes: decoded (no content coding).
+    ///   - isEnough: whether no further bytes are needed: `PlaylistKind.sniffedBytes` are here, or all.
+    package static func beginning(_ bytes: some Collection<UInt8>, isEnough: Bool) -> Beginning {
+        guard let first = bytes.first else { return isEnough ? .other : .unknown }
+        guard mayBegin(with: first) else { return .other }
+        if PlaylistKind.sniff(bytes) != nil { return .playlist }
+        if FeedRecognition.isFeed(bytes, type: nil) { return .feed }
+        return isEnough ? .other : .text
+    }
+
+    /// The bytes of the longest body that is read as a listing.
+    package static let longest: Int64 = 32 << 20
 
     /// Whether a listing whose media type leaves it open can begin with a byte. If not, nothing more needs to be
     /// examined.

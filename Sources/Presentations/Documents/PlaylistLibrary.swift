@@ -46,10 +46,10 @@ package final class PlaylistLibrary {
         return known.first { $0.generation == generation.id }
     }
 
-    /// Whether a generation is to be answered as a playlist or feed, as far as this can be determined without
-    /// waiting: by its type, or by its first bytes.
-    /// - Parameter beginsAtStart: whether the answer begins with the first byte. If not, XML whose beginning is not
-    ///   known yet has to be read before it is.
+    /// Whether a generation is to be answered as a playlist or feed: by its type, or by its first bytes if they have
+    /// come.
+    /// - Parameter beginsAtStart: whether the answer begins with the first byte, which is then examined. If not, XML
+    ///   whose beginning has not come has to be read before it is.
     package func isPlaylist(
         _ generation: Generation, _ view: Generation.Snapshot, at url: OriginURL, beginsAtStart: Bool
     ) -> Bool {
@@ -62,14 +62,17 @@ package final class PlaylistLibrary {
         if view.head.isListing, ContentEncoding.isCodedListing(view.head.fields, at: url) {
             return !refused.contains(generation.id)
         }
-        if generation.beginning == .unknown, generation.isStored { lookAtBeginning(of: generation, view.length) }
-        if generation.beginning == .unknown, !beginsAtStart, ContentEncoding.isUncoded(view.head.fields),
-            FeedRecognition.mayBe(type: view.head.fields["Content-Type"] ?? "")
-        {
-            return !refused.contains(generation.id)
+        switch generation.beginning {
+        case .other: return false
+        case .playlist where generation.isStored: break
+        case .feed where generation.isStored && !StrayPage.isPage(view.head.fields): break
+        case .playlist, .feed: return false
+        case .unknown, .text:
+            guard !beginsAtStart, FeedRecognition.mayBe(type: view.head.fields["Content-Type"] ?? "") else {
+                return false
+            }
         }
-        guard generation.beginning == .text, !refused.contains(generation.id) else { return false }
-        return ContentEncoding.isUncoded(view.head.fields) && sniff(generation, view.length)
+        return ContentEncoding.isUncoded(view.head.fields) && !refused.contains(generation.id)
     }
 
     /// Whether the first bytes of an answer, which were not cached before, are those of a playlist or feed.
@@ -79,35 +82,6 @@ package final class PlaylistLibrary {
         }
         let fields = generation.head.fields
         return ContentEncoding.isUncoded(fields) && Listing.begins(beginning, type: fields["Content-Type"])
-    }
-
-    private func lookAtBeginning(of generation: Generation, _ length: Int64?) {
-        withBeginning(of: generation, length, count: 1) { if let byte = $0.first { generation.begins(with: byte) } }
-    }
-
-    private func sniff(_ generation: Generation, _ length: Int64?) -> Bool {
-        var isPlaylist = false
-        let type = generation.head.fields["Content-Type"]
-        withBeginning(of: generation, length, count: PlaylistKind.sniffedBytes) {
-            isPlaylist = Listing.begins($0, type: type)
-        }
-        return isPlaylist
-    }
-
-    /// Reads the first bytes, unless that would take time.
-    private func withBeginning(
-        of generation: Generation, _ length: Int64?, count: Int, _ look: (UnsafeRawBufferPointer) -> Void
-    ) {
-        let count = Int(min(Int64(count), length ?? 0))
-        guard count > 0, generation.isStored else { return }
-        var lease: ExtentLease?
-        guard case .bytes(let until) = generation.acquire(at: 0, limit: Int64(count), lease: &lease), until > 0 else {
-            return
-        }
-        withUnsafeTemporaryAllocation(byteCount: Int(min(until, Int64(count))), alignment: 16) { buffer in
-            if generation.readAtOnce(into: buffer, at: 0) { look(UnsafeRawBufferPointer(buffer)) }
-        }
-        lease = nil
     }
 
     // MARK: Reading
