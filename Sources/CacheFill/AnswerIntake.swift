@@ -25,6 +25,8 @@ struct AnswerIntake {
     var isFromParent = false
     /// Whether a redirect that led to it has set a cookie for the client.
     var setsCookies = false
+    /// What the first bytes say of an answer that its origin calls a web page; nil if they were not examined.
+    var isMedia: Bool?
 
     private var resource: OpenResource { status.resource }
     private var store: CacheStore { filler.store }
@@ -32,6 +34,22 @@ struct AnswerIntake {
     /// Whether the same request may get a different status later.
     static func isTransient(_ head: UpstreamHead) -> Bool {
         head.status == 429 || head.status >= 500
+    }
+
+    /// Whether only the first bytes can tell if an answer is media: its origin calls it a web page, although media is
+    /// expected.
+    func mustExamine(_ head: UpstreamHead, _ output: FetchOutput) -> Bool {
+        guard StrayPage.isPage(head.fields), !demand.resolvedRule.storesPages,
+            ContentEncoding.isUncoded(head.fields)
+        else { return false }
+        let known = known(output)
+        guard demand.expectsMedia || known?.whole != nil else { return false }
+        // A part of known media is checked by its version.
+        return head.status == 200 || head.status == 206 && (known == nil || known === purpose.validated)
+    }
+
+    private func known(_ output: FetchOutput) -> Generation? {
+        purpose.generation ?? output.generation ?? purpose.validated
     }
 
     func accept(_ head: UpstreamHead, _ request: inout FetchRequest, _ output: inout FetchOutput) throws(FillError)
@@ -77,9 +95,7 @@ struct AnswerIntake {
     /// A web page that arrives in place of known media is an error: it neither updates nor replaces the stored
     /// generation.
     private func refuseStrayPage(_ head: UpstreamHead, _ output: FetchOutput) throws(FillError) {
-        guard let known = purpose.generation ?? output.generation ?? purpose.validated,
-            head.replacesMedia(known.head.fields, demand)
-        else {
+        guard let known = known(output), isMedia.map({ !$0 }) ?? head.replacesMedia(known.head.fields, demand) else {
             return
         }
         throw .strayPage(type: StrayPage.pageType(head.fields) ?? "")
@@ -134,7 +150,8 @@ struct AnswerIntake {
         let answer = try OpeningAnswer(
             head, asked: span, demand,
             times: ResponseTimes(head.fields, requestedAt: request.time, receivedAt: filler.now()),
-            fileName: request.moved.location?.fileName, setsCookies: setsCookies, store)
+            fileName: request.moved.location?.fileName, setsCookies: setsCookies,
+            isMedia: isMedia == true, store)
         let isContent = head.status == 200 || head.status == 206
         if isContent { filler.balance.note(answer.first.knownLength, of: demand.url) }
         if request.mustComeWhole(head, answer) { return .askAgain }

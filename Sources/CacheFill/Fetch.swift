@@ -61,6 +61,8 @@ package final class Fetch: TransferDelegate {
     private var retry: FetchRetry
     /// What the redirects before the answer set for the client.
     var redirectCookies: [String] = []
+    /// An answer whose first bytes decide what it is.
+    private var examined: (head: UpstreamHead, bytes: [UInt8])?
     var leaving = Leaving.not
     /// Runs while a parent is asked that has not answered.
     var parentTimer: LoopTimer?
@@ -139,6 +141,7 @@ package final class Fetch: TransferDelegate {
         if reason == .resume { filler.metrics.resumedTransfers.add() }
         request.asked(next, at: filler.now())
         redirectCookies = []
+        examined = nil
         output.beginAnswer()
         phase = .receiving(owner.upstream.start(next, delegate: self))
         watchParent()
@@ -174,9 +177,20 @@ package final class Fetch: TransferDelegate {
         guard !hasEnded, isAnswerOfOrigin(head) else { return }
         status.answered(head.status)
         noteCookies(of: head)
-        let intake = AnswerIntake(
+        if intake.mustExamine(head, output) {
+            examined = (head, [])
+        } else {
+            accept(head, intake)
+        }
+    }
+
+    private var intake: AnswerIntake {
+        AnswerIntake(
             status: status, purpose: purpose, demand: demand, filler: filler,
             isFromParent: request.parents.asked != nil, setsCookies: !redirectCookies.isEmpty)
+    }
+
+    private func accept(_ head: UpstreamHead, _ intake: AnswerIntake) {
         do throws(FillError) {
             switch try intake.accept(head, &request, &output) {
             case .receive: break
@@ -189,11 +203,37 @@ package final class Fetch: TransferDelegate {
         }
     }
 
+    /// Collects the first bytes of an answer until they decide what it is, then accepts it and takes them in.
+    /// - Parameter isLast: whether no more will come.
+    private func examine(_ bytes: UnsafeRawBufferPointer, isLast: Bool = false) {
+        guard let head = examined?.head else { return }
+        examined?.bytes += bytes
+        let first = examined?.bytes ?? [], count = Int64(first.count)
+        let length = head.status == 206 ? head.contentRange?.total : head.contentLength ?? (isLast ? count : nil)
+        let isAll = isLast || count == head.contentLength
+        guard let isMedia = StrayPage.isMedia(beginning: first, isAll: isAll, length: length) else { return }
+        examined = nil
+        let answered = transfer
+        var intake = intake
+        intake.isMedia = isMedia
+        accept(head, intake)
+        switch phase {
+        case .receiving(let transfer) where transfer === answered: break
+        case .received: break
+        case .receiving, .heldBack, .waiting, .ended: return
+        }
+        first.withUnsafeBytes { take($0) }
+    }
+
     package func transfer(_ transfer: Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool {
         guard !hasEnded else {
             // The origin sends more than was requested.
             transfer.cancel()
             owner.ended(self)
+            return true
+        }
+        if examined != nil {
+            examine(bytes)
             return true
         }
         if output.isFull {
@@ -214,6 +254,11 @@ package final class Fetch: TransferDelegate {
             output.releaseMemory()
             return false
         }
+        take(bytes)
+        return true
+    }
+
+    private func take(_ bytes: UnsafeRawBufferPointer) {
         switch output.take(bytes, isLast: isFinishingChunk) {
         case .now: flush()
         case .first:
@@ -229,7 +274,6 @@ package final class Fetch: TransferDelegate {
             if let generation = output.generation { filler.discard(generation, of: resource) }
             failOrRetry(.changed, isTransient: false)
         }
-        return true
     }
 
     package func transfer(_ transfer: Transfer, finishedWith error: UpstreamError?) {
@@ -239,6 +283,7 @@ package final class Fetch: TransferDelegate {
             return owner.ended(self)
         }
         phase = .received(error)
+        if error == nil { examine(UnsafeRawBufferPointer(start: nil, count: 0), isLast: true) }
         goOn()
     }
 

@@ -16,10 +16,11 @@ struct OpeningAnswer {
     ///   - span: the requested part; nil for the whole.
     ///   - times: the times from which its age counts.
     ///   - setsCookies: as in `Storing`.
+    ///   - isMedia: whether its first bytes are those of media, whatever its label says.
     ///   - fileName: what a file of it is called unless the origin has a name; nil if unknown.
     init(
         _ answer: UpstreamHead, asked span: UpstreamRequest.Span?, _ demand: Demand, times: ResponseTimes,
-        fileName: String?, setsCookies: Bool = false, _ store: CacheStore
+        fileName: String?, setsCookies: Bool = false, isMedia: Bool = false, _ store: CacheStore
     ) throws(FillError) {
         do {
             first = try FirstAnswer(answer.answer, asked: span?.spec, longest: Generation.longest)
@@ -30,7 +31,7 @@ struct OpeningAnswer {
         }
         storing = Storing.decide(
             status: answer.status, fields: answer.fields, total: first.total, request: demand.directives,
-            expectsMedia: demand.expectsMedia, isAuthorized: demand.isAuthorized,
+            expectsMedia: demand.expectsMedia && !isMedia, isAuthorized: demand.isAuthorized,
             passesCookies: demand.passesCookies, setsCookies: setsCookies,
             isUnreadable: ContentEncoding.isUnreadableListing(answer.fields, at: demand.url),
             demand.resolvedRule)

@@ -43,6 +43,37 @@ package enum StrayPage {
             || ["video/", "audio/", "image/"].contains { type.hasPrefix($0) }
     }
 
+    /// Whether what its origin calls a web page is media, or a playlist, by the first bytes: some servers have one
+    /// media type for everything. Media is binary, also where it is encrypted or begins in its middle; pages are text.
+    /// - Parameters:
+    ///   - beginning: decoded (no content coding); only the first `sniffedBytes` are examined.
+    ///   - isAll: whether there are no more.
+    ///   - length: of the whole body; nil if unknown.
+    /// - Returns: nil if more bytes are needed.
+    package static func isMedia(beginning: some Collection<UInt8>, isAll: Bool, length: Int64?) -> Bool? {
+        let bytes = Array(beginning.prefix(sniffedBytes)), isEnough = isAll || bytes.count == sniffedBytes
+        let text = PlaylistKind.withoutBlanks(bytes[...])
+        if text.starts(with: "WEBVTT".utf8) || PlaylistKind.sniff(bytes) != nil { return true }
+        // Text in UTF-16 (https://mimesniff.spec.whatwg.org/#rules-for-text-or-binary), and compressed pages.
+        if [[0xFE, 0xFF], [0xFF, 0xFE], [0x1F, 0x8B]].contains(where: { bytes.starts(with: $0) }) { return false }
+        let binary = bytes.count(where: isBinary)
+        // Encrypted bytes may begin like a tag.
+        let seemsMarkup = text.first == UInt8(ascii: "<")
+        if binary > 0, !seemsMarkup, bytes.count > 1 { return true }
+        guard isEnough else { return nil }
+        if seemsMarkup { return binary > bytes.count / 16 }
+        // RFC 8216 §4.3.2.4: an AES-128 key has 16 bytes, by chance none of them binary.
+        return length == 16 && bytes.contains { $0 > 0x7E }
+    }
+
+    /// How many of the first bytes tell media from pages.
+    package static let sniffedBytes = 512
+
+    /// The bytes that text does not have (https://mimesniff.spec.whatwg.org/#binary-data-byte).
+    private static func isBinary(_ byte: UInt8) -> Bool {
+        byte < 0x20 && ![0x09, 0x0A, 0x0C, 0x0D, 0x1B].contains(byte)
+    }
+
     /// In lower case and without its parameters.
     private static func essence(of type: String) -> String {
         Listing.essence(of: type)

@@ -56,6 +56,21 @@ extension Scenarios {
             }
         }
 
+        @Test(arguments: [nil, "bytes=1000000-1000999"])
+        func filmThatItsOriginCallsAPageIsKept(range: String?) async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film, contentType: "text/html")
+                for isHit in [false, true] {
+                    let response = try stage.get(path, range: range)
+                    #expect(response.isHit == isHit && response.headers["Content-Type"] == "text/html")
+                    if range == nil { expectWhole(response, film) }
+                    if range != nil { expectPart(response, 1_000_000..<1_001_000, of: film) }
+                    try stage.settle()
+                }
+                #expect(try stage.download(path).complete().bytes == film.size)
+            }
+        }
+
         @Test func ruleMayStorePages() async throws {
             try await scenario {
                 $0.configure { configuration in

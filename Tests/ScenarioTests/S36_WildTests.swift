@@ -92,6 +92,66 @@ extension Scenarios {
             }
         }
 
+        // MARK: Segments that their origin calls a page
+
+        private static let list = Array(
+            "#EXTM3U\n#EXT-X-KEY:METHOD=AES-128,URI=\"key\"\n#EXTINF:2,\nsegment\n#EXT-X-ENDLIST\n".utf8)
+
+        /// What segments begin with, of each kind. The rest is noise, which may be encrypted.
+        private static let beginnings: [(name: String, bytes: [UInt8])] = [
+            ("MPEG-TS", [0x47, 0x40, 0x11, 0x10, 0x00]), ("MP4", Array("\0\0\0\u{18}stypmsdh".utf8)),
+            ("WebM", [0x1A, 0x45, 0xDF, 0xA3]), ("ID3", Array("ID3\u{4}\0".utf8)), ("ADTS", [0xFF, 0xF1, 0x50, 0x80]),
+            ("WebVTT", Array("WEBVTT\n\n00:00.000 --> 00:02.000\nHello".utf8)), ("tag", Array("<a".utf8)),
+            ("noise", []),
+        ]
+
+        @Test(arguments: beginnings, [false, true])
+        func segmentThatItsOriginCallsAPageIsKept(_ kind: (name: String, bytes: [UInt8]), isSlow: Bool) async throws {
+            let bytes = kind.bytes + (kind.name == "WebVTT" ? [] : film.bytes(0..<20_000))
+            try await scenario { stage in
+                stage.origin.serve("/film.m3u8", bytes: Self.list)
+                stage.origin.serve("/segment", bytes: bytes, contentType: "text/html")
+                stage.origin.serve("/key", bytes: film.bytes(0..<16), contentType: "text/html; charset=UTF-8")
+                // Too little to tell.
+                if isSlow { stage.origin.script("/segment") { $0.stallAfter = 1 } }
+                #expect(try stage.get("/film.m3u8").status == 200)
+                for isHit in [false, true] {
+                    let player = try Background { try stage.get("/segment") }
+                    if !isHit, isSlow {
+                        try stage.origin.waitUntil("the first byte") { $0.bytesSent("/segment") == 1 }
+                        stage.origin.release("/segment")
+                    }
+                    let response = try player.value()
+                    #expect(response.body == bytes && response.headers["Content-Type"] == "text/html")
+                    #expect(response.isHit == isHit)
+                    #expect(try stage.get("/key").isHit == isHit)
+                    try stage.settle()
+                }
+                let part = try stage.get("/segment", range: "bytes=1-9")
+                #expect(part.body == Array(bytes[1...9]) && part.isHit)
+                // Now it is a page: that is not its next version.
+                stage.wait(seconds: 1000)
+                stage.origin.serve(
+                    "/segment", bytes: Array("<!DOCTYPE html><p>Log in".utf8), etag: nil, contentType: "text/html")
+                let later = try stage.get("/segment")
+                #expect(later.body == bytes && later.cacheStatus.hasPrefix("reelcache; fwd=stale; ttl="), "\(later)")
+            }
+        }
+
+        @Test func streamThatItsOriginCallsPagesIsDownloaded() async throws {
+            let raw = try Answer("segment-as-page", 200_000).bytes
+            try await scenario { stage in
+                stage.origin.serve("/film.m3u8", bytes: Self.list, contentType: "text/html")
+                stage.origin.script("/segment") { $0.raw = raw }
+                stage.origin.serve("/key", bytes: film.bytes(0..<16), contentType: "text/html")
+                let progress = try stage.download("/film.m3u8").complete()
+                #expect(progress.segments == 1)
+                let response = try stage.get("/segment")
+                expectWhole(response, film)
+                #expect(response.isHit && stage.origin.requestCount("/segment") == 1)
+            }
+        }
+
         // MARK: URLs
 
         @Test func twentyRedirectsAreFollowed() async throws {
