@@ -30,6 +30,11 @@ package final class CacheReader {
     package private(set) var isCollapsed = false
     /// Whether bytes pass through only because the store has no room for them.
     package private(set) var lacksRoom = false
+    /// Whether bytes pass through because the disk could not read them.
+    package private(set) var hasLeftDisk = false
+    /// Whether this process itself looks at the bytes, which then are copies: what is mapped is for the kernel alone.
+    /// Set before the first byte.
+    package var copies = false
 
     /// How many bytes it has returned from the store, and how many that were fetched for this request or one that it
     /// joined.
@@ -45,12 +50,15 @@ package final class CacheReader {
     /// Up to here, the bytes were read from the disk for this reader.
     private var warmed: Int64 = 0
     private var lastGiven: Range<Int64> = 0..<0
+    private var wasLastFresh = false
     /// The mapping that the last returned bytes point into.
     private var mapping: MappedBytes?
     /// The buffer with the first piece, if that was copied rather than mapped.
     private var piece: UnsafeMutableRawBufferPointer?
     private var followed: SharedFetch?
     private var isBypassing = false
+    /// Whether it is to continue past the cache because the disk could not read its bytes.
+    private var leavesDisk = false
     /// Whether the generation can never be completed. Detected before the first byte is sent, so that the response can
     /// start again.
     private var isStranded = false
@@ -134,8 +142,15 @@ package final class CacheReader {
             isStranded = false
             if let step = loss() { return step }
         }
+        if leavesDisk {
+            (leavesDisk, hasLeftDisk) = (false, true)
+            if let step = bypass() { return step }
+        }
         followed?.advance(follower, to: offset)
         while true {
+            if isBypassing, generation.isStored {
+                if let step = awaitBuffer() { return step }
+            }
             if offset < readable { return give(limit) }
             switch look() {
             case .bytes(let until):
@@ -157,6 +172,7 @@ package final class CacheReader {
 
     private func give(_ limit: Int) -> Step {
         if mapping?.range.contains(offset) != true {
+            if copies, generation.isStored { return copyFirst(limit) ?? copy() }
             do throws(StoreError) {
                 if lastGiven.isEmpty {
                     mapping = try generation.mappingOfSecondUse(at: offset)
@@ -176,7 +192,7 @@ package final class CacheReader {
             return lookAgain(after: error)
         }
         // One reading is enough, whatever the system then says: some file systems never call their pages resident.
-        if !isFresh && offset >= warmed && !generation.isResident(range) { return warm(range) }
+        if !copies && !isFresh && offset >= warmed && !generation.isResident(range) { return warm(range) }
         note(range, isFresh: isFresh)
         return .bytes(mapping.bytes(range), descriptor: generation.descriptor, offset: range.lowerBound)
     }
@@ -202,7 +218,7 @@ package final class CacheReader {
 
     private func note(_ range: Range<Int64>, isFresh: Bool) {
         offset = range.upperBound
-        lastGiven = range
+        (lastGiven, wasLastFresh) = (range, isFresh)
         // Fresh bytes were fetched for this request, or for one that it joined.
         let count = Int64(range.count), metrics = filler.filler.metrics
         if isFresh { given.fetched += count } else { given.stored += count }
@@ -210,9 +226,18 @@ package final class CacheReader {
         (isFresh ? origin.sentFromOrigin : origin.sentFromCache).add(count)
     }
 
-    /// Drops the chunks of the last returned bytes because they could not be read; the next reader fetches them again.
-    package func dropLast() {
-        generation.dropChunks(touching: lastGiven)
+    /// Takes the last `count` of the last returned bytes back, because they could not be read: they are returned again,
+    /// as they are fetched.
+    /// - Returns: false if they came from no disk.
+    package func rewind(by count: Int) -> Bool {
+        guard generation.isStored, count <= lastGiven.count else { return false }
+        offset -= Int64(count)
+        if wasLastFresh { given.fetched -= Int64(count) } else { given.stored -= Int64(count) }
+        filler.filler.store.reportDisk(
+            "read a cached resource, which is fetched instead",
+            generation.noteUnreadable(offset..<lastGiven.upperBound), label: "disk-read")
+        (readable, mapping, leavesDisk) = (offset, nil, generation.isUnreadable)
+        return true
     }
 
     // MARK: Absent bytes
@@ -220,7 +245,6 @@ package final class CacheReader {
     /// Has the byte at `offset` fetched, or waits for it.
     /// - Returns: nil if the caller should look again at once.
     private func waitForBytes() -> Step? {
-        if isBypassing && generation.isStored { return awaitBuffer() }
         let geometry = generation.geometry
         let found = filler.locate(
             offset, in: geometry.chunkBytes(geometry.chunk(at: offset), length: generation.length), upTo: end,
@@ -277,15 +301,16 @@ package final class CacheReader {
         return .failed(.changed)
     }
 
-    /// Continues past the cache because the store has no room.
+    /// Continues past the cache because the store has no room, or the disk fails.
     private func bypass() -> Step? {
         guard let end, generation.head.rangeCondition != nil else {
-            return .failed(.notStored("the cache has no room"))
+            return .failed(.notStored(hasLeftDisk ? "the disk cannot read what is cached" : "the cache has no room"))
         }
+        followed?.leave(follower)
         followed = filler.bypass(
             offset..<end, of: generation, resource, demand, follower: follower, isMidway: offset > start)
         isBypassing = true
-        lacksRoom = true
+        lacksRoom = !hasLeftDisk
         return awaitBuffer()
     }
 
@@ -306,7 +331,7 @@ package final class CacheReader {
 
     private func passThrough(_ buffer: Generation) {
         isBypassing = true
-        lacksRoom = true
+        lacksRoom = !hasLeftDisk
         lease = nil
         mapping = nil
         generation.endReading()
@@ -323,10 +348,10 @@ package final class CacheReader {
     }
 
     private func warm(_ range: Range<Int64>) -> Step {
-        let wake = wakeUp()
-        filler.filler.store.warm(generation, range) { _ in wake() }
+        let bound = LoopBound(self, on: filler.loop)
+        filler.filler.store.warm(generation, range) { isRead in bound.post { $0.wake(isRead: isRead) } }
         warmed = range.upperBound
-        // Chunks that could not be read are absent now: look again.
+        // Chunks that the file has lost are absent by then: look again.
         readable = offset
         return .wait
     }
@@ -346,7 +371,7 @@ package final class CacheReader {
             bound.post { reader in
                 guard !reader.isFinished else { return }
                 reader.mapping = copy
-                reader.wake()
+                reader.wake(isRead: copy != nil)
             }
         }
         // As above.
@@ -367,8 +392,10 @@ package final class CacheReader {
         wakeUp()()
     }
 
-    private func wake() {
+    /// - Parameter isRead: whether the disk has read what was wanted.
+    private func wake(isRead: Bool = true) {
         guard !isFinished else { return }
+        if !isRead { leavesDisk = generation.isUnreadable }
         onReady?()
     }
 

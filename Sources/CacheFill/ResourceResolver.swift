@@ -33,7 +33,7 @@ package enum Resolution {
     package enum Bypass {
         /// A rule says so.
         case rule
-        /// Something may be stored that cannot be read at the moment, and must not be replaced.
+        /// Something is stored, or may be, that cannot be read at the moment, and must not be replaced.
         case unreadable
         /// The origin selects by other fields each time.
         case vary
@@ -93,6 +93,7 @@ package struct ResourceResolver {
         case .generation(let generation):
             let stored = generation.snapshot, head = stored.head
             if let turn = turn(from: head.variant, purpose, selection) { return turn }
+            if generation.isUnreadable, purpose.mayAsk, !purpose.isOffline { return .bypass(.unreadable) }
             let reading = head.reading(terms)
             if let other = refusal(of: generation, stored, reading, purpose, isAuthorized()) { return other }
             guard case .answer(let directives, let ttl, let isOffline) = purpose, generation !== accepted else {

@@ -19,6 +19,7 @@ package final class Generation: Sendable {
     private let wasKept: Bool
     private let state: Mutex<GenerationState>
     private let knownBeginning = Atomic<Listing.Beginning>(.unknown)
+    let unreadable = Atomic(false)
 
     /// - Parameters:
     ///   - chunks: the known chunks.
@@ -117,6 +118,9 @@ package final class Generation: Sendable {
             begins(with: UnsafeRawBufferPointer(buffer), isAll: Int64(count) == length)
         }
     }
+
+    /// Whether the disk could not read some of it: requests go past it until the next start.
+    package var isUnreadable: Bool { unreadable.load(ordering: .relaxed) }
 
     /// A copy of the chunks' state.
     var chunks: ChunkTable { state.withLock { $0.chunks } }
@@ -345,6 +349,13 @@ package final class Generation: Sendable {
     func retire() -> Bool { isStored && state.withLock { $0.retire() } }
 
     func retireIfUnused() -> Bool { state.withLock { $0.retireIfUnused() } }
+
+    /// Drops what could not be read. Unless the file was cut short, its disk fails. Returns the error to report.
+    package func noteUnreadable(_ range: Range<Int64>) -> StoreError {
+        dropChunks(touching: range)
+        if file.end >= range.upperBound { unreadable.store(true, ordering: .relaxed) }
+        return .system(operation: "read", path: file.path, code: EIO)
+    }
 
     /// Drops chunks that cannot be read: they are absent from now on.
     package func dropChunks(touching range: Range<Int64>) {

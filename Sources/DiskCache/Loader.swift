@@ -77,13 +77,13 @@ struct Loader: Sendable {
     }
 
     /// Reads a range of an open file.
-    /// - Returns: nil if it could not be read. Its chunks are dropped then.
+    /// - Returns: nil if it could not be read (`noteUnreadable`).
     func read<Value>(
         _ range: Range<Int64>, of generation: Generation, _ body: (any GenerationBytes) throws(StoreError) -> Value
     ) -> Value? {
         do throws(StoreError) { return try body(generation.file) } catch {
-            core.faults.note("read chunks, so dropped them", error, label: "disk-read")
-            generation.dropChunks(touching: range)
+            core.faults.note("read a cached resource, which is fetched instead", error, label: "disk-read")
+            _ = generation.noteUnreadable(range)
             return nil
         }
     }

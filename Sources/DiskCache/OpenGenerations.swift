@@ -21,6 +21,10 @@ final class OpenGenerations: Sendable {
         var claimed: Set<GenerationID> = []
         /// Removed while being opened: the opening must fail.
         var removedWhileLoading: Set<GenerationID> = []
+        /// Closed ones that the disk could not read, so that they are known when they are opened again: at most this
+        /// many.
+        var unreadable: Set<GenerationID> = []
+        static let mostUnreadable = 100_000
 
         /// The open generation of a key, if it is still current.
         func newest(of key: CacheKey) -> Generation? {
@@ -32,6 +36,7 @@ final class OpenGenerations: Sendable {
         mutating func add(_ generation: Generation) -> Generation {
             if let open = open[generation.id] { return open }
             open[generation.id] = generation
+            if unreadable.contains(generation.id) { generation.unreadable.store(true, ordering: .relaxed) }
             if !generation.isHidden { newest[generation.key] = generation.id }
             return generation
         }
@@ -100,6 +105,9 @@ final class OpenGenerations: Sendable {
                 let generation = table.open.removeValue(forKey: id)!
                 if table.newest[generation.key] == id { table.newest[generation.key] = nil }
                 table.closing.insert(id)
+                if generation.isUnreadable, table.unreadable.count < Table.mostUnreadable {
+                    table.unreadable.insert(id)
+                }
                 unused.append(generation)
             }
             return unused

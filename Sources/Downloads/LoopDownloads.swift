@@ -112,7 +112,7 @@ extension DownloadFault {
         case .fill(let error): self.init(.network, "\(error)")
         case .status(let code, let seconds): self.init(code: code, retryAfter: seconds)
         case .notStorable(let reason): self.init(.final, Self.words(reason))
-        case .unreadable: self.init(.network, "cannot read the cache index: see the log")
+        case .unreadable: self.init(.network, "cannot read the cache: see the log")
         case .store(let error): self.init(.final, "\(error)")
         }
     }

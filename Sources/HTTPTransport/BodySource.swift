@@ -5,15 +5,15 @@
 package protocol BodySource: AnyObject {
     /// The next bytes of the body, at most `limit`. A span stays valid until the next call of `next` or `finish`.
     func next(limit: Int) -> BodyStep
-    /// The kernel could not read the last span: its file shrank or its disk fails. The connection is cut after
-    /// this call.
-    func spanWasUnreadable()
+    /// The kernel could not read the last `count` bytes of the last span: its file shrank or its disk fails.
+    /// - Returns: whether `next` delivers them again, from elsewhere. If not, the connection is cut.
+    func takeBack(_ count: Int) -> Bool
     /// The response is over, sent or cut; no further calls follow. Called once.
     func finish()
 }
 
 extension BodySource {
-    package func spanWasUnreadable() {}
+    package func takeBack(_ count: Int) -> Bool { false }
 }
 
 /// The result of `BodySource.next`.

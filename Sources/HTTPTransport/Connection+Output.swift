@@ -88,9 +88,11 @@ extension Connection {
             case .full: return writeWatcher.arm()
             case .failed: return close()
             case .unreadable:
-                server.metrics.errors.add("disk-read")
-                output.source?.spanWasUnreadable()
-                return close()
+                guard output.source?.takeBack(output.span.count) == true else {
+                    server.metrics.errors.add("disk-read")
+                    return close()
+                }
+                output.takeBack()
             }
         }
     }
@@ -99,9 +101,8 @@ extension Connection {
     /// - Returns: false if the connection was cut.
     private func pull(for exchange: Exchange) -> Bool {
         guard let source = output.source else { return true }
-        switch source.next(
-            limit: min(server.limits.maxWriteBytes, max(server.limits.firstWriteBytes, output.bodyBytesTaken)))
-        {
+        let limit = min(server.limits.maxWriteBytes, max(server.limits.firstWriteBytes, output.bodyBytesTaken))
+        switch source.next(limit: output.owed > 0 ? min(limit, output.owed) : limit) {
         case .span(let span):
             if output.bodyBytesTaken == 0 { exchange.noteFirstByte() }
             if output.take(span) { return true }

@@ -18,6 +18,8 @@ struct Output {
     var file: (descriptor: Int32, offset: Int64)?
     var framing = Framing.none
     var source: (any BodySource)?
+    /// Bytes of the body that were framed, and that the source delivers again because they could not be read.
+    var owed = 0
     /// The source has ended; framed bytes or `span` may still have to be sent.
     var isComplete = true
     /// Bytes of the body that the source has delivered.
@@ -33,6 +35,7 @@ struct Output {
         self.source = nil
         span = UnsafeRawBufferPointer(start: nil, count: 0)
         file = nil
+        owed = 0
         framed.removeAll(keepingCapacity: true)
         framedBytesSent = 0
         isComplete = true
@@ -50,6 +53,10 @@ struct Output {
         precondition(!next.bytes.isEmpty, "a source without bytes returns wait")
         span = next.bytes
         file = next.file
+        guard owed == 0 else {
+            owed -= span.count
+            return owed >= 0
+        }
         switch framing {
         case .length(let left):
             guard Int64(span.count) <= left else { return false }
@@ -66,10 +73,18 @@ struct Output {
         return true
     }
 
+    /// Drops the unsent rest of the span, which could not be read: the next spans take its place.
+    mutating func takeBack() {
+        owed += span.count
+        span = UnsafeRawBufferPointer(start: nil, count: 0)
+        file = nil
+    }
+
     /// Completes the body, as the source has ended.
     /// - Returns: false if bytes are missing from the length that the header stated.
     mutating func complete() -> Bool {
         isComplete = true
+        guard owed == 0 else { return false }
         switch framing {
         case .length(let left): return left == 0
         case .chunked:

@@ -91,7 +91,11 @@ extension MediaAnswer {
     func sendFirst(
         of reader: CacheReader, body: ((CacheReader.Step) -> any BodySource)? = nil, head: @escaping () -> Response
     ) {
+        // Bytes that have been examined already are not looked at again.
+        let looks = body == nil && !isAsStored && reader.offset == 0 && reader.generation.beginning != .other
+        reader.copies = looks
         let step = reader.next(limit: Self.firstSpan(of: reader))
+        reader.copies = false
         switch step {
         case .wait:
             guard !reader.isFollowing || beginWaiting() else {
@@ -103,7 +107,7 @@ extension MediaAnswer {
             reader.onReady = { [self] in sendFirst(of: reader, body: body, head: head) }
             return
         case .bytes(let bytes, _, _)
-        where body == nil && library.isPlaylist(bytes, of: reader.generation) && begins(reader):
+        where looks && library.isPlaylist(bytes, of: reader.generation) && readsAll(reader):
             return answerPlaylist(from: reader.generation, beginning: bytes, by: reader, isNews: !outcome.isHit)
         case .failed(.changed):
             reader.finish()
@@ -112,11 +116,12 @@ extension MediaAnswer {
         case .failed(let error):
             reader.finish()
             self.reader = nil
-            return fail(error)
+            return reader.generation.isUnreadable ? restart(after: error) : fail(error)
         case .bytes, .end:
             firstStep = Self.bodyStep(step)
         }
         if reader.isCollapsed { outcome.isCollapsed = true }
+        if reader.hasLeftDisk { noteForward(.bypass) }
         if !outcome.isHit, outcome.forwardStatus == nil { outcome.forwardStatus = reader.originStatus }
         if reader.lacksRoom {
             outcome.isStored = false
@@ -128,11 +133,9 @@ extension MediaAnswer {
         exchange.respond(head(), body: body?(step) ?? self)
     }
 
-    /// Whether the reader starts at the resource's first byte and runs to its end. False if the bytes have been
-    /// examined already.
-    private func begins(_ reader: CacheReader) -> Bool {
-        guard !isAsStored, reader.offset == reader.given.stored +| reader.given.fetched else { return false }
-        return reader.generation.head.status == 200
+    /// Whether a reader that began at the resource's first byte runs to its end.
+    private func readsAll(_ reader: CacheReader) -> Bool {
+        reader.generation.head.status == 200
             && (wanted == nil || reader.remaining.map { $0 +| reader.offset } == reader.generation.length)
     }
 

@@ -83,6 +83,7 @@ extension MediaAnswer {
         case .refused(let bytes?, _): respondOriginal(bytes, from: generation)
         case .refused(nil, _): passUnread()
         case .failed(.changed): restart(after: .changed)
+        case .failed(let error) where generation.isUnreadable: restart(after: error)
         case .failed(let error): doubted == nil ? fail(error) : answerInDoubt(after: error)
         }
     }

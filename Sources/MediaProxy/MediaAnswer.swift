@@ -464,9 +464,7 @@ final class MediaAnswer: BodySource {
         }
     }
 
-    func spanWasUnreadable() {
-        reader?.dropLast()
-    }
+    func takeBack(_ count: Int) -> Bool { reader?.rewind(by: count) == true }
 
     /// Continues with the reader of the next of several ranges; nil after the last.
     func goOn(with next: CacheReader?) {

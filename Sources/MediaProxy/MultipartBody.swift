@@ -123,9 +123,7 @@ final class MultipartBody: BodySource {
         onNext(next)
     }
 
-    func spanWasUnreadable() {
-        reader.dropLast()
-    }
+    func takeBack(_ count: Int) -> Bool { reader.rewind(by: count) }
 
     func finish() {
         exchange.note(reader)

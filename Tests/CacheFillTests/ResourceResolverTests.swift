@@ -107,6 +107,20 @@ import Testing
         #expect(this.resolve(purpose, control: control) == resolution)
     }
 
+    /// What the disk could not read is left alone, unless there is nothing else.
+    @Test(
+        arguments: [
+            (answer(), "bypass: unreadable"), (.presence, "bypass: unreadable"),
+            (answer("no-cache"), "bypass: unreadable"),
+            (answer("only-if-cached"), "use, fresh"), (answer(isOffline: true), "use, fresh"),
+        ] as [(ResourceResolver.Purpose, String)])
+    func whatTheDiskCannotReadIsBypassed(purpose: ResourceResolver.Purpose, resolution: String) {
+        _ = generation.noteUnreadable(0..<10)
+        var this = self
+        #expect(this.resolve(purpose) == resolution)
+        #expect(this.resolve(purpose, language: "fr").hasPrefix("turn to"), "another variant may be readable")
+    }
+
     // RFC 9111 §3.5, §5.2.2.7
     @Test(
         arguments: [

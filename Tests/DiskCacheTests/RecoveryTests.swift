@@ -210,7 +210,21 @@ import Testing
         #expect(try !again.warm(a, 20 * 4096..<22 * 4096))
         #expect(again.metrics.errors.values == ["disk-read": 1])
         #expect(!a.isPresent(20) && !a.isPresent(21))
-        #expect(try again.warm(a, 0..<10 * 4096))
+        #expect(try again.warm(a, 0..<10 * 4096) && !a.isUnreadable)
+    }
+
+    @Test func whatTheDiskCouldNotReadIsKnownUntilTheNextSession() throws {
+        do {
+            let a = try opened.make("a", media, filling: whole)
+            opened.checkpoint()
+            _ = a.noteUnreadable(0..<4097)
+            #expect(a.isUnreadable && !a.isPresent(0) && !a.isPresent(1) && a.isPresent(2))
+        }
+        opened.closeUnused()
+        #expect(try opened.load("a")?.isUnreadable == true)
+        let again = try opened.reopened()
+        let a = try #require(try again.load("a"))
+        #expect(!a.isUnreadable && !a.isPresent(0) && a.isPresent(2))
     }
 
     @Test func deletedFileIsNotFoundAndItsRowsGo() throws {

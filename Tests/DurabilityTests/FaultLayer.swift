@@ -12,6 +12,10 @@ final class FaultLayer: Sendable {
             sync = Call(rawValue: 128)
         static let remove = Call(rawValue: 256), name = Call(rawValue: 512)
         static let openDirectory = Call(rawValue: 1024)
+        /// Finding or reading what is in memory: as if nothing were.
+        static let inMemory = Call(rawValue: 2048)
+        /// Sending mapped bytes.
+        static let sendMapped = Call(rawValue: 4096)
         /// All that a disk refuses that has become read-only.
         static let everyChange: Call = [.write, .create, .openForWriting, .truncate, .punch, .allocate, .remove, .name]
     }

@@ -288,6 +288,85 @@ extension Durability {
             }
         }
 
+        /// Leaves a cache in order that has the film, and starts again.
+        private func playAndStartAgain() throws -> ProxyProcess {
+            let proxy = try start()
+            for film in [cached, film] { #expect(try play(film, proxy) == nil) }
+            #expect(try proxy.process.terminate() == .exited(0))
+            return try start()
+        }
+
+        private static let unreadable: [(FaultLayer.Call, Int32)] = [([.read, .inMemory], EIO), (.sendMapped, EFAULT)]
+
+        /// At once, and in the middle of the film: no answer is cut, and the disk is left alone until the next start.
+        @Test(arguments: unreadable, [0, 1, 2, 3, 5, 8])
+        func whatCannotBeReadComesFromTheOriginUntilTheNextStart(_ fault: (FaultLayer.Call, Int32), after calls: Int)
+            async throws
+        {
+            try await blocking {
+                let proxy = try playAndStartAgain()
+                layer.fail(fault.0, in: .data, with: fault.1, after: UInt64(calls))
+                #expect(try play(film, proxy) == nil)
+                let failures = layer.failures
+                #expect(failures > 0)
+                #expect(try !isHit(film, proxy))
+                #expect(layer.failures == failures, "the disk was asked again")
+                #expect(try proxy.statistics.errors["disk-read"] == 1)
+                layer.heal()
+                #expect(try !isHit(film, proxy) && isHit(cached, proxy))
+                #expect(try proxy.process.terminate() == .exited(0))
+                try expectNothingWrongOnDisk()
+
+                let second = try start()
+                #expect(try play(film, second) == nil)
+                #expect(try isHit(film, second))
+            }
+        }
+
+        /// Bytes of two versions never meet in one answer.
+        @Test(arguments: unreadable) func whatHasChangedMeanwhileIsCut(_ fault: (FaultLayer.Call, Int32)) async throws {
+            try await blocking {
+                let proxy = try playAndStartAgain()
+                let newer = Film(path: film.path, media: Media(seed: 4, size: film.media.size))
+                origin.serve(newer.path, newer.media, etag: "\"newer\"")
+                layer.fail(fault.0, in: .data, with: fault.1, after: 5)
+                let player = try RawClient(port: proxy.port)
+                try player.send(player.request(ProxyProcess.target(origin.url(film.path))))
+                _ = try player.readHead()
+                var read: [UInt8] = []
+                #expect(throws: RawClient.ResponseError.self) {
+                    while case let piece = try player.readBody(upTo: 1 << 20), !piece.isEmpty { read += piece }
+                }
+                #expect(Int64(read.count) < film.media.size && film.media.firstMismatch(read, at: 0) == nil)
+                #expect(try play(newer, proxy) == nil)
+            }
+        }
+
+        /// Without a validator, nothing continues what was sent; what was not begun is begun again.
+        @Test(arguments: unreadable) func whatCannotBeContinuedStartsAgain(_ fault: (FaultLayer.Call, Int32))
+            async throws
+        {
+            try await blocking {
+                origin.serve(film.path, film.media, etag: nil)
+                let proxy = try playAndStartAgain()
+                layer.fail(fault.0, in: .data, with: fault.1)
+                if fault.0 == .sendMapped { _ = try? play(film, proxy) }
+                for _ in 1...2 { #expect(try play(film, proxy) == nil) }
+                #expect(layer.failures > 0)
+            }
+        }
+
+        /// Some file systems never call their pages resident: one reading is enough.
+        @Test func whatIsNeverCalledResidentIsServedAllTheSame() async throws {
+            try await blocking {
+                let proxy = try playAndStartAgain()
+                layer.fail(.inMemory, in: .data, with: EAGAIN)
+                #expect(try isHit(film, proxy))
+                #expect(layer.failures > 0)
+                #expect(try proxy.statistics.errors["disk-read"] == nil)
+            }
+        }
+
         /// A file system check may have moved it to lost+found.
         @Test func aFileThatIsGoneAfterACrashIsFetchedAgain() async throws {
             try await blocking {

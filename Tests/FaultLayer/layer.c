@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -29,7 +30,7 @@
 // Which files: bits for rules.
 enum { DATA = 1, INDEX = 2, OTHER = 4, SHARED_MEMORY = 8 };
 // Which calls: bits for rules.
-enum { WRITE = 1, READ = 2, CREATE = 4, OPEN_FOR_WRITING = 8, TRUNCATE = 16, PUNCH = 32, ALLOCATE = 64, SYNC = 128, REMOVE = 256, NAME = 512, OPEN_DIRECTORY = 1024 };
+enum { WRITE = 1, READ = 2, CREATE = 4, OPEN_FOR_WRITING = 8, TRUNCATE = 16, PUNCH = 32, ALLOCATE = 64, SYNC = 128, REMOVE = 256, NAME = 512, OPEN_DIRECTORY = 1024, IN_MEMORY = 2048, SEND_MAPPED = 4096 };
 
 struct rule { uint64_t calls, files, code, passes, hits; }; // `passes` calls get through first
 
@@ -229,6 +230,66 @@ ssize_t pread(int fd, void *data, size_t size, off_t offset) {
     return syscall(SYS_pread64, fd, data, size, offset);
 }
 ssize_t pread64(int fd, void *data, size_t size, off_t offset) { return pread(fd, data, size, offset); }
+
+// MARK: Mapped data, which the kernel reads by itself
+
+static struct { char *start; size_t size; } mapped[1 << 12];
+
+static void note_mapped(void *from, size_t from_size, void *to, size_t to_size) {
+    pthread_mutex_lock(&lock);
+    size_t i = 0;
+    while (i < sizeof mapped / sizeof *mapped && (mapped[i].start != from || mapped[i].size != from_size)) i++;
+    if (i < sizeof mapped / sizeof *mapped) {
+        mapped[i].start = to;
+        mapped[i].size = to_size;
+    } else if (to) abort();
+    pthread_mutex_unlock(&lock);
+}
+
+static int is_mapped(const char *place) {
+    for (size_t i = 0; i < sizeof mapped / sizeof *mapped; i++)
+        if (mapped[i].start <= place && place < mapped[i].start + mapped[i].size) return 1;
+    return 0;
+}
+
+void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset) {
+    void *start = (void *)syscall(SYS_mmap, address, size, protection, flags, fd, offset);
+    if (start != MAP_FAILED && class(fd) == DATA) note_mapped(NULL, 0, start, size);
+    return start;
+}
+void *mmap64(void *address, size_t size, int protection, int flags, int fd, off_t offset) { return mmap(address, size, protection, flags, fd, offset); }
+
+int munmap(void *address, size_t size) {
+    note_mapped(address, size, NULL, 0);
+    return syscall(SYS_munmap, address, size);
+}
+
+// A page that cannot be read ends the call, as it does in the kernel.
+ssize_t sendmsg(int socket, const struct msghdr *message, int flags) {
+    int is_denied = 0;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < message->msg_iovlen && !is_denied; i++)
+        is_denied = message->msg_iov[i].iov_len > 0 && is_mapped(message->msg_iov[i].iov_base) && denied(SEND_MAPPED, DATA);
+    pthread_mutex_unlock(&lock);
+    return is_denied ? -1 : syscall(SYS_sendmsg, socket, message, flags);
+}
+
+// What is in memory is told of, and read without waiting; a rule says that nothing is.
+int mincore(void *address, size_t size, unsigned char *pages) {
+    int result = syscall(SYS_mincore, address, size, pages);
+    pthread_mutex_lock(&lock);
+    if (result == 0 && is_mapped(address) && denied(IN_MEMORY, DATA)) memset(pages, 0, (size + 4095) / 4096);
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+ssize_t preadv2(int fd, const struct iovec *parts, int count, off_t offset, int flags) {
+    pthread_mutex_lock(&lock);
+    int is_denied = class(fd) && denied(IN_MEMORY, files[fd].class);
+    pthread_mutex_unlock(&lock);
+    return is_denied ? -1 : syscall(SYS_preadv2, fd, parts, count, offset, 0, flags);
+}
+ssize_t preadv64v2(int fd, const struct iovec *parts, int count, off_t offset, int flags) { return preadv2(fd, parts, count, offset, flags); }
 
 int ftruncate(int fd, off_t length) {
     if (!class(fd)) return syscall(SYS_ftruncate, fd, length);

@@ -1,12 +1,19 @@
-"""Tries a cache on one file system, and prints what became of it: fill.py REELCACHE DIRECTORY LIMIT-IN-MB"""
+"""Tries a cache on one file system, and prints what became of it: fill.py REELCACHE DIRECTORY LIMIT-IN-MB [CONTROL]
+
+CONTROL names the file that controls the fault layer below the file system: then reads fail.
+"""
 
 import concurrent.futures
+import errno
+import glob
 import http.client
 import http.server
 import os
 import random
 import re
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -24,8 +31,10 @@ while sum(map(len, films)) < 3 * limit:
 
 class Origin(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    requests = 0
 
     def do_GET(self):
+        Origin.requests += 1
         film = films[int(self.path[1:-4])]
         asked = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
         start, end = int(asked[1] if asked else 0), int(asked[2]) + 1 if asked and asked[2] else len(film)
@@ -162,13 +171,82 @@ def try_all():
     return most
 
 
+class Layer:
+    """The rules of Tests/FaultLayer, for reads of data."""
+
+    def __init__(self, path):
+        self.control = open(path, "r+b", buffering=0)
+
+    def fail(self, reads):
+        self.control.seek(4 * 8)
+        self.control.write(struct.pack("=5Q", 2 if reads else 0, 1, errno.EIO, 0, 0))
+
+    @property
+    def failures(self):
+        self.control.seek(8 * 8)
+        return struct.unpack("=Q", self.control.read(8))[0]
+
+
+def try_failing_reads(layer):
+    """Reads fail, also those of pages that are mapped, and writes do not: no answer is cut, and none is wrong."""
+    films.append(dice.randbytes(20_000_000))  # more than sockets hold
+    options, played = ["--max-size", "200MB", "--min-free", "0"], list(range(41)) + [len(films) - 1]
+
+    def play_all():
+        before, cut = Origin.requests, []
+        for number in played:
+            try:
+                proxy.play(number, 0, len(films[number]))
+            except RuntimeError as error:
+                cut.append(error)
+        if cut or proxy.process.poll() is not None:
+            raise RuntimeError(f"{len(cut)} of {len(played)} answers were cut ({cut[:1]}), exit {proxy.process.poll()}")
+        return Origin.requests - before
+
+    def begin(number):
+        player = socket.socket()
+        player.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+        player.connect(("127.0.0.1", proxy.port))
+        player.sendall(f"GET /http/127.0.0.1:{port}/{number}.mp4 HTTP/1.0\r\n\r\n".encode())
+        return player, player.recv(4096)
+
+    proxy = Proxy(*options)
+    play_all()
+    if play_all() > 0:
+        raise RuntimeError("it does not cache")
+    begun = [begin(played[-1]) for _ in range(3)]
+    layer.fail(True)
+    for path in glob.glob(os.path.join(directory, "data", "*", "*")):
+        open(path, "rb").close()  # The kernel forgets the file's pages.
+    for player, got in begun:
+        while piece := player.recv(1 << 20):
+            got += piece
+        if got.partition(b"\r\n\r\n")[2] != films[played[-1]]:
+            raise RuntimeError(f"an answer that had begun was cut, or is wrong: {len(got)} bytes")
+    play_all()
+    failures = layer.failures
+    if failures == 0:
+        raise RuntimeError("no read failed")
+    if play_all() < len(played) or layer.failures > failures:
+        raise RuntimeError("what could not be read was read again")
+    layer.fail(False)
+    proxy.end(signal.SIGTERM)
+    proxy = Proxy(*options)
+    play_all()
+    if play_all() > 0:
+        raise RuntimeError("it does not cache after a restart")
+    proxy.end(signal.SIGTERM)
+    return f"{failures} failed reads, no answer cut"
+
+
 signal.signal(signal.SIGTERM, lambda *_: (end_all(), os._exit(124)))
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Origin)
 server.daemon_threads, server.handle_error, port = True, lambda *_: None, server.server_port
 threading.Thread(target=server.serve_forever, daemon=True).start()
 try:
     print(f"{holes():<8} ", end="", flush=True)
-    print(f"as it should be; at most {try_all() / limit:.0%} of the limit")
+    what = try_failing_reads(Layer(sys.argv[4])) if len(sys.argv) > 4 else f"at most {try_all() / limit:.0%} of the limit"
+    print(f"as it should be; {what}")
 except RuntimeError as error:
     print(f"FAILED: {error} (SEED={seed})")
     sys.exit(1)

@@ -14,7 +14,10 @@ import Testing
     }
 
     /// Answers with the part of the file that the target names, `/from-to`; other targets with a short text.
-    private func server(_ transmission: Transmission, _ file: MappedFile, chunked: Bool = false) throws -> TestServer {
+    /// - Parameter spare: what takes the place of bytes that cannot be read; nil for nothing.
+    private func server(
+        _ transmission: Transmission, _ file: MappedFile, chunked: Bool = false, spare: Media? = nil
+    ) throws -> TestServer {
         var limits = TransportLimits()
         limits.transmission = transmission
         return try TestServer(limits: limits) { exchange in
@@ -22,7 +25,7 @@ import Testing
             guard numbers.count == 2 else { return exchange.respond(200, text: "alive") }
             exchange.respond(
                 Response(206, length: chunked ? nil : numbers[1] - numbers[0]),
-                body: FileSource(file, numbers[0]..<numbers[1]))
+                body: FileSource(file, numbers[0]..<numbers[1], spare: spare))
         }
     }
 
@@ -78,6 +81,20 @@ import Testing
         #expect(try server.client().get("/alive").text == "alive\n")
     }
 
+    /// The source has them from elsewhere: framing and bytes are as if nothing had happened.
+    @Test(arguments: Transmission.allCases, [false, true])
+    func bytesThatCannotBeReadAreDeliveredAgain(transmission: Transmission, chunked: Bool) throws {
+        let file = try MappedFile(directory.file("f"), media.size)
+        let server = try server(transmission, file, chunked: chunked, spare: media)
+        #expect(truncate(directory.file("f"), 1 << 20) == 0)
+        let client = try server.client()
+        for range: Range<Int64> in [0..<media.size, 2 << 20..<4 << 20, (1 << 20) - 5000..<(1 << 20) + 100_000] {
+            let answer = try client.get("/\(range.lowerBound)-\(range.upperBound)")
+            #expect(media.difference(answer.body, from: range) == nil, "\(range)")
+        }
+        #expect(server.metrics.errors.values.isEmpty)
+    }
+
     @Test func unreadableFileIsCounted() throws {
         let server = try server(.mapping, MappedFile(directory.file("f"), media.size))
         #expect(truncate(directory.file("f"), 0) == 0)
@@ -107,17 +124,34 @@ private final class MappedFile: @unchecked Sendable {
 
 private final class FileSource: BodySource {
     private let file: MappedFile
+    private let spare: Media?
     private var rest: Range<Int64>
+    private var isSparing = false
+    private var spared: BytesSource?
 
-    init(_ file: MappedFile, _ range: Range<Int64>) {
+    init(_ file: MappedFile, _ range: Range<Int64>, spare: Media?) {
         self.file = file
+        self.spare = spare
         rest = range
+    }
+
+    func takeBack(_ count: Int) -> Bool {
+        guard spare != nil else { return false }
+        rest = rest.lowerBound - Int64(count)..<rest.upperBound
+        isSparing = true
+        return true
     }
 
     func next(limit: Int) -> BodyStep {
         guard !rest.isEmpty else { return .end }
-        let part = rest.lowerBound..<min(rest.upperBound, rest.lowerBound + Int64(limit))
+        // In odd pieces, so that they end elsewhere than the lost ones.
+        let part = rest.lowerBound..<min(rest.upperBound, rest.lowerBound + Int64(isSparing ? min(limit, 7001) : limit))
         rest = part.upperBound..<rest.upperBound
+        if isSparing, let spare {
+            let spared = BytesSource(Array(spare.bytes(part)))
+            self.spared = spared
+            return spared.next(limit: part.count)
+        }
         let bytes = UnsafeRawBufferPointer(rebasing: file.bytes[Int(part.lowerBound)..<Int(part.upperBound)])
         return .span(BodySpan(bytes: bytes, file: (file.descriptor, part.lowerBound)))
     }

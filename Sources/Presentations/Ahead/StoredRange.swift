@@ -27,6 +27,7 @@ final class StoredRange {
         let reader = CacheReader(
             generation, from: range.lowerBound, to: range.upperBound, resource: resource,
             demand: demand.next(url, span: nil, resolvedRule: rule, whole: nil), filler: filler)
+        reader.copies = true
         let reading = StoredRange(reader, onEnd: end)
         reader.onReady = { reading.goOn() }
         reading.goOn()

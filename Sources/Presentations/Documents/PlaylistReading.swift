@@ -34,6 +34,7 @@ final class PlaylistReading {
     /// - Parameter end: called once, perhaps before this returns; not after `cancel`.
     func start(_ end: @escaping (PlaylistLibrary.Outcome, News?) -> Void) {
         onEnd = end
+        reader.copies = true
         reader.onReady = { [self] in goOn() }
         goOn()
     }
