@@ -28,16 +28,17 @@ final class GenerationFiles: Sendable {
         var leftUnfinished: Set<GenerationID> = []
     }
 
-    /// - Parameter directory: the cache directory.
+    /// - Parameters:
+    ///   - directory: the cache directory.
+    ///   - block: the size of the file system's blocks; nil to ask it.
     init(
         in directory: String, _ unfinished: UnfinishedFiles, session: Int64, _ holes: StoreConfiguration.Holes,
-        _ faults: FaultLog,
-        _ logger: Logger
+        block: Int64? = nil, _ faults: FaultLog, _ logger: Logger
     ) {
         (self.directory, self.unfinished, self.faults, self.logger) = (directory, unfinished, faults, logger)
         ids = Mutex(GenerationIDs(session: session))
         self.holes = Atomic(holes)
-        block = FileSystem.blockSize(of: directory)
+        self.block = block ?? FileSystem.blockSize(of: directory)
     }
 
     func makeID() -> GenerationID { ids.withLock { $0.make() } }

@@ -1,5 +1,7 @@
 import CachePolicy
 import Foundation
+import Logging
+import Metrics
 import TestSupport
 import Testing
 
@@ -84,6 +86,27 @@ import Testing
         #expect(opened.store.ledger.dataSize == media.size + CapacityLedger.fileOverhead)
         #expect(generation.isComplete && generation.file.allocatedBytes >= media.size)
         #expect(try generation.firstWrongChunk(media) == nil)
+    }
+
+    /// exFAT has blocks of up to 128 KiB; the smallest file and each directory takes one.
+    @Test(
+        arguments: [
+            (.filled, 128 << 10, (128 << 10) + 4096, 256 << 10), (.filled, 512, 8192, 1024),
+            (.kept, 128 << 10, 8192, 0),
+        ] as [(StoreConfiguration.Holes, Int64, Int64, Int64)])
+    func largeBlocksAreCountedFromTheStart(
+        holes: StoreConfiguration.Holes, block: Int64, overhead: Int64, directories: Int64
+    ) throws {
+        let directory = try TemporaryDirectory(), logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        for shard in ["01", "02"] {
+            try FileManager.default.createDirectory(
+                atPath: directory.file("data/\(shard)"), withIntermediateDirectories: true)
+        }
+        let files = GenerationFiles(
+            in: directory.path, try UnfinishedFiles(path: directory.file("unfinished")), session: 1, holes,
+            block: block, FaultLog(ProxyMetrics(), logger), logger)
+        #expect(files.fileOverhead == overhead)
+        #expect(files.directoryBytes == directories)
     }
 
     /// What a file system that keeps holes would show, the copy has as zeros.
