@@ -239,12 +239,13 @@ final class MediaAnswer: BodySource {
     }
 
     /// A live segment that its origin does not have, or not yet, is not requested again for half of its duration,
-    /// unless its playlist is updated before.
+    /// unless its playlist is updated before. A playlist may state any duration, and name what is not its own: no
+    /// longer than half a minute.
     private var absence: (@Sendable () -> ExpectedAbsence?)? {
         guard let membership, let live = membership.live else { return nil }
         return { [shelf = handler.library.shelf] in
             membership.segmentDuration.map { duration in
-                ExpectedAbsence(lasting: duration / 2) { [weak live] in
+                ExpectedAbsence(lasting: min(duration / 2, .seconds(30))) { [weak live] in
                     live.map { shelf.document($0.key) === $0 } ?? false
                 }
             }

@@ -17,12 +17,6 @@ package final class LatencyHistogram: Sendable {
     package var counts: LatencyCounts {
         LatencyCounts(buckets: buckets.map(\.value), totalNanoseconds: total.value)
     }
-
-    package var count: UInt64 { counts.count }
-
-    /// The upper bound, in nanoseconds, of the bucket that contains the quantile; nil if nothing was recorded.
-    /// - Parameter quantile: 0...1.
-    package func quantile(_ quantile: Double) -> UInt64? { counts.quantile(quantile) }
 }
 
 /// The content of a `LatencyHistogram` at one moment.
@@ -38,6 +32,8 @@ package struct LatencyCounts: Sendable, Equatable {
 
     var count: UInt64 { buckets.reduce(0, &+) }
 
+    /// The upper bound, in nanoseconds, of the bucket that contains the quantile; nil if nothing was recorded.
+    /// - Parameter quantile: 0...1.
     func quantile(_ quantile: Double) -> UInt64? {
         let total = count
         guard total > 0 else { return nil }

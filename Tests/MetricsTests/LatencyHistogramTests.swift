@@ -1,12 +1,12 @@
-import Metrics
+@testable import Metrics
 import TestSupport
 import Testing
 
 @Suite struct LatencyHistogramTests {
     @Test func emptyHistogramHasNoQuantile() {
         let histogram = LatencyHistogram()
-        #expect(histogram.count == 0)
-        #expect(histogram.quantile(0.5) == nil)
+        #expect(histogram.counts.count == 0)
+        #expect(histogram.counts.quantile(0.5) == nil)
     }
 
     // Below 16 each value has a bucket of its own.
@@ -14,7 +14,7 @@ import Testing
     func smallValuesAreExact(value: UInt64) {
         let histogram = LatencyHistogram()
         histogram.record(nanoseconds: value)
-        for quantile in [0, 0.5, 1] { #expect(histogram.quantile(quantile) == value) }
+        for quantile in [0, 0.5, 1] { #expect(histogram.counts.quantile(quantile) == value) }
     }
 
     /// A power of two begins a bucket, whose upper bound is an eighth away.
@@ -29,8 +29,8 @@ import Testing
         let histogram = LatencyHistogram()
         histogram.record(nanoseconds: .max)
         histogram.record(nanoseconds: 1 << 62)
-        #expect(histogram.count == 2)
-        #expect(histogram.quantile(1) != nil)
+        #expect(histogram.counts.count == 2)
+        #expect(histogram.counts.quantile(1) != nil)
     }
 
     @Test func quantilesAreWithinAnEighthAboveThoseOfASortedArray() {
@@ -40,11 +40,11 @@ import Testing
             let histogram = LatencyHistogram()
             for value in values { histogram.record(nanoseconds: value) }
             let sorted = values.sorted()
-            #expect(histogram.count == UInt64(values.count))
+            #expect(histogram.counts.count == UInt64(values.count))
             for quantile in [0, 0.01, 0.25, 0.5, 0.9, 0.99, 0.999, 1, Double.random(in: 0...1, using: &random)] {
                 let rank = max(Int((Double(values.count) * quantile).rounded(.up)), 1)
                 let truth = sorted[rank - 1]
-                guard let found = histogram.quantile(quantile) else {
+                guard let found = histogram.counts.quantile(quantile) else {
                     Issue.record("no quantile \(quantile) of \(values.count) values")
                     continue
                 }
@@ -59,7 +59,7 @@ import Testing
         var random = SplitMix64.forTest("quantilesGrowWithTheirRank")
         let histogram = LatencyHistogram()
         for value in Self.durations(&random) { histogram.record(nanoseconds: value) }
-        let quantiles = (0...100).compactMap { histogram.quantile(Double($0) / 100) }
+        let quantiles = (0...100).compactMap { histogram.counts.quantile(Double($0) / 100) }
         #expect(quantiles == quantiles.sorted())
     }
 
@@ -68,13 +68,13 @@ import Testing
         _ = try concurrently(8) { thread in
             for value in 0..<10_000 { histogram.record(nanoseconds: UInt64(value * (thread + 1))) }
         }
-        #expect(histogram.count == 80_000)
+        #expect(histogram.counts.count == 80_000)
     }
 
     private static func bound(of value: UInt64) -> UInt64? {
         let histogram = LatencyHistogram()
         histogram.record(nanoseconds: value)
-        return histogram.quantile(0.5)
+        return histogram.counts.quantile(0.5)
     }
 
     /// Of all orders of magnitude, as latencies are.

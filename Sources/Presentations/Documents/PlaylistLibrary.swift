@@ -77,9 +77,9 @@ package final class PlaylistLibrary {
 
     /// Whether the first bytes of an answer, which were not cached before, are those of a playlist or feed.
     package func isPlaylist(_ beginning: UnsafeRawBufferPointer, of generation: Generation) -> Bool {
-        guard let first = beginning.first else { return false }
-        generation.begins(with: first)
-        guard generation.beginning == .text, !refused.contains(generation.id) else { return false }
+        guard let first = beginning.first, Listing.mayBegin(with: first), !refused.contains(generation.id) else {
+            return false
+        }
         let fields = generation.head.fields
         return ContentEncoding.isUncoded(fields) && Listing.begins(beginning, type: fields["Content-Type"])
     }
