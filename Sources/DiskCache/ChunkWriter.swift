@@ -157,7 +157,10 @@ package final class ChunkWriter: @unchecked Sendable {
     }
 
     private func write(_ part: UnsafeRawBufferPointer, of chunk: Int, endingAt end: Int64) -> StoreError? {
-        if position == 0 { generation.begins(with: part, isAll: Int64(part.count) == generation.length) }
+        if position == 0 {
+            let isEnough = part.count >= PlaylistKind.sniffedBytes || Int64(part.count) == generation.length
+            generation.begins(as: Listing.beginning(part, isEnough: isEnough))
+        }
         if !isPassingOver {
             do { try generation.file.write(part, at: position) } catch { return error }
             digest.update(part)

@@ -101,22 +101,12 @@ package final class Generation: Sendable {
     /// What the first bytes tell: known since they were written, or the file was opened; unknown if they are absent.
     package var beginning: Listing.Beginning { knownBeginning.load(ordering: .relaxed) }
 
-    /// Notes what the first bytes tell.
-    /// - Parameter isAll: whether there are no more.
-    func begins(with bytes: UnsafeRawBufferPointer, isAll: Bool) {
-        let isEnough = isAll || bytes.count >= PlaylistKind.sniffedBytes
-        knownBeginning.store(Listing.beginning(bytes, isEnough: isEnough), ordering: .relaxed)
-    }
+    func begins(as beginning: Listing.Beginning) { knownBeginning.store(beginning, ordering: .relaxed) }
 
     /// Reads the first bytes from the file, and notes what they tell. May wait for the disk.
     /// - Parameter end: the end of those that are there.
     func lookAtBeginning(upTo end: Int64) {
-        let count = Int(min(end, Int64(PlaylistKind.sniffedBytes)))
-        withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) { buffer in
-            // Whoever reads them meets the error, too.
-            guard (try? file.read(into: buffer, at: 0)) == count else { return }
-            begins(with: UnsafeRawBufferPointer(buffer), isAll: Int64(count) == length)
-        }
+        begins(as: file.beginning(upTo: end, isAll: end == length))
     }
 
     /// Whether the disk could not read some of it: requests go past it until the next start.

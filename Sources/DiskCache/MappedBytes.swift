@@ -1,3 +1,4 @@
+import CachePolicy
 import Glibc
 import Synchronization
 
@@ -88,6 +89,20 @@ protocol GenerationBytes: AnyObject, Sendable {
 }
 
 extension GenerationBytes {
+    /// What the first bytes tell; unknown if they cannot be read, which whoever reads them meets, too. May wait for the
+    /// disk.
+    /// - Parameters:
+    ///   - end: the end of those that are there.
+    ///   - isAll: whether there are no more.
+    func beginning(upTo end: Int64, isAll: Bool) -> Listing.Beginning {
+        let count = Int(min(end, Int64(PlaylistKind.sniffedBytes)))
+        return withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) { buffer in
+            guard (try? read(into: buffer, at: 0)) == count else { return .unknown }
+            return Listing.beginning(
+                UnsafeRawBufferPointer(buffer), isEnough: isAll || count == PlaylistKind.sniffedBytes)
+        }
+    }
+
     /// A copy of bytes in memory, where the file system maps no files. May wait for the disk.
     func copy(_ range: Range<Int64>) throws(StoreError) -> MappedBytes {
         let copy = try MappedBytes(inMemory: range)
