@@ -404,7 +404,7 @@ import Testing
         try takeIn("new")
         #expect(try opened.store.setPinned(true, key("new")))
         #expect(throws: ImportError.self) { try takeIn("newer") }
-        #expect(try opened.load("new")?.isComplete == true)
+        #expect(try opened.load("new")?.isComplete == true, "errors \(opened.metrics.errors.values)")
         #expect(try opened.load("newer") == nil)
     }
 
