@@ -90,7 +90,7 @@ extension Scenarios {
                 stage.origin.holdHeads(bad + "2")
                 stage.origin.script(bad + "2") { ($0.status, $0.headers) = (403, [("Cache-Control", "max-age=60")]) }
                 let refused = try Background { try stage.get(bad + "2") }
-                try stage.waitForStats("the request to the origin") { $0.upstream.openFetches == 1 }
+                try stage.origin.waitForRequests(bad + "2", count: 1)
                 let player = try Background { try stage.get(good) }
                 try stage.waitForStats("both to wait") { $0.requests.collapsed == 1 }
                 stage.origin.release(bad + "2")
