@@ -41,8 +41,8 @@ package struct StoreConfiguration: Sendable {
 /// *evicts* the least recently read extents.
 ///
 /// Work that blocks on the disk runs on `queue` (checkpoints and evictions, one at a time), `readers` (look-ups, cold
-/// reads), `writers` (large writes; small ones happen on the loop), `clerks` (commands) or `scrubbers` (commands that
-/// read whole files).
+/// reads), `writers` (large writes; small ones happen on the loop), `clerks` (commands), `scrubbers` (commands that
+/// read whole files) or `texts` (work on documents of origins).
 ///
 /// Lock order, where two are held together: `UnfinishedFiles`, then `OpenGenerations`, then a `Generation`'s state. All
 /// other locks of the store are leaves.
@@ -57,6 +57,7 @@ package final class CacheStore: Sendable {
     let writers = BlockingPool("write", threads: 2)
     let clerks = BlockingPool("clerk", threads: 2)
     let scrubbers = BlockingPool("scrub", threads: 2)
+    let texts = BlockingPool("text", threads: 2)
     private let lock: DirectoryLock
     private let fingerprintSeed: Int64
     private let timer: QueueTimer
@@ -110,10 +111,7 @@ package final class CacheStore: Sendable {
     /// Finishes the work of all threads but the queue's, and ends them.
     package func endThreads() {
         core.beginEnding()
-        writers.stop()
-        readers.stop()
-        clerks.stop()
-        scrubbers.stop()
+        for pool in [writers, readers, clerks, scrubbers, texts] { pool.stop() }
     }
 
     /// Saves everything and marks the cache as cleanly closed. Blocks. Nothing may be written afterwards.
@@ -132,6 +130,9 @@ package final class CacheStore: Sendable {
     /// The same for work that reads whole files, so that it does not keep other commands waiting.
     @discardableResult
     package func performLong(_ work: @escaping @Sendable () -> Void) -> Bool { scrubbers.run(work) }
+
+    /// The same for work on documents of origins, so that a hostile one keeps neither loops nor commands waiting.
+    package func performOnText(_ work: @escaping @Sendable () -> Void) -> Bool { texts.run(work) }
 
     // MARK: Notifications
 

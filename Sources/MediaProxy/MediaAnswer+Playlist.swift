@@ -122,31 +122,26 @@ extension MediaAnswer {
     /// Finds the renditions that are completely cached, so that only these remain in the playlist, if there are
     /// any.
     private func findKept(of document: PlaylistDocument, then done: @escaping () -> Void) {
-        let (store, policy, logger) = (filler.filler.store, handler.policy, filler.filler.logger)
         let bound = LoopBound(self, on: exchange.loop)
         exchange.onAbort = { [self] in abandon() }
-        let isRun = store.perform {
-            var kept: PlaylistForm.Kept?
-            do throws(StoreError) { kept = try PresentationContents(of: document.key, in: store, policy)?.kept } catch {
-                logger.error("could not read what is cached of \(document.key.text): \(error)")
-            }
-            let found = kept
+        whenKeptIsFound = done
+        library.findKept(of: document.key, handler.policy) { kept in
             bound.post { answer in
-                answer.kept = found
+                answer.kept = kept
                 answer.whenKeptIsFound?()
             }
         }
-        whenKeptIsFound = done
-        if !isRun { done() }
     }
 
     private func giveText(of document: PlaylistDocument, from generation: Generation) {
         whenKeptIsFound = nil
         guard exchange.isOpen, !isAnswered else { return }
-        guard document.hasText(for: form(of: document)) else { return makeText(of: document, from: generation) }
         let form = form(of: document)
-        respond(
-            with: Result { () throws(PlaylistError) in try document.text(for: form) }, of: document, from: generation)
+        guard let text = document.knownText(for: form) else {
+            return makeText(of: document, for: form, from: generation)
+        }
+        endWaiting()
+        respond(with: text, of: document, from: generation)
     }
 
     /// Notes from the document's content how long it is the current state of its stream.
@@ -186,9 +181,10 @@ extension MediaAnswer {
         return PlaylistForm(client: own, style: style, mounts: handler.policy.mounts, kept: kept)
     }
 
-    private func makeText(of document: PlaylistDocument, from generation: Generation) {
-        let form = form(of: document), bound = LoopBound(self, on: exchange.loop)
-        let isRun = filler.filler.store.perform {
+    private func makeText(of document: PlaylistDocument, for form: PlaylistForm, from generation: Generation) {
+        let bound = LoopBound(self, on: exchange.loop)
+        exchange.onAbort = { [self] in abandon() }
+        let isRun = filler.filler.store.performOnText {
             let text = Result { () throws(PlaylistError) in try document.text(for: form) }
             bound.post { $0.respond(with: text, of: document, from: generation) }
         }

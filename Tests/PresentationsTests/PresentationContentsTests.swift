@@ -1,9 +1,11 @@
 import CachePolicy
+import Dispatch
 import DiskCache
 import HTTPModel
 import Logging
 import Metrics
 import Playlists
+import Synchronization
 import TestSupport
 import Testing
 
@@ -48,6 +50,35 @@ import Testing
         try put(
             name, Array((["#EXTM3U"] + lines).joined(separator: "\n").utf8), isPart: isPart,
             type: "application/vnd.apple.mpegurl")
+    }
+
+    @Test func whoWaitsTogetherGetsOneReading() {
+        let (begun, gate, ended) = (
+            DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
+        )
+        let readings = Atomic(0)
+        let answers = Mutex<[PlaylistForm.Kept?]>([])
+        let kept = PresentationContents.SharedReading { _, _, _ in
+            readings.add(1, ordering: .relaxed)
+            begun.signal()
+            gate.wait()
+            return .playlists([])
+        }
+        func find() {
+            kept.find(of: whole, in: store, ProxyPolicy(), Logger(label: "test")) { found in
+                answers.withLock { $0.append(found) }
+                ended.signal()
+            }
+        }
+        for round in 1...2 {
+            find()
+            begun.wait()
+            for _ in 1...4 { find() }
+            gate.signal()
+            for _ in 1...5 { ended.wait() }
+            #expect(readings.load(ordering: .relaxed) == round)
+            #expect(answers.withLock { $0 } == Array(repeating: .playlists([]), count: 5 * round))
+        }
     }
 
     private func putMultivariant() throws {

@@ -1,5 +1,7 @@
-import Testing
+import Dispatch
+@testable import Reelcache
 import TestSupport
+import Testing
 
 private let film = Media(seed: 17, size: 300_000)
 
@@ -20,6 +22,43 @@ extension Scenarios {
                     $0.headers = []
                 }
                 expectWhole(try stage.get("/film.mp4"), film)
+            }
+        }
+
+        /// What a document costs does not follow from its length: the shortest, too, is read and rewritten where it
+        /// keeps only other documents waiting.
+        @Test func documentsKeepOnlyDocumentsWaiting() async throws {
+            try await scenario { stage in
+                stage.origin.serve("/film.mp4", film)
+                let lists = ["read", "new"].map { "/\($0).m3u8" }
+                for path in lists {
+                    let text = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\n/1.ts\n#EXT-X-ENDLIST\n"
+                    stage.origin.serve(path, bytes: Array(text.utf8))
+                    stage.origin.script(path) { $0.headers = [("Cache-Control", "max-age=60")] }
+                }
+                for path in ["/film.mp4", lists[0]] { try #expect(stage.get(path).status == 200) }
+                let (begun, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+                for _ in 1...2 {
+                    _ = stage.proxy.cache.engine.store.performOnText {
+                        begun.signal()
+                        gate.wait()
+                    }
+                    begun.wait()
+                }
+                // One that has not been read, and one that has not been asked for by this name.
+                let players = try [("127.0.0.1", lists[1]), ("localhost", lists[0])].map { name, path in
+                    let player = try stage.player()
+                    let host = ("Host", "\(name):\(stage.proxy.port)")
+                    try player.send(player.request(stage.target(path), headers: [host, ("Connection", "close")]))
+                    return player
+                }
+                try eventually("the origin's answer") { stage.origin.requestCount(lists[1]) == 1 }
+                for _ in 1...3 { try #expect(stage.get("/film.mp4").isHit) }
+                try #expect(stage.get(lists[0]).isHit)
+                try #expect(stage.control("GET", "/resources").status == 200)
+                for player in players { #expect(player.hasNothing) }
+                for _ in 1...2 { gate.signal() }
+                for player in players { try #expect(player.readResponse().status == 200) }
             }
         }
 

@@ -199,6 +199,12 @@ package final class RawClient: Sendable {
     /// What `readResponse` or `get` has read of the body: after `truncated`, what came before the cut.
     package var partialBody: [UInt8] { state.withLock { $0.partialBody } }
 
+    /// Whether no byte has come that is still to be read.
+    package var hasNothing: Bool {
+        var entry = pollfd(fd: socket.descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&entry, 1, 0) == 0
+    }
+
     /// Everything from here to the end of the connection, undecoded. A reset counts as an end.
     package func readUntilClosed() throws -> [UInt8] {
         while try receive() {}

@@ -29,8 +29,6 @@ package final class PlaylistDocument: Sendable {
     package let generation: GenerationID?
     /// Its text for clients, by form.
     private let texts = Mutex<[PlaylistForm: PlaylistText]>([:])
-    /// Whether one of its texts was too long to be kept.
-    private let hasLongText = Atomic<Bool>(false)
 
     /// Parses a text. Large ones take a while: not for loops.
     /// - Parameter variables: the variables that the multivariant playlist which led here defines
@@ -118,15 +116,12 @@ package final class PlaylistDocument: Sendable {
     package var weight: Int { text.count +| order.bytes +| (isListOfFiles ? longestKept : 0) }
 
     /// Its text for a client, so that players find everything in it through the proxy. Generated once for each
-    /// form, unless it is much longer than the origin's; a long text takes a while.
+    /// form, unless it is much longer than the origin's. Takes a while: not for loops.
     /// - Throws: if it would exceed the size limit of playlists.
     package func text(for form: PlaylistForm) throws(PlaylistError) -> PlaylistText {
-        if let known = texts.withLock({ $0[form] }) { return known }
+        if let known = knownText(for: form) { return known }
         let made = try makeText(for: form)
-        guard made.bytes.count <= longestKept else {
-            hasLongText.store(true, ordering: .relaxed)
-            return made
-        }
+        guard made.bytes.count <= longestKept else { return made }
         texts.withLock { texts in
             // A proxy has only a few names; for clients that invent more, texts are generated again.
             if texts.count >= mostTexts { texts = [:] }
@@ -145,10 +140,8 @@ package final class PlaylistDocument: Sendable {
     /// hundred times as long: such a text is generated again for each request.
     private var longestKept: Int { isListOfFiles ? 2 * text.count +| 64 << 10 : .max } // no trap: an array's length
 
-    /// Whether `text(for:)` returns quickly.
-    package func hasText(for form: PlaylistForm) -> Bool {
-        text.count <= 64 << 10 && !hasLongText.load(ordering: .relaxed) || texts.withLock { $0[form] != nil }
-    }
+    /// The text for a client that has been generated before, if it was kept.
+    package func knownText(for form: PlaylistForm) -> PlaylistText? { texts.withLock { $0[form] } }
 
     private func makeText(for form: PlaylistForm) throws(PlaylistError) -> PlaylistText {
         if case .feed(let feed) = content { return makeText(of: feed, for: form) }

@@ -183,6 +183,14 @@ package final class PlaylistLibrary {
         delivered[key] = (resource, generation)
     }
 
+    /// Finds the renditions of a presentation that are completely cached, once for all who wait at a time.
+    /// - Parameter answer: called once, on another thread, or at once if the store is being closed.
+    package func findKept(
+        of whole: CacheKey, _ policy: ProxyPolicy, _ answer: @escaping @Sendable (PlaylistForm.Kept?) -> Void
+    ) {
+        shelf.kept.find(of: whole, in: loop.filler.store, policy, loop.filler.logger, answer)
+    }
+
     // MARK: Membership
 
     /// Joins stored resources to the presentation to which they turned out to belong. The store may have recorded

@@ -16,8 +16,6 @@ final class PlaylistReading {
     private let loop: LoopFiller
     private var bytes: [UInt8]
     private var onEnd: ((PlaylistLibrary.Outcome, News?) -> Void)?
-    /// A text of this many bytes is parsed in the time that it takes to wake another thread.
-    private static let shortBytes = 16 << 10
 
     /// - Parameters:
     ///   - key: the cache key of the document.
@@ -31,7 +29,7 @@ final class PlaylistReading {
         (self.reader, self.loop, bytes) = (reader, loop, beginning)
     }
 
-    /// - Parameter end: called once, perhaps before this returns; not after `cancel`.
+    /// - Parameter end: called once, perhaps before this returns if the text cannot be read; not after `cancel`.
     func start(_ end: @escaping (PlaylistLibrary.Outcome, News?) -> Void) {
         onEnd = end
         reader.copies = true
@@ -76,7 +74,10 @@ final class PlaylistReading {
         let (bytes, head, key, id, whole) = (bytes, generation.head, key, generation.id, generation.whole)
         let base = (try? OriginURL(url: head.finalURL)) ?? url
         let (url, shelf, now) = (url, shelf, Duration.seconds(loop.filler.now()))
-        let parse: @Sendable () -> (PlaylistLibrary.Outcome, News?) = {
+        // However short it is: what it costs to parse does not follow from its length alone.
+        let bound = LoopBound(self, on: loop.loop)
+        let isRun = loop.filler.store.performOnText {
+            var outcome: PlaylistLibrary.Outcome, news: News?
             do {
                 let text = try ContentCoding.decoded(bytes, head.fields)
                 let type = head.fields["Content-Type"]
@@ -89,17 +90,10 @@ final class PlaylistReading {
                             text, key: key, url: url, base: base, generation: id,
                             importing: shelf.parent(of: url)?.variables)
                     }
-                return (.document(document), Self.put(document, partOf: whole, on: shelf, at: now))
-            } catch { return (.refused(bytes, PlaylistLibrary.reason(error)), nil) }
-        }
-        guard bytes.count > Self.shortBytes || !ContentEncoding.isUncoded(head.fields) else {
-            let (outcome, news) = parse()
-            return end(outcome, news)
-        }
-        let bound = LoopBound(self, on: loop.loop)
-        let isRun = loop.filler.store.perform {
-            let (outcome, news) = parse()
-            bound.post { $0.end(outcome, news) }
+                (outcome, news) = (.document(document), Self.put(document, partOf: whole, on: shelf, at: now))
+            } catch { (outcome, news) = (.refused(bytes, PlaylistLibrary.reason(error)), nil) }
+            let result = (outcome, news)
+            bound.post { $0.end(result.0, result.1) }
         }
         if !isRun { end(.failed(.offline)) }
     }

@@ -33,6 +33,7 @@ package struct Membership: Sendable {
 package final class PlaylistShelf: Sendable {
     /// The feeds and lists of files, which have no segments.
     package let feeds = FeedShelf()
+    let kept = PresentationContents.SharedReading()
     private let state = Mutex(State())
     /// While no streams are played, this spares requests the lock.
     private let isEmpty = Atomic<Bool>(true)
