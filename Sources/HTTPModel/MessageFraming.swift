@@ -13,7 +13,7 @@ struct MessageFraming {
     /// Notes one field line. Names are compared by length first, which rules out most lines.
     mutating func note(name: Slice<UnsafeRawBufferPointer>, value: Slice<UnsafeRawBufferPointer>) throws(RequestFault) {
         switch name.count {
-        case 4 where ASCII.equalIgnoringCase(name, "host".utf8): try noteHost()
+        case 4 where ASCII.equalIgnoringCase(name, "host".utf8): try noteHost(value)
         case 6 where ASCII.equalIgnoringCase(name, "expect".utf8): noteExpectations(value)
         case 14 where ASCII.equalIgnoringCase(name, "content-length".utf8): try noteContentLength(value)
         case 17 where ASCII.equalIgnoringCase(name, "transfer-encoding".utf8): try noteTransferEncoding(value)
@@ -36,9 +36,31 @@ struct MessageFraming {
         return if let contentLength { .length(contentLength) } else { .chunked }
     }
 
-    private mutating func noteHost() throws(RequestFault) {
+    private mutating func noteHost(_ value: Slice<UnsafeRawBufferPointer>) throws(RequestFault) {
         guard !hasHost else { throw .twoHosts }
+        guard Self.isHost(value) else { throw .badHost }
         hasHost = true
+    }
+
+    /// `uri-host [ ":" port ]` (RFC 9112 §3.2, RFC 3986 §3.2.2), which may be empty. In anything else, the host of a
+    /// URL that begins with it could be another. Hosts in other letters than ASCII's are read elsewhere.
+    private static func isHost(_ value: Slice<UnsafeRawBufferPointer>) -> Bool {
+        var rest = value
+        if rest.first == UInt8(ascii: "[") {
+            guard let end = rest.firstIndex(of: UInt8(ascii: "]")) else { return false }
+            guard rest[..<end].dropFirst().allSatisfy({ $0 == ASCII.colon || isRegisteredName($0) }) else {
+                return false
+            }
+            rest = rest[(end + 1)...]
+        } else {
+            rest = rest.drop(while: isRegisteredName)
+        }
+        return rest.isEmpty || rest.first == ASCII.colon && rest.dropFirst().allSatisfy(ASCII.isDigit)
+    }
+
+    /// `unreserved`, `pct-encoded` and `sub-delims`.
+    private static func isRegisteredName(_ byte: UInt8) -> Bool {
+        ASCII.isLetter(byte) || ASCII.isDigit(byte) || byte >= 0x80 || "-._~%!$&'()*+,;=".utf8.contains(byte)
     }
 
     /// RFC 9110 §8.6: a list that repeats one number means that number; anything else is an attempt at request

@@ -35,6 +35,7 @@ extension RequestFault {
     // Contents of the fields (RFC 9112 §3.2 and §6)
     static let noHost = bad("the Host field is missing: HTTP/1.1 needs it")
     static let twoHosts = bad("there is more than one Host field: send one")
+    static let badHost = bad("the Host field is not a host: send HOST or HOST:PORT")
     static let badContentLength = bad("Content-Length is not one number of bytes: send one, of digits only")
     static let twoFramings = bad("Content-Length and Transfer-Encoding contradict each other: send one of them")
     static let badCodings = bad("Transfer-Encoding must end with chunked, once: send Transfer-Encoding: chunked")

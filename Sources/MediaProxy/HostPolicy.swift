@@ -13,17 +13,18 @@ package struct HostPolicy: Sendable {
         self.names = Set((names + ["localhost"]).map { $0.lowercased() })
     }
 
+    /// - Parameter host: the value of `Host`, or what a balancer says that it was.
     package func accepts(_ host: String?) -> Bool {
         // HTTP/1.0 has no Host; browsers always send one.
         guard let host else { return true }
-        let name = Self.withoutPort(host).lowercased()
-        return names.contains(name) || name.hasSuffix(".localhost") || IPAddress(name) != nil
+        // What counts is where a URL with it leads: `evil.example#.localhost` leads elsewhere.
+        guard let url = try? OriginURL(url: "http://\(host)/"), url.pathAndQuery == "/" else { return false }
+        return accepts(name: url.host)
     }
 
-    private static func withoutPort(_ host: String) -> String {
-        if host.hasPrefix("["), let end = host.firstIndex(of: "]") {
-            return String(host[host.index(after: host.startIndex)..<end])
-        }
-        return host.firstIndex(of: ":").map { String(host[..<$0]) } ?? host
+    /// - Parameter name: the host of a URL.
+    package func accepts(name host: String) -> Bool {
+        let name = host.lowercased()
+        return names.contains(name) || name.hasSuffix(".localhost") || IPAddress(name) != nil
     }
 }

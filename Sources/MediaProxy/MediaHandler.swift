@@ -74,7 +74,7 @@ package final class MediaHandler: RequestHandler {
 
     /// Whether a URL leads to this proxy, by one of its names or by the address that the client connected to.
     func isOwn(_ url: OriginURL, _ exchange: Exchange) -> Bool {
-        guard url.scheme == .http, hosts.accepts(url.host) else { return false }
+        guard url.scheme == .http, hosts.accepts(name: url.host) else { return false }
         let own = exchange.localAddress
         guard url.port ?? url.scheme.defaultPort == own.port else { return false }
         guard let address = IPAddress(url.host) else { return true }

@@ -70,6 +70,12 @@ import Testing
         // Host
         (400, "GET / HTTP/1.1\r\n\r\n"), (400, "GET / HTTP/1.1\r\nHost: a\r\nHOST: a\r\n"),
         (400, "GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n"),
+        (400, "GET / HTTP/1.1\r\nHost: evil.com#.localhost\r\n"), (400, "GET / HTTP/1.1\r\nHost: a/.localhost\r\n"),
+        (400, "GET / HTTP/1.1\r\nHost: a?.localhost\r\n"), (400, "GET / HTTP/1.1\r\nHost: a\\.localhost\r\n"),
+        (400, "GET / HTTP/1.1\r\nHost: a .localhost\r\n"), (400, "GET / HTTP/1.1\r\nHost: a@localhost\r\n"),
+        (400, "GET / HTTP/1.1\r\nHost: localhost:abc\r\n"), (400, "GET / HTTP/1.1\r\nHost: localhost:1:2\r\n"),
+        (400, "GET / HTTP/1.1\r\nHost: [::1\r\n"), (400, "GET / HTTP/1.1\r\nHost: [::1]a\r\n"),
+        (400, "GET / HTTP/1.1\r\nHost: [::1/]\r\n"),
         // Bodies
         (400, "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n"),
         (400, "HEAD / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n"),

@@ -189,6 +189,17 @@ extension Scenarios {
             }
         }
 
+        /// RFC 9112 §3.2. In a playlist, they would lead to the host that stands first.
+        @Test(arguments: [
+            "evil.example#.localhost", "evil.example/.localhost", "evil.example?.localhost", "evil.example\\.localhost",
+            "evil.example .localhost", "localhost:abc", "evil.example@localhost",
+        ])
+        func hostThatIsNoneIsABadRequest(host: String) async throws {
+            try await scenario { stage in
+                expectOneLine(try stage.player().get("/healthz", headers: [("Host", host)]), status: 400)
+            }
+        }
+
         @Test(arguments: ["127.0.0.1", "127.0.0.1:1", "localhost", "LOCALHOST:7335", "[::1]:7335", "reel.localhost"])
         func requestForThisMachineIsAnswered(host: String) async throws {
             try await scenario { stage in

@@ -77,6 +77,7 @@ extension Scenarios {
                     [("Host", "tv.example"), ("X-Forwarded-Host", "evil.example")],
                     [("Host", "tv.example"), ("Forwarded", "host=\"tv.example/../\"")],
                     [("Forwarded", "host=evil.example")],
+                    [("Host", "tv.example"), ("X-Forwarded-Host", "evil.example#.localhost")],
                 ] {
                     try #expect(stage.get("/a/film.m3u8", headers: fields).status == 421, "\(fields)")
                 }
