@@ -70,7 +70,9 @@ package final class CacheFiller: Sendable {
         self.now = now
         backoff = OriginBackoff(nanoseconds: settings.clock)
         let aliases = AliasFile(directory: store.configuration.directory, logger: logger)
-        policy.change { $0.aliases = aliases.read() }
+        // Before the policy is locked: what is logged is compared with its rules.
+        let known = aliases.read()
+        policy.change { $0.aliases = known }
         locations = MediaLocations(metrics: metrics, logger: logger, now: now) { name, page in
             var isNews = false
             policy.change { isNews = $0.learn(name, ofMediaAt: page) }

@@ -40,7 +40,7 @@ package final class AliasFile: Sendable {
     /// - Parameter directory: the cache directory.
     package init(directory: String, logger: Logger) { (path, self.logger) = ("\(directory)/\(Self.name)", logger) }
 
-    /// None if there is no file, or if it cannot be read.
+    /// None if there is no file, or if it cannot be read. A damaged one is set aside, for whoever wants to look at it.
     package func read() -> MediaAliases {
         do {
             let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? UInt64 ?? 0
@@ -50,18 +50,25 @@ package final class AliasFile: Sendable {
             guard content.isIntact else { throw CocoaError(.fileReadCorruptFile) }
             return MediaAliases(content.entries)
         } catch {
-            if access(path, F_OK) == 0 {
-                logger.warning("\(path) cannot be read, so pages that share their media are fetched again: \(error)")
-            }
+            guard access(path, F_OK) == 0 else { return MediaAliases() }
+            let aside = path + ".damaged", isAside = rename(path, aside) == 0
+            logger.warning(
+                """
+                \(path) cannot be read, so pages that share their media are fetched again\
+                \(isAside ? "; it is \(aside) now" : ""): \(error)
+                """)
             return MediaAliases()
         }
     }
 
     /// Replaces the file. Blocks.
     /// - Parameter aliases: read when no other thread writes.
-    package func write(_ aliases: () -> MediaAliases) { writing.withLock { _ in replace(with: aliases()) } }
+    package func write(_ aliases: () -> MediaAliases) {
+        guard let error = writing.withLock({ _ in replace(with: aliases()) }) else { return }
+        logger.warning("\(path) cannot be written, so pages that share their media are fetched again: \(error)")
+    }
 
-    private func replace(with aliases: MediaAliases) {
+    private func replace(with aliases: MediaAliases) -> (any Error)? {
         let new = path + ".new"
         do {
             let bytes = try Self.encode(try Content(aliases.stored))
@@ -74,8 +81,9 @@ package final class AliasFile: Sendable {
             try file.synchronize()
             try file.close()
             guard rename(new, path) == 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+            return nil
         } catch {
-            logger.warning("\(path) cannot be written, so pages that share their media are fetched again: \(error)")
+            return error
         }
     }
 

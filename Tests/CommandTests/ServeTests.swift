@@ -60,6 +60,19 @@ import Testing
         #expect(try proxy.get("/healthz").status == 200 && proxy.process.stderr == "")
     }
 
+    /// Empty, cut and with one other character.
+    @Test(arguments: ["", "{\"entries\": [", "{\"checksum\": \"1\", \"entries\": []}"])
+    func aDamagedFileOfAliasesIsNamedAndSetAside(text: String) throws {
+        let file = cache.file("aliases.json")
+        try Data(text.utf8).write(to: URL(fileURLWithPath: file))
+        let proxy = try serve()
+        #expect(try proxy.get("/healthz").status == 200)
+        #expect(try proxy.process.terminate() == .exited(0))
+        let lines = proxy.process.stderr.split(separator: "\n")
+        #expect(lines.count == 1 && lines[0].contains("\(file) cannot be read"), "\(lines)")
+        #expect(try String(contentsOfFile: file + ".damaged", encoding: .utf8) == text)
+    }
+
     @Test(arguments: [SIGTERM, SIGINT]) func aSignalEndsItWithStatus0(signal: Int32) throws {
         let proxy = try serve()
         let idle = try RawClient(port: proxy.port)

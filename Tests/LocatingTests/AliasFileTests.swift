@@ -45,6 +45,17 @@ import Testing
         }
     }
 
+    /// Empty, cut, and with one other character.
+    @Test(arguments: [0, 40, nil] as [Int?]) func aDamagedOneIsSetAside(length: Int?) throws {
+        let whole = try Data(contentsOf: URL(fileURLWithPath: path))
+        var damaged = length.map { whole.prefix($0) } ?? whole
+        if length == nil { damaged.replace(Data("film".utf8), with: Data("filn".utf8)) }
+        try damaged.write(to: URL(fileURLWithPath: path))
+        #expect(Self.texts(file.read()).isEmpty)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: path + ".damaged")) == damaged)
+        #expect(!FileManager.default.fileExists(atPath: path))
+    }
+
     private static func texts(_ aliases: MediaAliases) -> [String] {
         aliases.stored.map { "\($0.name) \($0.key) \($0.aliases.sorted())" }.sorted()
     }
