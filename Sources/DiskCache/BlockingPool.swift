@@ -12,6 +12,7 @@ final class BlockingPool: Sendable {
     /// Counts the queued items, and once more for each thread that has to end.
     private let work = DispatchSemaphore(value: 0)
     private let name: String
+    private let isJoined: Bool
 
     private struct State {
         var queue: Deque<@Sendable () -> Void> = []
@@ -20,9 +21,11 @@ final class BlockingPool: Sendable {
         var threadsToStart: Int
     }
 
-    /// - Parameter name: the name of the threads in the system's lists.
-    init(_ name: String, threads: Int) {
-        self.name = name
+    /// - Parameters:
+    ///   - name: the name of the threads in the system's lists.
+    ///   - isJoined: whether `stop` finishes the work. If not, it drops what is queued, and what runs is left alone.
+    init(_ name: String, threads: Int, isJoined: Bool = true) {
+        (self.name, self.isJoined) = (name, isJoined)
         state = Mutex(State(threadsToStart: threads))
     }
 
@@ -45,15 +48,18 @@ final class BlockingPool: Sendable {
         state.withLock { state in if !state.isStopped { startThreads(&state) } }
     }
 
-    /// Finishes all queued items and ends the threads. Not to be called on one of them. Further calls do nothing.
+    /// Finishes all queued items and ends the threads, unless the pool is not joined. Not to be called on one of them.
+    /// Further calls do nothing.
     func stop() {
-        let threads = state.withLock { state in
+        let (threads, dropped) = state.withLock { state in
             defer { state.threads = [] }
             state.isStopped = true
-            return state.threads
+            return (state.threads, isJoined ? [] : exchange(&state.queue, with: []))
         }
         for _ in threads { work.signal() }
-        for thread in threads { pthread_join(thread, nil) }
+        for thread in threads { if isJoined { pthread_join(thread, nil) } else { pthread_detach(thread) } }
+        // Released here, outside the lock.
+        _ = dropped
     }
 
     private func startThreads(_ state: inout State) {

@@ -42,7 +42,8 @@ package struct StoreConfiguration: Sendable {
 ///
 /// Work that blocks on the disk runs on `queue` (checkpoints and evictions, one at a time), `readers` (look-ups, cold
 /// reads), `writers` (large writes; small ones happen on the loop), `clerks` (commands), `scrubbers` (commands that
-/// read whole files) or `texts` (work on documents of origins).
+/// read whole files) or `texts` (work on documents of origins, which nothing
+/// waits for at the end).
 ///
 /// Lock order, where two are held together: `UnfinishedFiles`, then `OpenGenerations`, then a `Generation`'s state. All
 /// other locks of the store are leaves.
@@ -57,7 +58,7 @@ package final class CacheStore: Sendable {
     let writers = BlockingPool("write", threads: 2)
     let clerks = BlockingPool("clerk", threads: 2)
     let scrubbers = BlockingPool("scrub", threads: 2)
-    let texts = BlockingPool("text", threads: 2)
+    let texts = BlockingPool("text", threads: 2, isJoined: false)
     private let lock: DirectoryLock
     private let fingerprintSeed: Int64
     private let timer: QueueTimer
@@ -108,10 +109,10 @@ package final class CacheStore: Sendable {
         try lock.announce(CacheOwner(pid: getpid(), url: url))
     }
 
-    /// Finishes the work of all threads but the queue's, and ends them.
+    /// Ends all threads but the queue's, once their work is done; work on documents is dropped, or left alone.
     package func endThreads() {
         core.beginEnding()
-        for pool in [writers, readers, clerks, scrubbers, texts] { pool.stop() }
+        for pool in [texts, writers, readers, clerks, scrubbers] { pool.stop() }
     }
 
     /// Saves everything and marks the cache as cleanly closed. Blocks. Nothing may be written afterwards.

@@ -13,12 +13,16 @@ protocol XMLEventReceiver: AnyObject {
     func beginDocumentType()
     /// - Parameter value: nil for an external entity.
     func declareEntity(_ value: UnsafeRawBufferPointer?, isParameter: Bool)
+    /// The document type declares an attribute. libexpat goes through all of an element's at each such element: the
+    /// work grows with their product, and is not reported.
+    func declareAttribute()
 }
 
 extension XMLEventReceiver {
     func takeOther(_ text: UnsafeRawBufferPointer) {}
     func beginDocumentType() {}
     func declareEntity(_ value: UnsafeRawBufferPointer?, isParameter: Bool) {}
+    func declareAttribute() {}
 }
 
 /// Reads XML with libexpat, in pieces. Never reads external entities.
@@ -131,6 +135,9 @@ final class XMLEventReader {
         XML_SetEntityDeclHandler(parser) { context, _, isParameter, value, length, _, _, _, _ in
             let value = value.map { XMLEventReader.buffer($0, length) }
             XMLEventReader.of(context)?.received?.declareEntity(value, isParameter: isParameter != 0)
+        }
+        XML_SetAttlistDeclHandler(parser) { context, _, _, _, _, _ in
+            XMLEventReader.of(context)?.received?.declareAttribute()
         }
         XML_SetUnknownEncodingHandler(parser, { XMLEventReader.of($0)?.fill($2) ?? 0 }, context)
     }

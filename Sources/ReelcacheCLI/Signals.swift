@@ -1,8 +1,8 @@
 import Foundation
 
-/// Waits for SIGINT, SIGTERM and SIGHUP, which are blocked in all threads that start later. After the first that stops the
-/// process, the next ends the wait for running responses, and a further SIGINT kills the process: a user who presses Ctrl-C
-/// again means it.
+/// Waits for SIGINT, SIGTERM and SIGHUP, which are blocked in all threads that start later. After the first that stops
+/// the process, the next ends the wait for running responses, and kills the process a second later if it is still
+/// there, or at a further signal.
 struct Signals: Sendable {
     enum Event {
         /// SIGHUP: read the configuration again.
@@ -39,8 +39,9 @@ struct Signals: Sendable {
         }
     }
 
-    /// Calls back, on a thread of its own, at the next SIGINT or SIGTERM after the one that stops the process. Supervisors
-    /// send SIGTERM to a process and again to its group: within a second, it is the same.
+    /// Calls back, on a thread of its own, at the next SIGINT or SIGTERM after the one that stops the process, and kills
+    /// the process if it has not ended a second later. Supervisors send SIGTERM to a process and again to its group:
+    /// within a second, it is the same.
     func onRepetition(_ hurry: @escaping @Sendable () -> Void) {
         let began = ContinuousClock.now
         Thread.detachNewThread {
@@ -49,10 +50,12 @@ struct Signals: Sendable {
             for number in [SIGINT, SIGTERM] { sigaddset(&set, number) }
             repeat { sigwait(&set, &number) } while number == SIGTERM && ContinuousClock.now - began < .seconds(1)
             hurry()
-            sigdelset(&set, SIGTERM)
+            // What is left is to save: if that does not end, the next start recovers. A further signal does not wait.
+            var second = timespec(tv_sec: 0, tv_nsec: 900_000_000)
+            _ = sigtimedwait(&set, nil, &second)
+            signal(number, SIG_DFL)
             pthread_sigmask(SIG_UNBLOCK, &set, nil)
-            // A thread must be there to receive a further SIGINT.
-            while true { pause() }
+            raise(number)
         }
     }
 

@@ -38,6 +38,18 @@ import Testing
         #expect(feedFailure { _ = try Feed(text) }?.kind == .entities)
     }
 
+    /// libexpat adds each default to each element: n bytes would be work for n².
+    @Test(arguments: [
+        "<!ATTLIST item a CDATA \"x\">", "<!ELEMENT item ANY><!ATTLIST item a CDATA #IMPLIED b ID #REQUIRED>",
+        "<!ATTLIST outline a CDATA \"x\">",
+    ]) func attributesOfTheDocumentTypeAreRefused(declaration: String) {
+        let type = "<!DOCTYPE rss [\(declaration)]>"
+        let rss = type + "<rss><channel><item><enclosure url=\"http://m/a.mp3\"/></item></channel></rss>"
+        let opml = type + "<opml><body><outline xmlUrl=\"http://h/feed\"/></body></opml>"
+        #expect(feedFailure { _ = try Feed(rss) }?.reason.contains("ATTLIST") == true)
+        #expect(feedFailure { _ = try OPML(reading: Array(opml.utf8)) }?.reason.contains("ATTLIST") == true)
+    }
+
     @Test func filesAreNotReadByEntities() throws {
         let feed = try Feed(
             """

@@ -11,7 +11,7 @@ package struct FeedError: Error, Sendable, Equatable, CustomStringConvertible {
         case notAFeed
         /// XML that cannot be read even with repairs.
         case malformed
-        /// A feed that defines entities that expand.
+        /// A feed whose document type defines entities that expand, or attributes.
         case entities
         /// A feed that exceeds one of `FeedLimits`, or whose addresses are not all known.
         case tooLarge
@@ -35,6 +35,8 @@ package struct FeedError: Error, Sendable, Equatable, CustomStringConvertible {
     static let empty = FeedError(.empty, "the feed is empty")
     static let page = FeedError(.page, "this is an HTML page, not a feed")
     static let entities = FeedError(.entities, "the feed defines entities that expand: it is not read")
+    static let attributes = FeedError(
+        .entities, "the feed declares attributes in its document type (ATTLIST): it is not read")
     static let tooDeep = FeedError(.tooDeep, "the feed has more than \(FeedLimits.depth) elements within each other")
     static let stream = FeedError(.stream, "this is an HLS playlist: one stream in segments, not a list of files")
 

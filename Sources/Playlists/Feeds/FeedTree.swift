@@ -3,7 +3,8 @@ import HTTPModel
 
 /// Reads the XML of a feed, and keeps the known elements, one item at a time.
 ///
-/// Never expands entities that could grow. Depth, elements and sizes are bounded.
+/// Never expands entities that could grow, nor adds attributes that the document type declares. Depth, elements and
+/// sizes are bounded.
 final class FeedTree: XMLEventReceiver {
     private let text: FeedText
     private let url: OriginURL
@@ -81,6 +82,8 @@ final class FeedTree: XMLEventReceiver {
         guard !isParameter, let value else { return }
         if value.count > 8 || value.contains(XMLByte.ampersand) { fail(.entities) }
     }
+
+    func declareAttribute() { fail(.attributes) }
 
     func takeOther(_ other: UnsafeRawBufferPointer) {
         guard other.count > 2, other.first == XMLByte.ampersand, hasText else { return }

@@ -133,7 +133,7 @@ package final class SegmentAhead: Sendable {
         let now = Duration.seconds(filler.filler.now())
         StoredRange.read(range, of: url, demand, on: filler) { bytes in
             // Not on the loop: there may be many segments.
-            store.perform {
+            _ = store.performOnText {
                 shelf.learn(try? SegmentIndexBox(bytes, at: range.lowerBound), of: place.rendition, at: now)
             }
         }

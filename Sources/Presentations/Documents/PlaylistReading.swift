@@ -15,6 +15,7 @@ final class PlaylistReading {
     private let reader: CacheReader
     private let loop: LoopFiller
     private var bytes: [UInt8]
+    private let wish = Wish()
     private var onEnd: ((PlaylistLibrary.Outcome, News?) -> Void)?
 
     /// - Parameters:
@@ -40,6 +41,7 @@ final class PlaylistReading {
     /// Cancels the reading, as nothing waits for it any longer.
     func cancel() {
         onEnd = nil
+        wish.end()
         reader.finish()
     }
 
@@ -76,7 +78,8 @@ final class PlaylistReading {
         let (url, shelf, now) = (url, shelf, Duration.seconds(loop.filler.now()))
         // However short it is: what it costs to parse does not follow from its length alone.
         let bound = LoopBound(self, on: loop.loop)
-        let isRun = loop.filler.store.performOnText {
+        let isRun = loop.filler.store.performOnText { [wish] in
+            guard wish.holds else { return }
             var outcome: PlaylistLibrary.Outcome, news: News?
             do {
                 let text = try ContentCoding.decoded(bytes, head.fields)
