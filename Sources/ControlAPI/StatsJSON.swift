@@ -9,7 +9,7 @@ package enum StatsJSON {
         let names = try object(ControlJSON.line(snapshot)), old = try object([UInt8](JSONEncoder().encode(snapshot)))
         let page = try JSONSerialization.data(
             withJSONObject: merged(names, old), options: [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes])
-        return [UInt8](page) + [UInt8(ascii: "\n")]
+        return ControlJSON.escaped(page) + [UInt8(ascii: "\n")]
     }
 
     package static func read(_ page: some Sequence<UInt8>) throws -> StatsSnapshot {

@@ -5,6 +5,14 @@ extension String {
         unicodeScalars.reduce(into: "") { $0 += Self.isObeyed($1) ? $1.escaped(asASCII: true) : Swift.String($1) }
     }
 
+    /// The same for what is written as JSON: joiners (ZWNJ and ZWJ) stay, as they belong to words and emoji.
+    package func printableWithJoiners(upTo count: Int) -> String {
+        beginning(count).unicodeScalars.reduce(into: "") {
+            let isJoiner = $1 == "\u{200C}" || $1 == "\u{200D}"
+            $0 += Self.isObeyed($1) && !isJoiner ? $1.escaped(asASCII: true) : Swift.String($1)
+        }.beginning(count)
+    }
+
     /// The same of the beginning, at most so many scalars long. Characters would be no limit: a single one may have any
     /// number of combining marks.
     package func printable(upTo count: Int) -> String { beginning(count).printable.beginning(count) }

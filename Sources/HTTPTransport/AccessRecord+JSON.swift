@@ -56,12 +56,13 @@ private struct JSONLine {
         bytes.append(contentsOf: "\"\(name)\":".utf8)
     }
 
-    /// Appends a character; control characters that a terminal would obey (C0, DEL and C1) are escaped.
+    /// Appends a character; those that a terminal would obey, or that end lines or turn the following text around, are
+    /// escaped.
     private mutating func append(_ scalar: Unicode.Scalar) {
         switch scalar {
         case "\"", "\\":
             bytes.append(contentsOf: [UInt8(ascii: "\\"), UInt8(scalar.value)]) // no trap: one of the two above
-        case _ where scalar.value < 0x20 || 0x7F..<0xA0 ~= scalar.value:
+        case _ where AccessRecord.isEscaped(scalar):
             let digits = String(scalar.value, radix: 16)
             bytes.append(contentsOf: ("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8)
         default:

@@ -175,7 +175,9 @@ import Testing
         arguments: [
             ("/a/Gr%C3%BC%C3%9Fe.mp4?x=1", nil, "Grüße.mp4"), ("/", nil, "example.org"),
             ("/a/", nil, "a"), ("/%FF.mp4", nil, "%FF.mp4"), ("/film.mp4", "A film", "A film"),
-            ("/%E2%80%AEgpj.exe", nil, "\\u{202E}gpj.exe"), ("/x", "<b>\u{1B}[2J</b>\n", "<b>\\u{1B}[2J</b>\\n"),
+            ("/%E2%80%AEgpj.exe", nil, "\\u{202E}gpj.exe"),
+            ("/x", "\u{1F468}\u{200D}\u{1F469}\u{2066}", "\u{1F468}\u{200D}\u{1F469}\\u{2066}"),
+            ("/x", "<b>\u{1B}[2J</b>\n", "<b>\\u{1B}[2J</b>\\n"),
         ] as [(String, String?, String)])
     mutating func titlesAreOneLineOfPlainText(path: String, title: String?, shown: String) {
         let sample = Self.play(path) { $0.title = title }

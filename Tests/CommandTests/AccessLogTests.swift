@@ -90,7 +90,7 @@ import Testing
             cacheDirectory: directory.file("cache"),
             arguments: ["--access-log", log, "--access-log-format", "combined"])
         let target = ProxyProcess.target(origin.url("/film.mp4?token=abc"))
-        let headers = [("User-Agent", "a\"\\\u{9B}31mb"), ("Referer", "https://a.example/?sig=xyz")]
+        let headers = [("User-Agent", "a\"\\\u{9B}31mb\u{202E}c\u{2028}"), ("Referer", "https://a.example/?sig=xyz")]
         #expect(try RawClient.get(port: proxy.port, path: target, headers: headers).status == 200)
         #expect(try RawClient.get(port: proxy.port, path: target, range: "bytes=0-9").status == 206)
         #expect(try proxy.get("/nothing").status == 404)
@@ -106,7 +106,7 @@ import Testing
             try #require(line(of: 404).wholeMatch(of: shape))
         )
         #expect(miss.1 == "GET \(origin.url("/film.mp4?token=***")) HTTP/1.1" && miss.2 == "200" && miss.3 == "100000")
-        #expect(miss.4 == "https://a.example/?sig=***" && miss.5 == #"a\"\\\xc2\x9b31mb"#)
+        #expect(miss.4 == "https://a.example/?sig=***" && miss.5 == #"a\"\\\xc2\x9b31mb\xe2\x80\xaec\xe2\x80\xa8"#)
         #expect(miss.6.contains("fwd=uri-miss") && miss.7 == "0" && miss.8 == "100000")
         #expect(part.2 == "206" && part.3 == "10" && part.4 == "-" && part.5 == "-")
         #expect(part.6.contains("hit") && part.7 == "10" && part.8 == "0")

@@ -67,14 +67,16 @@ extension Scenarios {
         /// What a terminal would obey is shown, and what opens a resource is not.
         @Test func secretsAreMaskedAndControlCharactersEscaped() async throws {
             let lines = try await logged { stage in
-                _ = try stage.get("/film.mp4?token=abc&id=7", headers: [("User-Agent", "a\"\\\u{9B}31m\tb")])
+                _ = try stage.get(
+                    "/film.mp4?token=abc&id=7",
+                    headers: [("User-Agent", "a\"\\\u{9B}31m\tb\u{202E}\u{2069}\u{2028}\u{200D}")])
                 _ = try stage.ask("/api/v1/resources?url=https%3A%2F%2Fa.example%2Ff%3Ftoken%3Dabc")
             }
             let text = try String(contentsOfFile: path, encoding: .utf8)
             #expect(!text.contains("abc") && text.contains("id=7"))
-            #expect(text.contains("a\\\"\\\\\\u009b31m\\u0009b"))
+            #expect(text.contains("a\\\"\\\\\\u009b31m\\u0009b\\u202e\\u2069\\u2028\u{200D}\""))
             let players = lines.compactMap { $0["player"] as? String }
-            #expect(players == ["a\"\\\u{9B}31m\tb"])
+            #expect(players == ["a\"\\\u{9B}31m\tb\u{202E}\u{2069}\u{2028}\u{200D}"])
         }
 
         /// What cannot be read is logged as far as it can be: without parameters, whose secrets nobody could find.
