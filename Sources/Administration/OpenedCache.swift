@@ -197,7 +197,8 @@ package final class OpenedCache: CacheAccess {
         guard isWanted() else { throw CacheAccessError.interrupted }
         switch holding {
         case .complete(let hold):
-            let lent = LentFile(path: "\(directory)/\(hold.path)", length: hold.length, isHeld: { true })
+            let lent = LentFile(
+                path: "\(directory)/\(hold.path)", length: hold.length, codings: hold.codings, isHeld: { true })
             try withExtendedLifetime(hold) { try body(lent) }
         case .incomplete(let missing): throw CacheAccessError(ControlError.incomplete(url.absolute, missing: missing))
         }

@@ -72,7 +72,7 @@ extension RunningProxy: CacheAccess {
             guard head.status == 200, answer.last == UInt8(ascii: "\n") else { return .more }
             result = Result {
                 let file = try ControlJSON.decode(HeldFile.self, from: answer)
-                try body(LentFile(path: "\(directory)/\(file.path)", length: file.length, isHeld: isOpen))
+                try body(LentFile(file, in: directory, isHeld: isOpen))
             }
             return .enough
         }

@@ -35,9 +35,7 @@ extension RunningProxy {
                     let news =
                         held == nil ? [] : try ControlJSON.decode(GrownFile.self, from: line).ranges(below: file.length)
                     held = file
-                    guard
-                        try body(LentFile(path: "\(directory)/\(file.path)", length: file.length, isHeld: isOpen), news)
-                    else { return false }
+                    guard try body(LentFile(file, in: directory, isHeld: isOpen), news) else { return false }
                 }
                 return true
             }

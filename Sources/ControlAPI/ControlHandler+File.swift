@@ -14,7 +14,8 @@ extension ControlHandler {
         perform(exchange, isLong: true) { [policy] store in
             let hold =
                 try isGrowing ? store.growingFile(of: url, policy.value) : store.completeFile(of: url, policy.value)
-            return (hold, try ControlJSON.line(HeldFile(path: hold.path, length: hold.length)))
+            let codings = hold.codings.isEmpty ? nil : hold.codings
+            return (hold, try ControlJSON.line(HeldFile(path: hold.path, length: hold.length, codings: codings)))
         } then: { exchange, held in
             var response = Response(200, length: nil)
             response.describeJSON()
@@ -47,6 +48,8 @@ package struct HeldFile: Codable, Sendable {
     /// Relative to the cache directory.
     package let path: String
     package let length: Int64
+    /// The content codings in which its origin sent it, although the proxy asks for none; nil for none.
+    package let codings: [String]?
 }
 
 /// Ranges of a held file that have become present since the last report.

@@ -16,6 +16,8 @@ package final class FileHold: Sendable {
     /// The path below the cache directory.
     package let path: String
     package let length: Int64
+    /// The content codings in which its origin sent it, in the order in which they were applied.
+    package let codings: [String]
     let generation: Generation
     /// `ChunkTable.losses` at the time when all present chunks had been verified.
     private let losses: Int
@@ -29,6 +31,7 @@ package final class FileHold: Sendable {
     ) {
         self.generation = generation
         (self.length, self.path) = (length, path)
+        codings = ContentEncoding.codings(generation.head.fields)
         generation.beginHold()
         losses = generation.verifyAll(range, length: length, verify)
     }

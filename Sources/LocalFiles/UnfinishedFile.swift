@@ -50,6 +50,9 @@ package final class UnfinishedFile {
 
     private func failed() -> FileError { FileError("cannot write \(label): \(Self.lastError)") }
 
+    /// A path by which this process can read it.
+    package var path: String { temporaryName ?? "/proc/self/fd/\(descriptor)" }
+
     package func setMode(_ mode: mode_t) throws {
         guard fchmod(descriptor, mode) == 0 else { throw failed() }
     }

@@ -33,6 +33,30 @@ import Testing
         #expect(try shelf.plays("/a.mp4"))
     }
 
+    /// An origin that encodes although nothing was asked for, as a file and as a download.
+    @Test(arguments: Ownership.allCases, ["gzip", "deflate"])
+    func whatWasSentInACodingIsDecoded(ownership: Ownership, coding: String) throws {
+        let shelf = try Shelf(ownership), text = Array("ID3 sound".utf8), url = shelf.origin.url("/f.mp3")
+        shelf.origin.serve("/f.mp3", bytes: coding == "gzip" ? Coded.gzip(text) : Coded.deflate(text))
+        shelf.origin.script("/f.mp3") { $0.headers = [("Content-Encoding", coding)] }
+        _ = try shelf.say("prefetch", url, "-o", directory.path, "--allow", "127.0.0.1")
+        #expect(try contents(directory.file("f.mp3")) == text)
+        #expect(try shelf.say("export", url, "-o", file).hasPrefix("exported \(text.count) bytes to \(file) ("))
+        #expect(try contents(file) == text && names == ["f.mp3", "film.mp4"])
+    }
+
+    @Test(arguments: Ownership.allCases, ["br", "gzip"])
+    func aCodingThatCannotBeDecodedIsTold(ownership: Ownership, coding: String) throws {
+        let shelf = try Shelf(ownership), url = shelf.origin.url("/f.mp3")
+        shelf.origin.serve("/f.mp3", bytes: Array("no such thing".utf8))
+        shelf.origin.script("/f.mp3") { $0.headers = [("Content-Encoding", coding)] }
+        let placed = try shelf.run("prefetch", url, "-o", directory.path, "--allow", "127.0.0.1")
+        #expect(placed.exit != .exited(0) && "\(placed)".contains(" \(coding)"), "\(placed)")
+        let line = try #require(try shelf.run("export", url, "-o", file).failureLine)
+        #expect(line.contains(url) && line.contains(" \(coding)"), "\(line)")
+        #expect(try names == [])
+    }
+
     @Test(arguments: Ownership.allCases) func aFileThatIsThereIsReplacedOnlyByForce(ownership: Ownership) throws {
         let shelf = try Shelf(ownership, whole: ["/a.mp4"])
         try Data("mine".utf8).write(to: URL(fileURLWithPath: file))

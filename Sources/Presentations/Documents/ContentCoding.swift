@@ -31,14 +31,53 @@ package enum ContentCoding {
         return bytes
     }
 
+    /// Decodes one coding piece by piece, for bytes of any length.
+    /// - Parameters:
+    ///   - mostBytes: the maximum length when decoded.
+    ///   - read: fills a buffer with the next bytes, and returns how many: 0 at the end.
+    /// - Throws: `Problem`, and the errors of `read` and `write`.
+    package static func decode(
+        _ coding: String, mostBytes: Int64, read: (UnsafeMutableRawBufferPointer) throws -> Int,
+        write: (UnsafeRawBufferPointer) throws -> Void
+    ) throws {
+        let source = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
+        let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
+        defer { (source.deallocate(), piece.deallocate()) }
+        var (stream, result, left) = (z_stream(), Z_OK, mostBytes)
+        defer { inflateEnd(&stream) }
+        var isBegun = false
+        while case let count = try read(source), count > 0 {
+            let bytes = source[..<count]
+            if !isBegun {
+                try begin(&stream, coding, Array(bytes.prefix(2)))
+                isBegun = true
+            }
+            stream.next_in = source.bindMemory(to: UInt8.self).baseAddress
+            stream.avail_in = UInt32(count) // no trap: 256 KiB
+            repeat {
+                if result == Z_STREAM_END {
+                    // Another member of gzip, or zeros that fill the file up.
+                    guard stream.avail_in > 0, let next = stream.next_in, next.pointee != 0 else { break }
+                    guard next.pointee == gzipMember[0], inflateReset(&stream) == Z_OK else { throw Problem.broken }
+                }
+                stream.next_out = piece.bindMemory(to: UInt8.self).baseAddress
+                stream.avail_out = UInt32(piece.count) // no trap: 256 KiB
+                result = CZlib.inflate(&stream, Z_NO_FLUSH)
+                guard result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR else { throw Problem.broken }
+                let made = piece.count - Int(stream.avail_out)
+                left -= Int64(made) // no trap: it ends below 0, by 256 KiB at most
+                guard left >= 0 else { throw Problem.tooLong }
+                if made > 0 { try write(UnsafeRawBufferPointer(rebasing: piece[..<made])) }
+            } while stream.avail_in > 0 || stream.avail_out == 0
+        }
+        guard result == Z_STREAM_END else { throw Problem.broken }
+    }
+
     /// Recognizes both of zlib's framings (RFC 1950, RFC 1952) under either name, and `deflate` without any, as some
     /// origins send it (RFC 9110 §8.4.1.2).
     private static func inflated(_ bytes: [UInt8], _ coding: String, limit: Int) throws(Problem) -> [UInt8] {
         var stream = z_stream()
-        let isRaw = coding == "deflate" && !bytes.starts(with: gzipMember) && !hasZlibHeader(bytes)
-        let (raw, either): (Int32, Int32) = (-15, 15 + 32)
-        let size = Int32(MemoryLayout<z_stream>.size)
-        guard inflateInit2_(&stream, isRaw ? raw : either, ZLIB_VERSION, size) == Z_OK else { throw .broken }
+        try begin(&stream, coding, bytes)
         defer { inflateEnd(&stream) }
         var (text, source) = ([UInt8](), bytes)
         let problem = source.withUnsafeMutableBufferPointer { source -> Problem? in
@@ -48,6 +87,13 @@ package enum ContentCoding {
         }
         if let problem { throw problem }
         return text
+    }
+
+    private static func begin(_ stream: inout z_stream, _ coding: String, _ bytes: [UInt8]) throws(Problem) {
+        let isRaw = coding == "deflate" && !bytes.starts(with: gzipMember) && !hasZlibHeader(bytes)
+        let (raw, either): (Int32, Int32) = (-15, 15 + 32)
+        let size = Int32(MemoryLayout<z_stream>.size)
+        guard inflateInit2_(&stream, isRaw ? raw : either, ZLIB_VERSION, size) == Z_OK else { throw .broken }
     }
 
     /// How a member of gzip begins (RFC 1952 §2.3.1).

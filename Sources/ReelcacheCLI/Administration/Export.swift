@@ -180,12 +180,16 @@ struct Export: ParsableCommand {
         var exported: Exported?
         let progress = ProgressLine()
         defer { progress.clear() }
-        try access.withFile(origin, isWanted: { !interruption.isWished }) { lent in
-            let method = try export.run(from: lent.path, length: lent.length, isHeld: lent.isHeld) { done in
-                progress.show("export", done, of: lent.length)
-                return !interruption.isWished
+        let isWanted = { !interruption.isWished }
+        try access.withFile(origin, isWanted: isWanted) { lent in
+            let make = { try UnfinishedFile(in: FileExport.directory(of: output), for: output) }
+            exported = try lent.withDecoded(of: origin, into: make, isWanted: isWanted) { lent in
+                let method = try export.run(from: lent.path, length: lent.length, isHeld: lent.isHeld) { done in
+                    progress.show("export", done, of: lent.length)
+                    return isWanted()
+                }
+                return Exported(url: origin.absolute, file: output, bytes: lent.length, method: method.rawValue)
             }
-            exported = Exported(url: origin.absolute, file: output, bytes: lent.length, method: method.rawValue)
         }
         guard let exported else {
             throw CacheAccessError("the cache did not provide the file of \(origin.absolute): try again")

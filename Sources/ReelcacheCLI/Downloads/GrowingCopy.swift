@@ -74,6 +74,8 @@ final class GrowingCopy: Sendable {
             let goesOn = { isWanted() && !self.isLeft }
             try proxy.withGrowingFile(url, isWanted: goesOn) { lent, news in
                 if source < 0 {
+                    // Decoded as a whole, at the end.
+                    guard lent.codings.isEmpty else { throw CacheAccessError.interrupted }
                     source = try UnfinishedFile.open(lent.path)
                     // A file that can be cloned at the end need not be copied now.
                     guard try !file.clone(source, length: 0) else { throw CacheAccessError.interrupted }

@@ -140,8 +140,12 @@ final class Placing: Sendable {
         do {
             var placed: FilePlacement.Placed?
             let url = try OriginURL(url: report.url)
-            try proxy.withFile(url, isWanted: { !self.interruption.isWished }) {
-                placed = try self.place(report, $0, nil)
+            let isWanted = { !self.interruption.isWished }
+            try proxy.withFile(url, isWanted: isWanted) { lent in
+                let make = { try self.placement.begin() }
+                placed = try lent.withDecoded(of: url, into: make, isWanted: isWanted) {
+                    try self.place(report, $0, nil)
+                }
             }
             guard let placed else {
                 throw CacheAccessError("the cache did not provide the file of \(report.url): try again")

@@ -1,0 +1,55 @@
+import CachePolicy
+import ControlAPI
+import Glibc
+import HTTPModel
+import LocalFiles
+import Presentations
+
+extension LentFile {
+    init(_ file: HeldFile, in directory: String, isHeld: @escaping () -> Bool) {
+        self.init(
+            path: "\(directory)/\(file.path)", length: file.length, codings: file.codings ?? [], isHeld: isHeld)
+    }
+
+    /// Calls `body` with the file as its origin means it: decoded, if the origin sent it in a content coding.
+    /// - Parameters:
+    ///   - make: makes the file for the decoded bytes, which is not published.
+    ///   - isWanted: called now and then; false aborts with an error.
+    /// - Throws: the errors of `body`; `CacheAccessError` if it cannot be decoded.
+    package func withDecoded<Result>(
+        of url: OriginURL, into make: () throws -> UnfinishedFile, isWanted: () -> Bool,
+        _ body: (LentFile) throws -> Result
+    ) throws -> Result {
+        guard let coding = codings.first else { return try body(self) }
+        let name = codings.joined(separator: ", ")
+        guard codings.count == 1, ContentEncoding.isDecodable(coding) else {
+            throw CacheAccessError(
+                "\(url.absolute) was sent in the content coding \(name.printable(upTo: 40)), which is not decoded here")
+        }
+        let (file, source) = (try make(), try UnfinishedFile.open(path))
+        defer { close(source) }
+        var (place, end): (Int64, Int64) = (0, 0)
+        do {
+            try ContentCoding.decode(coding, mostBytes: length *| Self.mostGrowth) { buffer in
+                guard isWanted() else { throw CacheAccessError.interrupted }
+                let count = pread(
+                    source, buffer.baseAddress, Int(min(Int64(buffer.count), length - place)), off_t(place))
+                guard count >= 0 else { throw CacheAccessError("cannot read \(path): \(String(errno: errno))") }
+                place += Int64(count) // no trap: at most the length was read
+                return count
+            } write: {
+                try file.append($0, at: &end)
+            }
+        } catch let problem as ContentCoding.Problem {
+            throw CacheAccessError(
+                problem == .tooLong
+                    ? "\(url.absolute) is more than \(Self.mostGrowth) times as long when its \(name) is decoded"
+                    : "\(url.absolute) was sent as \(name), but is not valid \(name)")
+        }
+        let decoded = LentFile(path: file.path, length: end, codings: [], isHeld: isHeld)
+        return try withExtendedLifetime(file) { try body(decoded) }
+    }
+
+    /// Media grow little, and texts less than this; a few bytes could otherwise fill the disk.
+    private static let mostGrowth: Int64 = 200
+}
