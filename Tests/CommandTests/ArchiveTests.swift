@@ -30,6 +30,17 @@ import Testing
         #expect(response.status == 200 && shelf.film.difference(response.body, from: 0..<shelf.film.size) == nil)
     }
 
+    /// It has the tokens of all URLs.
+    @Test(arguments: Ownership.allCases) func anArchiveIsForItsOwnerOnly(ownership: Ownership) throws {
+        let shelf = try Shelf(ownership, whole: ["/a.mp4"])
+        for _ in 0..<2 {
+            _ = try shelf.say("export", "--all", "-o", file, "--force")
+            let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
+            #expect(mode == 0o600)
+            chmod(file, 0o644)
+        }
+    }
+
     @Test func aPipeNeedsNoFile() throws {
         let shelf = try Shelf(.running, whole: ["/a.mp4"])
         let second = try TemporaryDirectory(), program = try ReelcacheCommand.path()

@@ -25,6 +25,8 @@ struct ArchiveOutput {
         var end: Int64 = 0
         try FileExport(to: file, replaces: replaces).write { output in
             defer { progress.clear() }
+            // It contains the URLs of everything, and so their secrets, whatever may be in a file that it replaces.
+            try output.setMode(0o600)
             try export(configuration, interruption) { bytes in
                 try output.append(bytes, at: &end)
                 progress.show("export", end, of: nil)
