@@ -67,53 +67,6 @@ import Testing
         #expect(throws: RawClient.ResponseError.self) { try player.readBody(exactly: 1) }
     }
 
-    // MARK: Foreign work
-
-    /// A text that takes minutes to read if each of its elements is compared with all others.
-    private static let longWork: [UInt8] = {
-        let rows = (0..<16_000).map {
-            "<Representation id=\"\($0)\" bandwidth=\"\($0)\"><BaseURL>\($0).mp4</BaseURL></Representation>"
-        }
-        let set = "<AdaptationSet mimeType=\"video/mp4\">" + rows.joined() + "</AdaptationSet>"
-        return Array("<MPD mediaPresentationDuration=\"PT9S\"><Period>\(set)</Period></MPD>".utf8)
-    }()
-
-    /// A proxy whose worker has a text to read, and the player that waits for it.
-    private func busy() throws -> (ProxyProcess, RawClient) {
-        origin.serve("/long.mpd", bytes: Self.longWork)
-        let proxy = try serve("--log-level", "info"), player = try RawClient(port: proxy.port)
-        try player.send(player.request(ProxyProcess.target(origin.url("/long.mpd"))))
-        let end = ContinuousClock.now + .patience
-        while origin.bytesSent("/long.mpd") < Self.longWork.count {
-            guard ContinuousClock.now < end else { throw DeadlinePassed(what: "the text") }
-            _ = try proxy.get("/healthz")
-        }
-        return (proxy, player)
-    }
-
-    @Test func foreignWorkIsNotWaitedFor() throws {
-        let (proxy, player) = try busy()
-        proxy.process.signal(SIGINT)
-        #expect(try proxy.process.waitForExit() == .exited(0))
-        player.close()
-    }
-
-    /// The commands' threads are waited for, which save what they have begun.
-    @Test func secondSignalDoesNotWaitForCommandsEither() throws {
-        let (proxy, player) = try busy()
-        player.close()
-        let asking = try (0..<2).map { _ in try RawClient(port: proxy.port) }
-        for client in asking {
-            try client.send(client.request("/api/v1/resources?url=\(origin.url("/long.mpd"))"))
-        }
-        _ = try proxy.get("/healthz")
-        proxy.process.signal(SIGTERM)
-        try proxy.process.waitForLine(containing: "stopping", on: .stderr)
-        proxy.process.signal(SIGINT)
-        let end = try proxy.process.waitForExit()
-        #expect(end == .exited(0) || end == .signalled(SIGINT), "\(end)")
-    }
-
     /// What a check of a balancer has to see before the proxy is gone.
     @Test func balancerSeesThatAnIdleProxyDrains() throws {
         let proxy = try serve("--trusted", "127.0.0.1")
