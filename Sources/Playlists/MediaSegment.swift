@@ -65,6 +65,9 @@ package protocol SegmentSequence: Sendable {
     /// The number of a segment, without creating the segment.
     /// - Parameter position: below `count`.
     func number(at position: Int) -> Int64
+    /// The first position from which on all segments last at most this long together; `count` if the last one lasts
+    /// longer.
+    func position(within duration: Duration) -> Int
     /// The segment to which a request belongs: the first one at this URL that contains the byte.
     /// - Parameter byte: the first requested byte; nil for a request without a range.
     func position(of url: OriginURL, at byte: Int64?) -> Int?
@@ -78,6 +81,21 @@ extension SegmentSequence {
     package var isEmpty: Bool { count == 0 }
 
     package func laterDuration(of url: OriginURL) -> Duration? { nil }
+
+    package func position(within duration: Duration) -> Int {
+        position(within: duration) { self[$0].duration }
+    }
+
+    /// Looks at the segments one by one, from the end.
+    func position(within duration: Duration, _ length: (Int) -> Duration) -> Int {
+        var rest = duration
+        for position in (0..<count).reversed() {
+            WorkSteps.take()
+            rest -= length(position)
+            if rest < .zero { return position + 1 } // no trap: below the count
+        }
+        return 0
+    }
 
     /// The position of the segment with a number; nil if it is not listed (any longer).
     package func position(number: Int64) -> Int? {

@@ -44,6 +44,62 @@ import Testing
         #expect(made.value < 1000)
     }
 
+    /// The same as a walk from the end, in a number of steps that does not depend on the numbers in the text.
+    @Test func ofARuleNothingIsWalked() throws {
+        let mpd = { (entries: String) in
+            """
+            <MPD type="dynamic" minimumUpdatePeriod="PT1S" availabilityStartTime="1970-01-01T00:00:00Z"><Period>
+            <AdaptationSet><SegmentTemplate timescale="1000" media="$Number$"><SegmentTimeline>\(entries)\
+            </SegmentTimeline></SegmentTemplate><Representation id="a"/></AdaptationSet></Period></MPD>
+            """
+        }
+        for entries in ["<S t=\"0\" d=\"1\" r=\"-1\"/>", "<S t=\"0\" d=\"7\" r=\"90000\"/><S d=\"3\" r=\"-1\"/>"] {
+            let former = try PlaylistDocument(mpd(entries)), newer = try PlaylistDocument(mpd(entries))
+            let made = Counter(), steps = Counter()
+            let left = WorkSteps.$counter.withValue({ steps.add(Int64($0)) }) {
+                newer.left(since: former, at: .seconds(900))
+            }
+            #expect(left.isEmpty && steps.value < 100)
+            let segments = try #require(newer.renditions(at: .seconds(900)).first?.segments)
+            let counted = CountedSegments(segments: segments, made: made)
+            for seconds in [0, 1, 299, 600, 10_000] {
+                #expect(
+                    segments.position(within: .seconds(seconds)) == counted.position(within: .seconds(seconds)))
+            }
+        }
+    }
+
+    /// Each rendition is compared with the same one of the earlier state, without a search among all.
+    @Test func stepsGrowWithTheRenditions() throws {
+        let steps = try [200, 400].map { count in
+            let sets = (0..<count).map { "<Representation id=\"\($0)\"/>" }.joined()
+            let text = """
+                <MPD type="dynamic" minimumUpdatePeriod="PT1S" availabilityStartTime="1970-01-01T00:00:00Z"><Period>
+                <AdaptationSet><SegmentTemplate duration="2" media="$RepresentationID$/$Number$"/>\(sets)\
+                </AdaptationSet></Period></MPD>
+                """
+            let steps = Counter()
+            try WorkSteps.$counter.withValue({ steps.add(Int64($0)) }) {
+                let former = try PlaylistDocument(text)
+                _ = try PlaylistDocument(text).left(since: former, at: .seconds(60))
+            }
+            return steps.value
+        }
+        #expect(steps[1] < steps[0] * 5 / 2, "\(steps)")
+    }
+
+    /// Of all renditions together.
+    @Test func aStepOfManyRenditionsIsBounded() throws {
+        let mpd = { (first: Int) in
+            """
+            <MPD type="dynamic" minimumUpdatePeriod="PT1S"><Period><AdaptationSet><SegmentTemplate media="$Number$" \
+            startNumber="\(first)"><SegmentTimeline><S t="0" d="2" r="299"/></SegmentTimeline></SegmentTemplate>
+            """ + (0..<20).map { "<Representation id=\"\($0)\"/>" }.joined() + "</AdaptationSet></Period></MPD>"
+        }
+        let left = try PlaylistDocument(mpd(5000)).left(since: try PlaylistDocument(mpd(0)), at: .zero)
+        #expect(left.count == LiveWindow.most)
+    }
+
     @Test func aLongStepIsBounded() throws {
         #expect(try left(0..<3000, 5000..<5003, seconds: 0).count == LiveWindow.most)
     }

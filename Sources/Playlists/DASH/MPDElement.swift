@@ -81,9 +81,15 @@ struct MPDElement: Sendable {
     /// The entries of a `SegmentList`.
     var segmentURLs: [SegmentURLEntry] = []
 
-    func children(_ name: Name) -> [MPDElement] { children.filter { $0.name == name } }
+    func children(_ name: Name) -> [MPDElement] {
+        WorkSteps.take(children.count)
+        return children.filter { $0.name == name }
+    }
 
-    func child(_ name: Name) -> MPDElement? { children.first { $0.name == name } }
+    func child(_ name: Name) -> MPDElement? {
+        WorkSteps.take(children.count)
+        return children.first { $0.name == name }
+    }
 
     subscript(_ attribute: String) -> String? { attributes[attribute] }
 }

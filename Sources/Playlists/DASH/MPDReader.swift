@@ -118,7 +118,11 @@ extension MPD.Period {
 extension MPD.AdaptationSet {
     fileprivate init(_ element: MPDElement, _ outer: MPDLevel) {
         let level = outer.entering(element)
-        let representations = element.children(.representation).map { MPD.Representation($0, of: element, level) }
+        // Once: a set may have as many children as representations.
+        let isProtected = element.isProtected
+        let representations = element.children(.representation).map {
+            MPD.Representation($0, of: element, isProtected: isProtected, level)
+        }
         self.init(
             id: element["id"], kind: MPD.MediaKind(element, representations), language: element["lang"],
             isTrickMode: element.isTrickMode,
@@ -127,6 +131,8 @@ extension MPD.AdaptationSet {
 }
 
 extension MPDElement {
+    fileprivate var isProtected: Bool { child(.contentProtection) != nil }
+
     /// DASH-IF IOP §3.2.9
     fileprivate var isTrickMode: Bool {
         children(.essentialProperty).contains { $0["schemeIdUri"] == "http://dashif.org/guidelines/trickmode" }
@@ -135,7 +141,8 @@ extension MPDElement {
 
 extension MPD.Representation {
     /// ISO/IEC 23009-1 §5.3.7: values that all representations of a set share may be stated in the set.
-    fileprivate init(_ element: MPDElement, of set: MPDElement, _ outer: MPDLevel) {
+    /// - Parameter isProtected: whether the set says that all of them are.
+    fileprivate init(_ element: MPDElement, of set: MPDElement, isProtected: Bool, _ outer: MPDLevel) {
         let level = outer.entering(element)
         let common = { (name: String) in element[name] ?? set[name] }
         let width = common("width").flatMap { Resolution.side($0.utf8) },
@@ -145,7 +152,7 @@ extension MPD.Representation {
             resolution: width.flatMap { width in height.map { Resolution(width: width, height: $0) } },
             frameRate: common("frameRate").flatMap(MediaNumbers.frameRate),
             codecs: MultivariantReader.codecs(common("codecs")),
-            mimeType: common("mimeType"), isProtected: [element, set].contains { $0.child(.contentProtection) != nil },
+            mimeType: common("mimeType"), isProtected: isProtected || element.isProtected,
             baseURLs: level.bases, information: level.information ?? SegmentInformation(),
             range: element.whole)
     }

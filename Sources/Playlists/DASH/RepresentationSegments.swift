@@ -48,6 +48,15 @@ package struct RepresentationSegments: SegmentSequence {
         }
     }
 
+    package func position(within duration: Duration) -> Int {
+        switch source {
+        case .template(_, _, let timing), .list(_, let timing, _):
+            timing.position(within: timescale.ticks(duration), before: count)
+        case .file(let entries): position(within: duration) { entries[$0].duration }
+        case .whole(let whole): whole <= duration ? 0 : 1
+        }
+    }
+
     private func segment(_ number: Int64, _ url: OriginURL?, _ range: Range<Int64>? = nil, duration: Duration)
         -> MediaSegment
     {

@@ -12,6 +12,8 @@ struct SegmentTiming: Sendable, Equatable {
         /// The position of its first segment.
         let position: Int
         let number: Int64
+        /// The duration of all segments before it.
+        let elapsed: Int64
 
         var end: Int64 { time +| duration *| Int64(count) }
     }
@@ -26,7 +28,9 @@ struct SegmentTiming: Sendable, Equatable {
         guard let added = Int(exactly: added), added <= PlaylistLimits.segments - count else {
             throw .tooLarge("more than \(PlaylistLimits.segments) segments")
         }
-        let run = Run(time: time, duration: duration, count: added, position: count, number: number)
+        let elapsed = runs.last.map { $0.elapsed +| $0.duration *| Int64($0.count) } ?? 0
+        let run = Run(
+            time: time, duration: duration, count: added, position: count, number: number, elapsed: elapsed)
         guard time >= 0, run.end <= PlaylistLimits.ticks *| 2 else {
             throw .tooLarge("a segment's time is too great for players")
         }
@@ -39,6 +43,16 @@ struct SegmentTiming: Sendable, Equatable {
         let run = runs[lastRun { $0.position <= position } ?? 0]
         let place = Int64(position - run.position)
         return (run.number +| place, run.time +| run.duration *| place, run.duration)
+    }
+
+    /// The first position from which to an end no more than this duration passes.
+    /// - Parameter end: at most `count`.
+    func position(within duration: Int64, before end: Int) -> Int {
+        guard let last = lastRun({ $0.position < end }) else { return 0 }
+        let start = runs[last].elapsed +| runs[last].duration *| Int64(end - runs[last].position) -| duration
+        guard start > 0, let place = lastRun({ $0.elapsed < start }) else { return 0 }
+        let run = runs[place], steps = Self.steps(from: run.elapsed, to: start, run.duration)
+        return min(end, run.position + Int(clamping: min(steps, Int64(run.count))))
     }
 
     /// Nil if no segment has it.
@@ -63,6 +77,7 @@ struct SegmentTiming: Sendable, Equatable {
         var low = 0, high = runs.count
         while low < high {
             let middle = low + (high - low) / 2
+            WorkSteps.take()
             if condition(runs[middle]) { low = middle + 1 } else { high = middle }
         }
         return low > 0 ? low - 1 : nil

@@ -29,6 +29,10 @@ package struct MediaPlaylistSegments: SegmentSequence {
         playlist.mediaSequence +| playlist.skippedSegments +| Int64(position)
     }
 
+    package func position(within duration: Duration) -> Int {
+        position(within: duration) { playlist.segments[$0].duration }
+    }
+
     package func position(of url: OriginURL, at byte: Int64?) -> Int? {
         index.position(of: url, at: byte) {
             base.resolving(playlist.segments[$0].reference)?.isEquivalent(to: url) ?? false
