@@ -214,8 +214,8 @@ let package = Package(
         .testTarget(
             name: "PresentationsTests",
             dependencies: [
-                "Activity", "CacheFill", "Presentations", "CachePolicy", "DiskCache", "FillTestSupport", "HTTPModel",
-                "Metrics", "Playlists", "TestSupport", .product(name: "Logging", package: "swift-log"),
+                "Activity", "CLinux", "CacheFill", "Presentations", "CachePolicy", "DiskCache", "FillTestSupport",
+                "HTTPModel", "Metrics", "Playlists", "TestSupport", .product(name: "Logging", package: "swift-log"),
             ]),
         .testTarget(
             name: "LocatingTests",

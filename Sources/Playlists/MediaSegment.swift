@@ -90,7 +90,7 @@ extension SegmentSequence {
     func position(within duration: Duration, _ length: (Int) -> Duration) -> Int {
         var rest = duration
         for position in (0..<count).reversed() {
-            WorkSteps.take()
+            PlaylistLimits.WorkSteps.take()
             rest -= length(position)
             if rest < .zero { return position + 1 } // no trap: below the count
         }

@@ -56,7 +56,7 @@ import Testing
         for entries in ["<S t=\"0\" d=\"1\" r=\"-1\"/>", "<S t=\"0\" d=\"7\" r=\"90000\"/><S d=\"3\" r=\"-1\"/>"] {
             let former = try PlaylistDocument(mpd(entries)), newer = try PlaylistDocument(mpd(entries))
             let made = Counter(), steps = Counter()
-            let left = WorkSteps.$counter.withValue({ steps.add(Int64($0)) }) {
+            let left = PlaylistLimits.WorkSteps.$counter.withValue({ steps.add(Int64($0)) }) {
                 newer.left(since: former, at: .seconds(900))
             }
             #expect(left.isEmpty && steps.value < 100)
@@ -79,7 +79,7 @@ import Testing
                 </AdaptationSet></Period></MPD>
                 """
             let steps = Counter()
-            try WorkSteps.$counter.withValue({ steps.add(Int64($0)) }) {
+            try PlaylistLimits.WorkSteps.$counter.withValue({ steps.add(Int64($0)) }) {
                 let former = try PlaylistDocument(text)
                 _ = try PlaylistDocument(text).left(since: former, at: .seconds(60))
             }

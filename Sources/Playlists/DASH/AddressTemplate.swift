@@ -5,34 +5,37 @@ import HTTPModel
 struct AddressTemplate: Sendable, Equatable {
     private enum Piece: Sendable, Equatable {
         case text(String)
+        case id
+        case bandwidth(width: Int)
         case number(width: Int)
         case time(width: Int)
     }
 
     private let pieces: [Piece]
+    /// In bytes.
+    let length: Int
 
-    /// - Parameters:
-    ///   - text: the template, in the form of `Reference.text`.
-    ///   - id, bandwidth: those of the representation, for `$RepresentationID$` and `$Bandwidth$`.
+    /// Shared by all representations that inherit it.
+    /// - Parameter text: the template, in the form of `Reference.text`.
     /// - Throws: for an unknown identifier, or an unmatched `$`.
-    init(_ text: String, id: String, bandwidth: Int64) throws(PlaylistError) {
+    init(_ text: String) throws(PlaylistError) {
         var pieces: [Piece] = []
         // Every second part is between two dollar signs.
         let parts = text.split(separator: "$", omittingEmptySubsequences: false)
         guard parts.count % 2 == 1 else { throw .malformed("the template \(text.prefix(200)) has an unmatched $") }
         for (place, part) in parts.enumerated() {
-            pieces.append(place % 2 == 0 ? .text(String(part)) : try Self.piece(part, id: id, bandwidth: bandwidth))
+            pieces.append(place % 2 == 0 ? .text(String(part)) : try Self.piece(part))
         }
-        self.pieces = pieces
+        (self.pieces, length) = (pieces, text.utf8.count)
     }
 
-    private static func piece(_ identifier: Substring, id: String, bandwidth: Int64) throws(PlaylistError) -> Piece {
+    private static func piece(_ identifier: Substring) throws(PlaylistError) -> Piece {
         let name = identifier.prefix { $0 != "%" }
         guard let width = width(identifier.dropFirst(name.count)) else { throw unknown(identifier) }
         switch name {
         case "": return .text("$")
-        case "RepresentationID": return .text(Reference.text(Array(id.utf8)))
-        case "Bandwidth": return .text(padded(bandwidth, width))
+        case "RepresentationID": return .id
+        case "Bandwidth": return .bandwidth(width: width)
         case "Number": return .number(width: width)
         case "Time": return .time(width: width)
         default: throw unknown(identifier)
@@ -57,19 +60,34 @@ struct AddressTemplate: Sendable, Equatable {
         return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
     }
 
-    /// The reference to a segment.
-    func reference(number: Int64, time: Int64) -> String {
+    /// The reference to a segment of a representation.
+    func reference(number: Int64, time: Int64, of representation: MPD.Representation) -> String {
+        text(of: representation, number: { Self.padded(number, $0) }, time: { Self.padded(time, $0) })
+    }
+
+    private func text(
+        of representation: MPD.Representation, number: (Int) -> String, time: (Int) -> String
+    ) -> String {
         pieces.reduce(into: "") { text, piece in
             switch piece {
             case .text(let piece): text += piece
-            case .number(let width): text += Self.padded(number, width)
-            case .time(let width): text += Self.padded(time, width)
+            case .id: text += Reference.text(Array(representation.id.utf8))
+            case .bandwidth(let width): text += Self.padded(representation.bandwidth ?? 0, width)
+            case .number(let width): text += number(width)
+            case .time(let width): text += time(width)
             }
         }
     }
 
     /// Whether each segment has its own address.
-    var isVariable: Bool { pieces.contains { if case .text = $0 { false } else { true } } }
+    var isVariable: Bool {
+        pieces.contains {
+            switch $0 {
+            case .number, .time: true
+            case .text, .id, .bandwidth: false
+            }
+        }
+    }
 
     /// Extracts numbers and times from addresses that a template produced.
     struct Matcher: Sendable {
@@ -78,7 +96,7 @@ struct AddressTemplate: Sendable, Equatable {
             case number, time
         }
 
-        private let origin: OriginURL
+        let origin: OriginURL
         private let pieces: [Piece]
 
         fileprivate init(origin: OriginURL, path: String) {
@@ -93,6 +111,7 @@ struct AddressTemplate: Sendable, Equatable {
         /// - Returns: nil if the template cannot have produced the address. If two numbers are adjacent, the result
         ///   may still be wrong.
         func values(in url: OriginURL) -> (number: Int64?, time: Int64?)? {
+            PlaylistLimits.WorkSteps.take()
             guard OriginURL.areSameOrigin(url, origin) else { return nil }
             var rest = Array(PercentEncoding.normalized(url.pathAndQuery).utf8)[...]
             var number: Int64?, time: Int64?
@@ -115,20 +134,25 @@ struct AddressTemplate: Sendable, Equatable {
         private var tail: [UInt8] {
             if case .text(let text)? = pieces.last { text } else { [] }
         }
+
+        /// What all addresses begin and end with, and how many numbers and times are between; `isTime` tells what the
+        /// first one is.
+        var ends: (head: [UInt8], tail: [UInt8], variables: Int, isTime: Bool) {
+            var head: [UInt8] = [], isTime = false
+            if case .text(let text)? = pieces.first { head = text }
+            if pieces.count > 1, case .time = pieces[1] { isTime = true }
+            return (head, tail, pieces.count / 2, isTime)
+        }
     }
 
     /// No address contains it: it has several characters that need no encoding, and a word.
     private static let mark = "~~reelcache~~"
 
     /// Nil if the template yields no addresses that can be fetched.
-    func matcher(at base: OriginURL) -> Matcher? {
-        let marked = pieces.reduce(into: "") { text, piece in
-            switch piece {
-            case .text(let piece): text += piece
-            case .number: text += Self.mark + "number" + Self.mark
-            case .time: text += Self.mark + "time" + Self.mark
-            }
-        }
+    func matcher(at base: OriginURL, _ representation: MPD.Representation) -> Matcher? {
+        let marked = text(
+            of: representation, number: { _ in Self.mark + "number" + Self.mark },
+            time: { _ in Self.mark + "time" + Self.mark })
         return base.resolving(marked).map { Matcher(origin: $0, path: $0.pathAndQuery) }
     }
 }

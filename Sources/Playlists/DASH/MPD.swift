@@ -26,6 +26,8 @@ package struct MPD: Sendable {
     package let title: String?
     package let periods: [Period]
     let root: MPDElement
+    /// Roughly the memory that it takes, in bytes.
+    package internal(set) var weight = 0
 
     /// A source of the time for clients (ISO/IEC 23009-1 §5.8.4.11): its URLs must not be answered from a cache.
     package struct UTCTiming: Sendable, Equatable {

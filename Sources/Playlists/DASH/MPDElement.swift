@@ -82,13 +82,20 @@ struct MPDElement: Sendable {
     var segmentURLs: [SegmentURLEntry] = []
 
     func children(_ name: Name) -> [MPDElement] {
-        WorkSteps.take(children.count)
+        PlaylistLimits.WorkSteps.take(children.count)
         return children.filter { $0.name == name }
     }
 
     func child(_ name: Name) -> MPDElement? {
-        WorkSteps.take(children.count)
+        PlaylistLimits.WorkSteps.take(children.count)
         return children.first { $0.name == name }
+    }
+
+    /// Roughly the memory that it takes with all that is in it, besides the text itself.
+    var weight: Int {
+        let maps = [attributes.count, addresses.count].reduce(0) { $0 + ($1 == 0 ? 0 : 64 + $1 * 96) }
+        return children.reduce(MemoryLayout<MPDElement>.stride + maps) { $0 + $1.weight } + timeline.count * 128
+            + segmentURLs.capacity * MemoryLayout<SegmentURLEntry>.stride // no trap: what is in memory
     }
 
     subscript(_ attribute: String) -> String? { attributes[attribute] }

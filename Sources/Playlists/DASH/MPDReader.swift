@@ -23,9 +23,13 @@ extension MPD {
         patchLocations = root.urls(.patchLocation, at: [base])
         steering = root.urls(.contentSteering, at: [base]).first
         title = root.child(.programInformation)?.child(.title)?.content?.value
-        let reader = MPDLevel(bases: [base], information: nil).entering(root)
+        let budget = MPDLevel.BaseBudget(bytes.count)
+        let reader = MPDLevel(bases: [base], information: nil, budget: budget).entering(root)
         utcTimings = root.children(.utcTiming).map { UTCTiming($0, at: reader.bases.first ?? base) }
         periods = Self.timed(root.children(.period).map { Period($0, reader) }, until: mediaPresentationDuration)
+        weight = bytes.count +| root.weight +| budget.used +| representations.count
+            * MemoryLayout<Representation>.stride
+        guard !budget.isSpent else { throw .tooLarge("the addresses of the MPD are too long in all") }
     }
 
     /// ISO/IEC 23009-1 §5.3.2.1: a period begins where the previous one ends, and ends where the next one begins.
@@ -52,9 +56,30 @@ extension MPD {
 private struct MPDLevel {
     let bases: [OriginURL]
     let information: SegmentInformation?
+    let budget: BaseBudget
 
     func entering(_ element: MPDElement) -> MPDLevel {
-        MPDLevel(bases: element.bases(within: bases), information: SegmentInformation(element, inheriting: information))
+        MPDLevel(
+            bases: element.bases(within: bases, budget),
+            information: SegmentInformation(element, inheriting: information), budget: budget)
+    }
+
+    /// What the bases of all levels may take, resolved: a long one and many short ones below it would otherwise take
+    /// the product of both.
+    final class BaseBudget {
+        private let limit: Int
+        private(set) var used = 0
+
+        init(_ length: Int) { limit = length *| 32 +| 1 << 20 }
+
+        var isSpent: Bool { used > limit }
+
+        /// Nil once it is spent.
+        func taking(_ url: OriginURL?) -> OriginURL? {
+            guard let url, !isSpent else { return nil }
+            used += url.pathAndQuery.utf8.count + MemoryLayout<OriginURL>.stride // no trap: lengths in memory
+            return isSpent ? nil : url
+        }
     }
 }
 
@@ -68,13 +93,16 @@ extension MPDElement {
     }
 
     /// ISO/IEC 23009-1 §5.6.4: several bases are alternatives.
-    fileprivate func bases(within outer: [OriginURL]) -> [OriginURL] {
+    fileprivate func bases(within outer: [OriginURL], _ budget: MPDLevel.BaseBudget) -> [OriginURL] {
         let references = children(.baseURL).map { $0.content?.reference ?? "" }
         guard !references.isEmpty else { return outer }
-        let all = outer.flatMap { base in
-            references.lazy.prefix(PlaylistLimits.baseURLs).compactMap { base.resolving($0) }
+        var all: [OriginURL] = []
+        for base in outer {
+            for reference in references.prefix(PlaylistLimits.baseURLs) where all.count < PlaylistLimits.baseURLs {
+                if let url = budget.taking(base.resolving(reference)) { all.append(url) }
+            }
         }
-        return Array(all.prefix(PlaylistLimits.baseURLs))
+        return all
     }
 
     /// The URL of the other document that contains the period or set. `urn:mpeg:dash:resolve-to-zero:2013` is not

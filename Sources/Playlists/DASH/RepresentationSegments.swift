@@ -4,8 +4,8 @@ import HTTPModel
 /// The segments of a DASH representation, as players request them.
 package struct RepresentationSegments: SegmentSequence {
     private enum Source: Sendable {
-        case template(AddressTemplate, AddressTemplate.Matcher?, SegmentTiming)
-        case list([SegmentURLEntry], SegmentTiming, AddressIndex)
+        case template(AddressTemplate, SegmentTiming)
+        case list([SegmentURLEntry], SegmentTiming)
         /// The whole file, or the entries of its index.
         case file([SegmentIndexBox.Entry])
         case whole(Duration)
@@ -14,12 +14,12 @@ package struct RepresentationSegments: SegmentSequence {
     private let base: OriginURL
     private let source: Source
     private let timescale: Timescale
-    private let initialization: InitializationSection?
+    private let representation: MPD.Representation
 
     package var count: Int {
         switch source {
-        case .template(_, _, let timing): timing.count
-        case .list(let entries, let timing, _): min(entries.count, timing.count)
+        case .template(_, let timing): timing.count
+        case .list(let entries, let timing): min(entries.count, timing.count)
         case .file(let entries): entries.count
         case .whole: 1
         }
@@ -27,12 +27,10 @@ package struct RepresentationSegments: SegmentSequence {
 
     package subscript(position: Int) -> MediaSegment {
         switch source {
-        case .template(let template, _, let timing):
-            let (number, time, duration) = timing.segment(at: position)
-            return segment(
-                number, base.resolving(template.reference(number: number, time: time)),
-                duration: timescale.duration(duration))
-        case .list(let entries, let timing, _):
+        case .template(_, let timing):
+            let (number, _, duration) = timing.segment(at: position)
+            return segment(number, url(at: position), duration: timescale.duration(duration))
+        case .list(let entries, let timing):
             let (number, _, duration) = timing.segment(at: position), entry = entries[position]
             return segment(number, url(of: entry), entry.mediaRange, duration: timescale.duration(duration))
         case .file(let entries):
@@ -43,14 +41,14 @@ package struct RepresentationSegments: SegmentSequence {
 
     package func number(at position: Int) -> Int64 {
         switch source {
-        case .template(_, _, let timing), .list(_, let timing, _): timing.segment(at: position).number
+        case .template(_, let timing), .list(_, let timing): timing.segment(at: position).number
         case .file, .whole: Int64(position) +| 1
         }
     }
 
     package func position(within duration: Duration) -> Int {
         switch source {
-        case .template(_, _, let timing), .list(_, let timing, _):
+        case .template(_, let timing), .list(_, let timing):
             timing.position(within: timescale.ticks(duration), before: count)
         case .file(let entries): position(within: duration) { entries[$0].duration }
         case .whole(let whole): whole <= duration ? 0 : 1
@@ -64,29 +62,68 @@ package struct RepresentationSegments: SegmentSequence {
             number: number, url: url, range: range, duration: duration, keys: [], initialization: initialization)
     }
 
+    /// The initialization section of all segments.
+    package var initialization: InitializationSection? {
+        try? representation.information.initialization(of: representation, at: base)
+    }
+
+    private func url(at position: Int) -> OriginURL? {
+        switch source {
+        case .template(let template, let timing):
+            let (number, time, _) = timing.segment(at: position)
+            return base.resolving(template.reference(number: number, time: time, of: representation))
+        case .list(let entries, _): return url(of: entries[position])
+        case .file, .whole: return base
+        }
+    }
+
     private func url(of entry: SegmentURLEntry) -> OriginURL? {
         entry.media.map { base.resolving($0.reference) } ?? base
     }
 
     package func position(of url: OriginURL, at byte: Int64?) -> Int? {
         switch source {
-        case .template(let template, let matcher, let timing):
-            guard let values = matcher?.values(in: url) else { return nil }
+        case .template(let template, let timing):
+            guard let values = template.matcher(at: base, representation)?.values(in: url) else { return nil }
             let position =
                 values.number.flatMap(timing.position(number:)) ?? values.time.flatMap(timing.position(time:))
             guard let position else { return template.isVariable ? nil : timing.count > 0 ? 0 : nil }
-            return self[position].url?.isEquivalent(to: url) == true ? position : nil
-        case .list(let entries, let timing, let index):
-            let found = index.position(of: url, at: byte) { self.url(of: entries[$0])?.isEquivalent(to: url) ?? false }
-            return found.flatMap { $0 < min(entries.count, timing.count) ? $0 : nil }
+            return self.url(at: position)?.isEquivalent(to: url) == true ? position : nil
+        case .list: return (0..<count).first { isListed($0, url, byte) }
         case .file(let entries):
             return base.isEquivalent(to: url) ? Self.position(of: byte, in: entries) : nil
         case .whole: return base.isEquivalent(to: url) ? 0 : nil
         }
     }
 
+    /// The same for what an index has found.
+    package func position(of url: OriginURL, at byte: Int64?, _ hint: RepresentationSegments.Index.Candidate.Hint)
+        -> Int?
+    {
+        PlaylistLimits.WorkSteps.take()
+        switch (source, hint) {
+        case (_, .initialization): return nil
+        case (.template(_, let timing), .number(let number)):
+            return timing.position(number: number).flatMap { isRight($0, url) ? $0 : nil }
+        case (.template(_, let timing), .time(let time)):
+            return timing.position(time: time).flatMap { isRight($0, url) ? $0 : nil }
+        case (.list, .position(let position)): return isListed(position, url, byte) ? position : nil
+        default: return position(of: url, at: byte)
+        }
+    }
+
+    private func isRight(_ position: Int, _ url: OriginURL) -> Bool {
+        self.url(at: position)?.isEquivalent(to: url) ?? false
+    }
+
+    private func isListed(_ position: Int, _ url: OriginURL, _ byte: Int64?) -> Bool {
+        guard case .list(let entries, _) = source, position < count else { return false }
+        return (entries[position].mediaRange?.contains(byte ?? 0) ?? true) && isRight(position, url)
+    }
+
     package func laterDuration(of url: OriginURL) -> Duration? {
-        guard case .template(_, let matcher, let timing) = source, count > 0, let values = matcher?.values(in: url)
+        guard case .template(let template, let timing) = source, count > 0,
+            let values = template.matcher(at: base, representation)?.values(in: url)
         else { return nil }
         let last = timing.segment(at: count - 1)
         guard values.number ?? .min > last.number || values.time ?? .min > last.time else { return nil }
@@ -107,7 +144,7 @@ package struct RepresentationSegments: SegmentSequence {
     package var hosts: Set<String> {
         switch source {
         case .template, .whole, .file: Set(isEmpty ? [] : [self[0].url?.host ?? base.host])
-        case .list(let entries, _, _): Set(entries.compactMap { url(of: $0)?.host })
+        case .list(let entries, _): Set(entries.compactMap { url(of: $0)?.host })
         }
     }
 }
@@ -122,21 +159,18 @@ extension RepresentationSegments {
         let information = representation.information
         self.base = base
         timescale = Timescale(rate: information.timescale)
-        initialization = try information.initialization(of: representation, at: base)
+        self.representation = representation
+        if information.kind == .template { _ = try information.initializationTemplate?.get() }
         switch information.kind {
         case .base:
-            let entries = index?.entries.filter { !$0.isIndex } ?? []
+            let entries = index?.media ?? []
             source = entries.isEmpty ? .whole(window.end ?? .zero) : .file(entries)
         case .list:
             let entries = information.segmentURLs
-            let timing = try information.timing(window, listed: Int64(entries.count))
-            source = .list(
-                entries, timing,
-                AddressIndex(entries.lazy.map { ($0.media?.reference ?? "", $0.mediaRange) }, base: base))
+            source = .list(entries, try information.timing(window, listed: Int64(entries.count)))
         case .template:
             guard let media = information.media else { throw .malformed("a SegmentTemplate has no media") }
-            let template = try AddressTemplate(media, id: representation.id, bandwidth: representation.bandwidth ?? 0)
-            source = .template(template, template.matcher(at: base), try information.timing(window, listed: nil))
+            source = .template(try media.get(), try information.timing(window, listed: nil))
         }
     }
 }
@@ -152,12 +186,12 @@ struct SegmentWindow: Sendable {
 }
 
 extension SegmentInformation {
-    fileprivate func initialization(of representation: MPD.Representation, at base: OriginURL) throws(PlaylistError)
+    func initialization(of representation: MPD.Representation, at base: OriginURL) throws(PlaylistError)
         -> InitializationSection?
     {
-        if let text = initializationTemplate, kind == .template {
-            let template = try AddressTemplate(text, id: representation.id, bandwidth: representation.bandwidth ?? 0)
-            return InitializationSection(url: base.resolving(template.reference(number: 0, time: 0)), range: nil)
+        if let template = initializationTemplate, kind == .template {
+            let reference = try template.get().reference(number: 0, time: 0, of: representation)
+            return InitializationSection(url: base.resolving(reference), range: nil)
         }
         return initialization.map { InitializationSection(url: $0.url(at: base), range: $0.range) }
     }
@@ -167,20 +201,20 @@ extension SegmentInformation {
         let clock = Timescale(rate: timescale), first = startNumber ?? 1, end = window.end.map { clock.ticks($0) }
         if let timeline {
             let end = end.map { $0 +| presentationTimeOffset }
-            return try SegmentTiming(timeline, number: first, until: end, isLive: window.isLive)
+            return try timeline.timing(number: first, until: end, isLive: window.isLive)
         }
-        var timing = SegmentTiming()
+        var timing = SegmentTiming(first: 0)
         guard let duration else {
             // ISO/IEC 23009-1 §5.3.9.5.3: without any duration, there is one segment, as long as the period.
-            try timing.append(
-                time: presentationTimeOffset, duration: max(1, end ?? 1), count: listed ?? 1, number: first)
+            try timing.end(
+                time: presentationTimeOffset, duration: max(1, end ?? 1), count: listed ?? 1, number: (first, true))
             return timing
         }
         let count = if let listed { listed } else { try count(until: end, duration, window) }
         let skipped = window.isLive && listed == nil ? skipped(clock.ticks(window.start), duration, of: count) : 0
-        try timing.append(
+        try timing.end(
             time: presentationTimeOffset +| duration *| skipped, duration: duration, count: count -| skipped,
-            number: first +| skipped)
+            number: (first +| skipped, true))
         return timing
     }
 

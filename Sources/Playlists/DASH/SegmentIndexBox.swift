@@ -11,6 +11,8 @@ package struct SegmentIndexBox: Sendable, Equatable {
     }
 
     package let entries: [Entry]
+    /// Those that are media.
+    let media: [Entry]
 
     /// - Parameters:
     ///   - bytes: the part of the file that `indexRange` names; boxes before the index are skipped.
@@ -22,7 +24,8 @@ package struct SegmentIndexBox: Sendable, Equatable {
         while let box = reader.next() {
             place +|= box.size
             if box.type == Array("sidx".utf8) {
-                entries = try Self.entries(box.body, after: place)
+                let all = try Self.entries(box.body, after: place)
+                (entries, media) = (all, all.contains(where: \.isIndex) ? all.filter { !$0.isIndex } : all)
                 return
             }
         }

@@ -29,10 +29,12 @@ struct SegmentInformation: Sendable {
     var presentationTimeOffset: Int64 = 0
     var initialization: Place?
     var index: Place?
-    var timeline: [TimelineEntry]?
+    var timeline: SegmentTiming.Timeline?
     var segmentURLs: [SegmentURLEntry] = []
-    var media: String?
-    var initializationTemplate: String?
+    var media: Template?
+    var initializationTemplate: Template?
+
+    typealias Template = Result<AddressTemplate, PlaylistError>
 
     init() {}
 
@@ -66,10 +68,10 @@ struct SegmentInformation: Sendable {
         startNumber = source.number("startNumber") ?? startNumber
         endNumber = source.number("endNumber") ?? endNumber
         presentationTimeOffset = source.ticks("presentationTimeOffset") ?? presentationTimeOffset
-        timeline = source.child(.segmentTimeline)?.timeline ?? timeline
+        timeline = source.child(.segmentTimeline).map { SegmentTiming.Timeline($0.timeline) } ?? timeline
         if !source.segmentURLs.isEmpty { segmentURLs = source.segmentURLs }
-        media = source.addresses["media"]?.reference ?? media
-        initializationTemplate = source.addresses["initialization"]?.reference ?? initializationTemplate
+        media = source.template("media") ?? media
+        initializationTemplate = source.template("initialization") ?? initializationTemplate
         takePlaces(source)
     }
 
@@ -79,6 +81,19 @@ struct SegmentInformation: Sendable {
         if let range = source["indexRange"].flatMap(MediaNumbers.byteRange) {
             index = Place(reference: index?.reference, range: range)
         }
+    }
+}
+
+extension SegmentInformation {
+    /// The number or time of the first segment that there may ever be.
+    func lowest(isTime: Bool) -> Int64 {
+        if isTime { timeline.map(\.start) ?? presentationTimeOffset } else { startNumber ?? 1 }
+    }
+}
+
+extension MPDElement {
+    fileprivate func template(_ name: String) -> SegmentInformation.Template? {
+        addresses[name].map { text in Result { () throws(PlaylistError) in try AddressTemplate(text.reference) } }
     }
 }
 

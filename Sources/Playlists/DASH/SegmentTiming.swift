@@ -2,7 +2,8 @@ import HTTPModel
 
 /// The times and numbers of a representation's segments (ISO/IEC 23009-1 §5.3.9.5.3, §5.3.9.6). In ticks.
 ///
-/// Stored as runs of equal segments, so that a hundred thousand of them take no more memory than one.
+/// Stored as runs of equal segments, so that a hundred thousand of them take no more memory than one. The runs of a
+/// timeline are shared by all representations that inherit it; only an end that depends on the time is their own.
 struct SegmentTiming: Sendable, Equatable {
     /// Consecutive segments of one duration.
     struct Run: Sendable, Equatable {
@@ -11,36 +12,75 @@ struct SegmentTiming: Sendable, Equatable {
         let count: Int
         /// The position of its first segment.
         let position: Int
-        let number: Int64
+        /// Counted from the first segment's, unless the timeline states it.
+        fileprivate(set) var number: Int64
+        fileprivate let isStated: Bool
         /// The duration of all segments before it.
         let elapsed: Int64
 
         var end: Int64 { time +| duration *| Int64(count) }
     }
 
-    private(set) var runs: [Run] = []
+    private var shared: [Run] = []
+    private var last: Run?
     private(set) var count = 0
+    /// The number of the first segment.
+    private let first: Int64
 
+    init(first: Int64) { self.first = first }
+
+    init(first: Int64, sharing other: SegmentTiming) {
+        (shared, count, self.first) = (other.shared, other.count, first)
+    }
+
+    private var runs: Int { shared.count + (last == nil ? 0 : 1) }
+
+    private func run(_ place: Int) -> Run? {
+        guard var run = place < shared.count ? shared[place] : last else { return nil }
+        if !run.isStated { run.number = run.number +| first }
+        return run
+    }
+
+    /// - Parameter number: the number that a timeline states.
     /// - Throws: if there would be more segments than `PlaylistLimits.segments`, or times beyond
     ///   `PlaylistLimits.ticks`.
-    mutating func append(time: Int64, duration: Int64, count added: Int64, number: Int64) throws(PlaylistError) {
-        guard added > 0 else { return }
+    fileprivate mutating func append(time: Int64, duration: Int64, count added: Int64, number: (Int64, isStated: Bool))
+        throws(PlaylistError)
+    {
+        if let run = try run(time, duration, added, number) {
+            shared.append(run)
+            count += run.count
+        }
+    }
+
+    /// Appends the last run, without touching those that are shared.
+    mutating func end(time: Int64, duration: Int64, count added: Int64, number: (Int64, isStated: Bool))
+        throws(PlaylistError)
+    {
+        last = try run(time, duration, added, number)
+        count += last?.count ?? 0
+    }
+
+    private func run(_ time: Int64, _ duration: Int64, _ added: Int64, _ number: (Int64, isStated: Bool))
+        throws(PlaylistError) -> Run?
+    {
+        guard added > 0 else { return nil }
         guard let added = Int(exactly: added), added <= PlaylistLimits.segments - count else {
             throw .tooLarge("more than \(PlaylistLimits.segments) segments")
         }
-        let elapsed = runs.last.map { $0.elapsed +| $0.duration *| Int64($0.count) } ?? 0
+        let elapsed = shared.last.map { $0.elapsed +| $0.duration *| Int64($0.count) } ?? 0
         let run = Run(
-            time: time, duration: duration, count: added, position: count, number: number, elapsed: elapsed)
+            time: time, duration: duration, count: added, position: count, number: number.0,
+            isStated: number.isStated, elapsed: elapsed)
         guard time >= 0, run.end <= PlaylistLimits.ticks *| 2 else {
             throw .tooLarge("a segment's time is too great for players")
         }
-        runs.append(run)
-        count += added
+        return run
     }
 
     /// - Parameter position: below `count`.
     func segment(at position: Int) -> (number: Int64, time: Int64, duration: Int64) {
-        let run = runs[lastRun { $0.position <= position } ?? 0]
+        guard let run = lastRun({ $0.position <= position }) else { return (first, 0, 1) }
         let place = Int64(position - run.position)
         return (run.number +| place, run.time +| run.duration *| place, run.duration)
     }
@@ -49,22 +89,22 @@ struct SegmentTiming: Sendable, Equatable {
     /// - Parameter end: at most `count`.
     func position(within duration: Int64, before end: Int) -> Int {
         guard let last = lastRun({ $0.position < end }) else { return 0 }
-        let start = runs[last].elapsed +| runs[last].duration *| Int64(end - runs[last].position) -| duration
-        guard start > 0, let place = lastRun({ $0.elapsed < start }) else { return 0 }
-        let run = runs[place], steps = Self.steps(from: run.elapsed, to: start, run.duration)
+        let start = last.elapsed +| last.duration *| Int64(end - last.position) -| duration
+        guard start > 0, let run = lastRun({ $0.elapsed < start }) else { return 0 }
+        let steps = Self.steps(from: run.elapsed, to: start, run.duration)
         return min(end, run.position + Int(clamping: min(steps, Int64(run.count))))
     }
 
     /// Nil if no segment has it.
     func position(number: Int64) -> Int? {
-        guard let place = lastRun({ $0.number <= number }) else { return nil }
-        return position(in: runs[place], steps: number -| runs[place].number)
+        guard let run = lastRun({ $0.number <= number }) else { return nil }
+        return position(in: run, steps: number -| run.number)
     }
 
     /// Nil if no segment begins then.
     func position(time: Int64) -> Int? {
-        guard let place = lastRun({ $0.time <= time }) else { return nil }
-        let run = runs[place], (steps, rest) = (time -| run.time).quotientAndRemainder(dividingBy: max(1, run.duration))
+        guard let run = lastRun({ $0.time <= time }) else { return nil }
+        let (steps, rest) = (time -| run.time).quotientAndRemainder(dividingBy: max(1, run.duration))
         return rest == 0 ? position(in: run, steps: steps) : nil
     }
 
@@ -73,48 +113,71 @@ struct SegmentTiming: Sendable, Equatable {
     }
 
     /// The last run that meets a condition, which all runs before it must meet as well.
-    private func lastRun(_ condition: (Run) -> Bool) -> Int? {
-        var low = 0, high = runs.count
+    private func lastRun(_ condition: (Run) -> Bool) -> Run? {
+        var low = 0, high = runs
         while low < high {
             let middle = low + (high - low) / 2
-            WorkSteps.take()
-            if condition(runs[middle]) { low = middle + 1 } else { high = middle }
+            PlaylistLimits.WorkSteps.take()
+            if run(middle).map(condition) ?? false { low = middle + 1 } else { high = middle }
         }
-        return low > 0 ? low - 1 : nil
+        return low > 0 ? run(low - 1) : nil
     }
 }
 
 extension SegmentTiming {
-    /// Expands a timeline.
-    /// - Parameters:
-    ///   - number: the number of the first segment.
-    ///   - end: the end of the available time, in ticks of the media's own time; nil if unknown: an entry that
-    ///     continues to the end is then one segment.
-    ///   - isLive: whether the end is now, so that the segment that contains it is not available yet.
-    init(
-        _ timeline: [TimelineEntry], number first: Int64, until end: Int64?, isLive: Bool
-    ) throws(PlaylistError) {
-        var time: Int64 = 0, number = first
-        for (place, entry) in timeline.enumerated() {
-            time = entry.time ?? time
-            number = entry.number ?? number
-            let next = place + 1 < timeline.count ? timeline[place + 1].time : nil
-            let count = entry.repeats < 0 ? Self.open(entry, from: time, next, end, isLive) : entry.repeats +| 1
-            try append(time: time, duration: entry.duration, count: count, number: number)
-            time = time +| entry.duration *| count
-            number = number +| count
+    /// A timeline as it is written: its runs, counted once for all representations that inherit it.
+    struct Timeline: Sendable {
+        private var timing = SegmentTiming(first: 0)
+        /// An entry that continues to the end, with its time and number.
+        private var open: (duration: Int64, time: Int64, number: (Int64, isStated: Bool))?
+        private var failure: PlaylistError?
+        /// The time of the first segment.
+        let start: Int64
+
+        init(_ entries: [TimelineEntry]) {
+            start = entries.first?.time ?? 0
+            var time: Int64 = 0, number: (Int64, isStated: Bool) = (0, false)
+            for (place, entry) in entries.enumerated() {
+                PlaylistLimits.WorkSteps.take()
+                time = entry.time ?? time
+                if let stated = entry.number { number = (stated, true) }
+                let isLast = place + 1 == entries.count
+                if entry.repeats < 0, isLast { open = (entry.duration, time, number) }
+                let next = isLast ? nil : entries[place + 1].time
+                let count =
+                    entry.repeats >= 0
+                    ? entry.repeats +| 1 : next.map { SegmentTiming.steps(from: time, to: $0, entry.duration) } ?? 1
+                guard !isLast || open == nil else { return }
+                do throws(PlaylistError) {
+                    try timing.append(time: time, duration: entry.duration, count: count, number: number)
+                } catch {
+                    failure = error
+                    return
+                }
+                time = time +| entry.duration *| count
+                number.0 = number.0 +| count
+            }
+        }
+
+        /// - Parameters:
+        ///   - first: the number of the first segment.
+        ///   - end: the end of the available time, in ticks of the media's own time; nil if unknown: an entry that
+        ///     continues to the end is then one segment.
+        ///   - isLive: whether the end is now, so that the segment that contains it is not available yet.
+        func timing(number first: Int64, until end: Int64?, isLive: Bool) throws(PlaylistError) -> SegmentTiming {
+            if let failure { throw failure }
+            var timing = SegmentTiming(first: first, sharing: timing)
+            guard let open else { return timing }
+            let count = end.map { end in
+                SegmentTiming.steps(from: open.time, to: isLive ? end -| (open.duration -| 1) : end, open.duration)
+            }
+            try timing.end(time: open.time, duration: open.duration, count: count ?? 1, number: open.number)
+            return timing
         }
     }
+}
 
-    /// The number of segments of an entry that continues to the next one, or to the end.
-    private static func open(
-        _ entry: TimelineEntry, from time: Int64, _ next: Int64?, _ end: Int64?, _ isLive: Bool
-    ) -> Int64 {
-        if let next { return steps(from: time, to: next, entry.duration) }
-        guard let end else { return 1 }
-        return steps(from: time, to: isLive ? end -| (entry.duration -| 1) : end, entry.duration)
-    }
-
+extension SegmentTiming {
     /// Rounded up: the last segment may be shorter.
     static func steps(from start: Int64, to end: Int64, _ duration: Int64) -> Int64 {
         // no trap: at least 1

@@ -129,12 +129,10 @@ package final class SegmentAhead: Sendable {
     private func learnIndex(of place: SegmentPlace, _ demand: Demand, _ filler: LoopFiller) {
         guard place.segments.count == 1, let (url, range) = shelf.missingIndex(of: place.rendition) else { return }
         let (shelf, store) = (shelf, filler.filler.store)
-        // The time since 1970.
-        let now = Duration.seconds(filler.filler.now())
         StoredRange.read(range, of: url, demand, on: filler) { bytes in
             // Not on the loop: there may be many segments.
             _ = store.performOnText {
-                shelf.learn(try? SegmentIndexBox(bytes, at: range.lowerBound), of: place.rendition, at: now)
+                shelf.learn(try? SegmentIndexBox(bytes, at: range.lowerBound), of: place.rendition)
             }
         }
     }

@@ -112,8 +112,16 @@ package final class PlaylistDocument: Sendable {
         }
     }
 
-    /// Roughly the memory that it takes as long as it is kept, in bytes: with the longest text for clients that is kept.
-    package var weight: Int { text.count +| order.bytes +| (isListOfFiles ? longestKept : 0) }
+    /// Roughly the memory that it takes as long as it is kept, in bytes: with the longest text for clients that is
+    /// kept, or those that are.
+    package var weight: Int {
+        guard !isListOfFiles else { return text.count +| order.bytes +| longestKept }
+        let kept = texts.withLock { $0.values.reduce(0) { $0 +| $1.bytes.count } }
+        // Parsed, HLS takes about four times as many.
+        return kept +| (mpd?.weight ?? text.count *| 5)
+    }
+
+    private var mpd: MPD? { if case .dash(let mpd) = content { mpd } else { nil } }
 
     /// Its text for a client, so that players find everything in it through the proxy. Generated once for each
     /// form, unless it is much longer than the origin's. Takes a while: not for loops.
@@ -199,24 +207,23 @@ package struct RenditionID: Sendable, Hashable {
 }
 
 extension PlaylistDocument {
-    /// The renditions that it lists, each with its segments in order.
-    /// - Parameters:
-    ///   - now: the time since 1970, by which a dynamic MPD's segments are counted.
-    ///   - indices: the known segment indexes of renditions that are one file each.
-    func renditions(
-        at now: Duration, _ indices: [MPD.RepresentationID: SegmentIndexBox?] = [:]
-    ) -> [(id: RenditionID, segments: any SegmentSequence)] {
-        switch content {
-        case .hls(let playlist):
-            return playlist.segments.map { [(RenditionID(playlist: key), $0)] } ?? []
-        case .dash(let mpd):
-            // Renditions that cannot be enumerated still play, but nothing is fetched ahead.
-            return mpd.representations.compactMap { id in
-                segments(of: id, at: now, index: indices[id] ?? nil).map {
-                    (RenditionID(playlist: key, representation: id), $0)
-                }
-            }
-        case .feed: return []
+    /// The segments of a media playlist; nil for all else. With an index that is built on each call.
+    var media: (any SegmentSequence)? { if case .hls(let playlist) = content { playlist.segments } else { nil } }
+
+    /// Finds the representations of an MPD; nil for all else. Built on each call.
+    var index: RepresentationSegments.Index? {
+        if case .dash(let mpd) = content { RepresentationSegments.Index(mpd, length: text.count) } else { nil }
+    }
+
+    /// The renditions that it lists, each with its segments in order: those of an MPD are computed when they are asked
+    /// for.
+    /// - Parameter now: the time since 1970, by which a dynamic MPD's segments are counted.
+    func renditions(at now: Duration) -> [(id: RenditionID, segments: any SegmentSequence)] {
+        if let media { return [(RenditionID(playlist: key), media)] }
+        guard case .dash(let mpd) = content else { return [] }
+        // Renditions that cannot be enumerated still play, but nothing is fetched ahead.
+        return mpd.representations.compactMap { id in
+            segments(of: id, at: now, index: nil).map { (RenditionID(playlist: key, representation: id), $0) }
         }
     }
 
@@ -224,7 +231,7 @@ extension PlaylistDocument {
     /// - Parameters:
     ///   - now: the time since 1970.
     ///   - index: the segment index of the file, if the representation is a single file.
-    func segments(of id: MPD.RepresentationID, at now: Duration, index: SegmentIndexBox?) -> (any SegmentSequence)? {
+    func segments(of id: MPD.RepresentationID, at now: Duration, index: SegmentIndexBox?) -> RepresentationSegments? {
         if case .dash(let mpd) = content { try? mpd.segments(of: id, at: now, index: index) } else { nil }
     }
 
@@ -235,8 +242,8 @@ extension PlaylistDocument {
     }
 
     /// The other resources of the presentation, besides segments and playlists: initialization sections, keys,
-    /// pieces of segments.
-    func companions(of renditions: [(id: RenditionID, segments: any SegmentSequence)]) -> Set<OriginURL> {
+    /// pieces of segments. Those of an MPD are in its index.
+    var companions: Set<OriginURL> {
         switch content {
         case .hls(let playlist):
             guard let media = playlist.media else {
@@ -245,10 +252,7 @@ extension PlaylistDocument {
             let keys = media.keySets.joined().compactMap(\.url)
             let parts = (media.segments.lazy.map(\.parts) + [media.trailingParts]).joined().compactMap(\.url)
             return Set(keys + media.initializations.compactMap(\.url) + parts + media.preloadHints.compactMap(\.url))
-        case .dash:
-            let first = renditions.compactMap { $0.segments.isEmpty ? nil : $0.segments[0].initialization?.url }
-            return Set(first)
-        case .feed: return []
+        case .dash, .feed: return []
         }
     }
 }

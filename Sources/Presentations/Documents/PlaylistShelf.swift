@@ -1,4 +1,5 @@
 import CachePolicy
+import HTTPModel
 import Playlists
 import Synchronization
 
@@ -38,39 +39,88 @@ package final class PlaylistShelf: Sendable {
     /// While no streams are played, this spares requests the lock.
     private let isEmpty = Atomic<Bool>(true)
 
-    /// The most documents, and bytes of their texts: parsed, each takes about four times as many.
-    fileprivate static let (mostDocuments, mostBytes) = (64, 32 << 20)
+    /// The most documents, and bytes that they take in memory.
+    fileprivate static let (mostDocuments, mostBytes) = (64, 128 << 20)
 
     fileprivate struct Entry {
         let document: PlaylistDocument
         var whole: CacheKey
-        var renditions: [(id: RenditionID, segments: any SegmentSequence)]
+        /// Of a media playlist.
+        let media: (any SegmentSequence)?
+        /// Of an MPD, whose segments are computed when they are asked for.
+        let index: RepresentationSegments.Index?
         let companions: Set<OriginURL>
         let playlists: Set<OriginURL>
         /// The hosts of the URLs in it.
         let hosts: Set<String>
         /// The indexes of renditions that are one file each, once they were read; nil if there is no readable one.
         var indices: [MPD.RepresentationID: SegmentIndexBox?] = [:]
-        /// When its segments were counted, since 1970.
-        var countedAt: Duration
-        var lastUse: UInt64
+        var lastUse: UInt64 = 0
 
-        /// The duration of a segment of a live rendition that is not listed yet.
-        func laterDuration(of url: OriginURL) -> Duration? {
-            document.isLive ? renditions.lazy.compactMap { $0.segments.laterDuration(of: url) }.first : nil
+        init(_ document: PlaylistDocument, whole: CacheKey) {
+            (self.document, self.whole) = (document, whole)
+            (media, index) = (document.media, document.index)
+            (companions, playlists) = (document.companions, Set(document.playlists))
+            let others = Set(companions.map(\.host) + playlists.map(\.host))
+            hosts = others.union(media?.hosts ?? []).union(index?.hosts ?? [])
         }
 
-        func place(of url: OriginURL, at byte: Int64?) -> SegmentPlace? {
-            for (id, segments) in renditions {
-                guard let position = segments.position(of: url, at: byte) else { continue }
-                return SegmentPlace(rendition: id, segments: segments, position: position)
+        /// Roughly the memory that it takes, in bytes.
+        var weight: Int { document.weight +| (index?.weight ?? 0) }
+
+        /// The segments of a rendition now.
+        func segments(of rendition: RenditionID, at now: Duration) -> (any SegmentSequence)? {
+            guard let id = rendition.representation else { return media }
+            return document.segments(of: id, at: now, index: indices[id] ?? nil)
+        }
+
+        /// - Parameter address: the hashes of the URL.
+        func membership(
+            of url: OriginURL, at byte: Int64?, _ address: () -> RepresentationSegments.Index.Address,
+            now: () -> Duration
+        )
+            -> Membership?
+        {
+            guard let index else { return membershipOfMedia(of: url, at: byte) }
+            let candidates = index.candidates(of: address(), at: byte)
+            guard !candidates.isEmpty else { return nil }
+            let now = now()
+            var later: Duration?, isNamed = false
+            for candidate in candidates {
+                guard let segments = document.segments(of: candidate.id, at: now, index: indices[candidate.id] ?? nil)
+                else { continue }
+                let id = RenditionID(playlist: document.key, representation: candidate.id)
+                if let position = segments.position(of: url, at: byte, candidate.hint) {
+                    return membership(SegmentPlace(rendition: id, segments: segments, position: position))
+                }
+                if case .initialization = candidate.hint {
+                    isNamed = isNamed || !segments.isEmpty && segments.initialization?.url == url
+                } else if later == nil, document.isLive {
+                    later = segments.laterDuration(of: url)
+                }
             }
-            return nil
+            return isNamed || later != nil ? membership(nil, later: isNamed ? nil : later) : nil
         }
 
-        /// Whether a URL belongs to something other than a segment.
-        func names(_ url: OriginURL) -> Bool {
-            companions.contains(url) || playlists.contains(url.withoutDeliveryDirectives)
+        private func membershipOfMedia(of url: OriginURL, at byte: Int64?) -> Membership? {
+            if let media, let position = media.position(of: url, at: byte) {
+                return membership(
+                    SegmentPlace(rendition: RenditionID(playlist: document.key), segments: media, position: position))
+            }
+            let isCompanion = companions.contains(url)
+            if isCompanion || playlists.contains(url.withoutDeliveryDirectives) {
+                return membership(nil, isPlaylist: !isCompanion)
+            }
+            let later = document.isLive ? media?.laterDuration(of: url) : nil
+            return later.map { membership(nil, later: $0) }
+        }
+
+        private func membership(_ place: SegmentPlace?, isPlaylist: Bool = false, later: Duration? = nil)
+            -> Membership
+        {
+            Membership(
+                whole: whole, place: place, isPlaylist: isPlaylist, live: document.isLive ? document : nil,
+                laterDuration: later)
         }
     }
 
@@ -85,6 +135,9 @@ package final class PlaylistShelf: Sendable {
 
     package init() {}
 
+    /// Roughly the memory that all take, in bytes.
+    var weight: Int { state.withLock { $0.entries.values.reduce(0) { $0 +| $1.weight } } }
+
     /// Adds a document, replacing the one that its resource had before.
     /// - Parameters:
     ///   - known: the presentation that it is already known to belong to; nil if unknown.
@@ -96,11 +149,7 @@ package final class PlaylistShelf: Sendable {
         whole: CacheKey, joined: [CacheKey]
     ) {
         // Outside the lock: a long playlist takes a while.
-        let renditions = document.renditions(at: now)
-        let entry = Entry(
-            document: document, whole: known ?? document.key, renditions: renditions,
-            companions: document.companions(of: renditions), playlists: Set(document.playlists),
-            hosts: document.segmentHosts(renditions), countedAt: now, lastUse: 0)
+        let entry = Entry(document, whole: known ?? document.key)
         let result = state.withLock { $0.put(entry) }
         isEmpty.store(false, ordering: .releasing)
         return result
@@ -117,37 +166,26 @@ package final class PlaylistShelf: Sendable {
     /// The segments of a rendition, as last listed in its playlist.
     /// - Parameter now: the time since 1970.
     package func segments(of rendition: RenditionID, at now: Duration) -> (any SegmentSequence)? {
-        state.withLock { state in
-            guard let place = state.entries.index(forKey: rendition.playlist) else { return nil }
-            state.count(at: place, now)
-            return state.entries.values[place].renditions.first { $0.id == rendition }?.segments
-        }
+        // Outside the lock, as all that depends on a document.
+        entry(rendition.playlist)?.segments(of: rendition, at: now)
     }
+
+    private func entry(_ key: CacheKey) -> Entry? { state.withLock { $0.entries[key] } }
 
     /// The place of the segment index of a rendition that is one file, as long as its segments are unknown; nil
     /// for other renditions.
     package func missingIndex(of rendition: RenditionID) -> (url: OriginURL, range: Range<Int64>)? {
         guard let id = rendition.representation else { return nil }
-        return state.withLock { state in
-            guard let entry = state.entries[rendition.playlist], entry.indices[id] == nil else { return nil }
-            return entry.document.segmentIndex(of: id)
-        }
+        guard let entry = entry(rendition.playlist), entry.indices[id] == nil else { return nil }
+        return entry.document.segmentIndex(of: id)
     }
 
     /// Takes the index of a rendition that was read: from now on, its segments are known.
     /// - Parameters:
     ///   - index: nil if there is none; it is not looked for again.
-    ///   - now: the time since 1970.
-    package func learn(_ index: SegmentIndexBox?, of rendition: RenditionID, at now: Duration) {
-        guard let id = rendition.representation, let document = document(rendition.playlist) else { return }
-        // Outside the lock: there may be many.
-        let segments = index.flatMap { document.segments(of: id, at: now, index: $0) }
-        state.withLock { state in
-            guard let entry = state.entries[rendition.playlist], entry.document === document else { return }
-            state.entries[rendition.playlist]?.indices[id] = .some(index)
-            guard let segments, let place = entry.renditions.firstIndex(where: { $0.id == rendition }) else { return }
-            state.entries[rendition.playlist]?.renditions[place].segments = segments
-        }
+    package func learn(_ index: SegmentIndexBox?, of rendition: RenditionID) {
+        guard let id = rendition.representation else { return }
+        state.withLock { $0.entries[rendition.playlist]?.indices[id] = .some(index) }
     }
 
     /// The presentation to which a URL belongs; nil if no playlist names it. Costs one atomic load while the shelf
@@ -157,7 +195,21 @@ package final class PlaylistShelf: Sendable {
     ///   - now: the time since 1970; called only if a playlist is on the URL's host.
     package func membership(of url: OriginURL, at byte: Int64?, now: () -> Duration) -> Membership? {
         guard !isEmpty.load(ordering: .acquiring) else { return nil }
-        return state.withLock { $0.membership(of: url, at: byte, now: now) }
+        // Outside the lock of all loops: only the documents on the host are looked up under it.
+        var hashes: RepresentationSegments.Index.Address?
+        for entry in state.withLock({ $0.entries(on: url.host) }) {
+            let found = entry.membership(of: url, at: byte) {
+                let known = hashes ?? RepresentationSegments.Index.Address(url)
+                hashes = known
+                return known
+            } now: {
+                now()
+            }
+            guard let found else { continue }
+            state.withLock { $0.used(entry.document) }
+            return found
+        }
+        return nil
     }
 }
 
@@ -185,11 +237,11 @@ extension PlaylistShelf.State {
     }
 
     private mutating func shrink(keeping key: CacheKey) {
-        var bytes = entries.values.reduce(0) { $0 + $1.document.text.count }
+        var bytes = entries.values.reduce(0) { $0 +| $1.weight }
         while entries.count > PlaylistShelf.mostDocuments || bytes > PlaylistShelf.mostBytes {
             let oldest = entries.filter { $0.key != key }.min { $0.value.lastUse < $1.value.lastUse }
             guard let oldest else { return }
-            bytes -= oldest.value.document.text.count
+            bytes -= oldest.value.weight
             remove(oldest.key)
         }
     }
@@ -199,42 +251,17 @@ extension PlaylistShelf.State {
         return entries.values.filter { $0.playlists.contains(url) }.max { $0.lastUse < $1.lastUse }
     }
 
-    /// Lists the segments of a dynamic MPD again: those that follow from a rule change over time.
-    fileprivate mutating func count(at place: Entries.Index, _ now: Duration) {
-        let entry = entries.values[place]
-        guard case .dash = entry.document.content, entry.document.isLive,
-            now - entry.countedAt >= .milliseconds(500) || now < entry.countedAt
-        else { return }
-        entries.values[place].renditions = entry.document.renditions(at: now, entry.indices)
-        entries.values[place].countedAt = now
+    /// The newest first.
+    fileprivate func entries(on host: String) -> [PlaylistShelf.Entry] {
+        keys[host].map { $0.reversed().compactMap { entries[$0] } } ?? []
     }
 
-    fileprivate mutating func membership(of url: OriginURL, at byte: Int64?, now: () -> Duration) -> Membership? {
-        guard let found = keys[url.host] else { return nil }
-        for key in found.reversed() {
-            guard let known = entries.index(forKey: key) else { continue }
-            count(at: known, now())
-            let entry = entries.values[known]
-            let place = entry.place(of: url, at: byte)
-            let isNamed = place == nil && entry.names(url)
-            let later = place == nil && !isNamed ? entry.laterDuration(of: url) : nil
-            guard place != nil || isNamed || later != nil else { continue }
-            uses &+= 1
-            entries.values[known].lastUse = uses
-            return Membership(
-                whole: entry.whole, place: place, isPlaylist: isNamed && !entry.companions.contains(url),
-                live: entry.document.isLive ? entry.document : nil, laterDuration: later)
+    fileprivate mutating func used(_ document: PlaylistDocument) {
+        guard let known = entries.index(forKey: document.key), entries.values[known].document === document else {
+            return
         }
-        return nil
-    }
-}
-
-extension PlaylistDocument {
-    /// The hosts of the URLs in it.
-    fileprivate func segmentHosts(_ renditions: [(id: RenditionID, segments: any SegmentSequence)]) -> Set<String> {
-        var hosts = Set(companions(of: renditions).map(\.host) + playlists.map(\.host))
-        for (_, segments) in renditions { hosts.formUnion(segments.hosts) }
-        return hosts
+        uses &+= 1
+        entries.values[known].lastUse = uses
     }
 }
 
