@@ -167,9 +167,10 @@ struct AnswerIntake {
         let generation = makeGeneration(answer, isKept: isKept)
         if generation.head.isCertainListing || StrayPage.isPlaylist(demand.url) {
             // Until it is parsed, the playlist or feed keeps its predecessor's freshness, or gets half a second: requests
-            // in the meantime share this answer.
+            // in the meantime share this answer. In a shared cache, it may be one user's.
             let live = validated?.head.live?.answered(at: filler.settings.clock())
-            generation.setHead { $0.ofPlaylist(live ?? .unread(at: filler.settings.clock())) }
+            let isShared = demand.resolvedRule.terms.kind == .shared
+            generation.setHead { $0.ofPlaylist(live ?? (isShared ? nil : .unread(at: filler.settings.clock()))) }
         }
         let isUnresumable = answer.first.isUnresumable(
             isStored: generation.isStored, condition: generation.head.rangeCondition,

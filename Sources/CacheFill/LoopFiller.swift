@@ -55,7 +55,7 @@ package final class LoopFiller {
         if isNew {
             start(
                 status, .opening(span, owner: follower, isShared: !alone, validating: validated), demand, range,
-                alone ? .bypass : validated == nil ? .uriMiss : .validation)
+                validated != nil ? .validation : alone ? .bypass : .uriMiss)
         } else {
             filler.metrics.collapsed.add()
             if demand.isOfProxy { status.joinedByProxy() }

@@ -35,7 +35,8 @@ extension MediaAnswer {
 
     // MARK: Validation
 
-    func validate(_ generation: Generation, _ freshness: Freshness, _ need: Reuse.Need) {
+    /// - Parameter alone: do not wait for another request's validation.
+    func validate(_ generation: Generation, _ freshness: Freshness, _ need: Reuse.Need, alone: Bool = false) {
         trace(stored: generation.snapshot, freshness)
         doubted = (generation, freshness)
         outcome = .forwarded(need == .stale ? .stale : .request)
@@ -46,13 +47,13 @@ extension MediaAnswer {
             return answerInDoubt(
                 after: .upstream(.cannotConnect(host: route.url.host, detail: "it could not be reached a moment ago")))
         }
-        guard !isOriginsHead else { return validateByHead(generation) }
-        follow(filler.open(resource, demand, validating: generation, follower: follower, alone: false))
+        guard !isOriginsHead else { return validateByHead(generation, alone: alone) }
+        follow(filler.open(resource, demand, validating: generation, follower: follower, alone: alone))
     }
 
-    private func validateByHead(_ generation: Generation) {
+    private func validateByHead(_ generation: Generation, alone: Bool) {
         // A validation is already under way.
-        if let status = resource.joinOpening(follower) { return follow((status, isCollapsed: true)) }
+        if !alone, let status = resource.joinOpening(follower) { return follow((status, isCollapsed: true)) }
         passHead(validating: generation)
     }
 

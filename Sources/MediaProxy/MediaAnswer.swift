@@ -314,21 +314,18 @@ final class MediaAnswer: BodySource {
         guard exchange.isOpen else { return }
         switch status.opening {
         case .stored(let generation):
-            guard mayUse(status) else { return lookAgain() }
-            // The response to another request may be a variant that does not fit this one.
-            if let turn = turn(from: generation) {
-                leaveOpening()
-                return act(on: turn)
-            }
+            if let alternative = alternative(to: generation, of: status) { return act(instead: alternative) }
             outcome.isStored = true
             note(status)
             return answer(from: generation, following: status)
         case .validated(let generation, let answer):
-            guard mayUse(status) else { return lookAgain() }
+            // The generation was replaced during validation.
+            guard !generation.isRetired else {
+                leaveOpening()
+                return restart(after: .changed)
+            }
+            if let alternative = alternative(to: generation, of: status) { return act(instead: alternative) }
             leaveOpening()
-            // The generation was replaced during validation, or is a variant for another request.
-            guard !generation.isRetired else { return restart(after: .changed) }
-            if let turn = turn(from: generation) { return act(on: turn) }
             outcome.forwardStatus = answer
             return accept(generation)
         case .passing(let generation, let owner, let part, let total)
@@ -359,29 +356,36 @@ final class MediaAnswer: BodySource {
         noteOwn(status)
     }
 
-    /// Whether what an opening has found may answer this request as it is. What an origin answers to one user's
-    /// credentials counts for others in a shared cache only as far as it may be reused (RFC 9111 §3.5): perhaps not
-    /// without asking with their own.
-    private func mayUse(_ fetch: SharedFetch) -> Bool {
-        guard resolvedRule.terms.kind == .shared, let asker = fetch.asker else { return true }
-        return !asker.isAuthorized || asker.follower == follower
+    /// What to do instead of answering from what an opening has found; nil if it is the answer to this request. Whoever
+    /// only waits for it shares it if it may be reused without validation (RFC 9111 §4, §5.2.2.4): its own directives
+    /// (`no-cache`) are met, as it has just come.
+    private func alternative(to generation: Generation, of fetch: SharedFetch) -> Resolution? {
+        // The response may be a variant that does not fit this request.
+        guard fetch.asker?.follower != follower else { return turn(from: generation) }
+        let resolution = resolver.resolve(
+            .generation(generation), for: .answer(RequestDirectives(), ttl: resolvedRule.ttl, isOffline: false),
+            now: filler.filler.now(), instant: filler.filler.instant, terms: resolvedRule.terms,
+            isAuthorized: demand.isAuthorized, selection: { selection(of: $0) })
+        return if case .use = resolution { nil } else { resolution }
     }
 
-    /// Decides by what is stored now.
-    private func lookAgain() {
+    private func act(instead resolution: Resolution) {
         leaveOpening()
-        outcome = .hit()
-        proceed()
+        guard case .validate(let generation, let freshness, let need) = resolution else { return act(on: resolution) }
+        // By a request of its own: one that waited for another's again would be told the same.
+        validate(generation, freshness, need, alone: true)
     }
 
     /// Whether an answer that is not media holds for all waiting clients: it depends neither on their identity, nor on
     /// tokens in their URLs, nor on the requested range.
     private func isShared(_ generation: Generation, _ fetch: SharedFetch) -> Bool {
-        guard mayUse(fetch), fetch.asker?.url == route.url.absolute else { return false }
-        let view = generation.snapshot, status = view.head.status
-        guard status >= 400 && status != 416 || fetch.isKeptShort, view.head.variant.isEmpty, request.method == .get
+        guard let asker = fetch.asker, asker.url == route.url.absolute else { return false }
+        let view = generation.snapshot, status = view.head.status, terms = resolvedRule.terms
+        guard terms.kind == .private || !asker.isAuthorized else { return false }
+        let directives = view.head.reading(terms).directives
+        guard fetch.isKeptShort || directives.sharesError(status, in: terms.kind), view.head.variant.isEmpty,
+            request.method == .get, !directives.isForOneUser
         else { return false }
-        guard !view.head.reading(resolvedRule.terms).directives.isForOneUser else { return false }
         // What begins a session may be meant for its client alone.
         if fetch.setsCookies, resolvedRule.terms.kind == .shared { return false }
         // It stays in memory for the slowest of them. A 204 has no body.
@@ -482,5 +486,14 @@ final class MediaAnswer: BodySource {
         if reader?.remaining != 0 { leaveReading() }
         reader?.finish()
         reader = nil
+    }
+}
+
+extension ResponseDirectives {
+    /// Whether an error without a lifetime answers all who wait for it: it is no refusal of one of them and, if the
+    /// cache is shared, a fault of its origin.
+    fileprivate func sharesError(_ status: Int, in kind: CacheKind) -> Bool {
+        guard status >= (kind == .shared ? 500 : 400), ![401, 403, 407, 416].contains(status) else { return false }
+        return !stated.noStore && !stated.noCache && obeyed.maxAge != 0
     }
 }

@@ -38,6 +38,19 @@ private func shared(
     }
 }
 
+/// Four users, told apart by a token, request the same while its origin is answering.
+/// - Parameter count: how many of them it answers.
+private func expectOfEach(_ stage: Stage, _ path: String, count: Int, _ check: (RawClient.Response) -> Void) throws {
+    let before = stage.origin.requestCount(path)
+    stage.origin.holdHeads(path)
+    let users = try Background { try concurrently(4) { try stage.get(path, headers: [("X-Emby-Token", "\($0)")]) } }
+    try stage.waitForStats("all to wait") { $0.requests.collapsed == 3 }
+    stage.origin.release(path)
+    for response in try users.value() { check(response) }
+    let asked = stage.origin.requests(path).dropFirst(before)
+    #expect(asked.count == count && Set(asked.compactMap { $0.headers["X-Emby-Token"] }).count == count)
+}
+
 /// A cache for many users keeps what is for all of them, and nothing that is for one (RFC 9111 §3, §5.2.2, RFC 9213).
 extension Scenarios {
     @Suite struct S29SharedCache {
@@ -169,6 +182,62 @@ extension Scenarios {
                 let asked = stage.origin.requests(path).compactMap { $0.headers["Authorization"] }
                 #expect(asked.count == (control.isEach ? 2 : 1))
                 if control.isEach { #expect(Set(asked) == [anna[0].1, ben[0].1]) }
+            }
+        }
+
+        // Media servers tell their users apart by fields of their own.
+        @Test(
+            arguments: [
+                ("no-cache", true), ("max-age=0", true), (nil, true), ("must-revalidate, max-age=0", true),
+                ("max-age=60", false),
+            ] as [(String?, Bool)], [false, true])
+        func whoWaitsSharesOnlyWhatMayBeReusedWithoutValidation(
+            _ control: (fields: String?, isEach: Bool), isStored: Bool
+        ) async throws {
+            try await shared { stage in
+                stage.serve(fields: control.fields.map { [("Cache-Control", $0)] } ?? [])
+                if isStored { expectWhole(try stage.get(path), film) }
+                stage.wait(seconds: 100)
+                try expectOfEach(stage, path, count: control.isEach ? 4 : 1) { expectWhole($0, film) }
+                // All of them play what one transfer has brought.
+                let bodies = stage.origin.requests(path).count { $0.headers["If-None-Match"] == nil }
+                #expect(bodies == 1)
+            }
+        }
+
+        // The same on one's own machine, where a response without a lifetime is fresh for ten minutes.
+        @Test(arguments: [("no-cache", 4), ("max-age=0", 4), (nil, 1), ("max-age=60", 1)] as [(String?, Int)])
+        func inAPrivateCacheAsWell(control: String?, count: Int) async throws {
+            try await scenario { stage in
+                stage.serve(fields: control.map { [("Cache-Control", $0)] } ?? [])
+                try expectOfEach(stage, path, count: count) { expectWhole($0, film) }
+            }
+        }
+
+        @Test(arguments: [("no-cache", 4), ("max-age=60", 1)])
+        func playlistIsShared(control: String, count: Int) async throws {
+            let list = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\n1.ts\n#EXT-X-ENDLIST\n"
+            try await shared { stage in
+                stage.origin.serve("/a.m3u8", bytes: Array(list.utf8), contentType: "application/vnd.apple.mpegurl")
+                stage.origin.script("/a.m3u8") { $0.headers = [("Cache-Control", control)] }
+                try expectOfEach(stage, "/a.m3u8", count: count) { #expect($0.text.contains("1.ts")) }
+            }
+        }
+
+        // What is refused to one may be permitted to another; a fault is nobody's own.
+        @Test(
+            arguments: [
+                (CacheKind.shared, 404, nil, 4), (.shared, 403, nil, 4), (.shared, 404, "max-age=60", 1),
+                (.shared, 500, nil, 1), (.shared, 500, "no-store", 4), (.private, 403, nil, 4), (.private, 404, nil, 1),
+                (.private, 404, "no-cache", 4),
+            ] as [(CacheKind, Int, String?, Int)])
+        func whoWaitsSharesNoRefusal(cache: CacheKind, status: Int, control: String?, count: Int) async throws {
+            try await shared {
+                $0.cache = cache == .shared ? .shared : .private
+            } _: { stage in
+                stage.serve(fields: control.map { [("Cache-Control", $0)] } ?? [])
+                stage.origin.script(path) { ($0.status, $0.body) = (status, [1]) }
+                try expectOfEach(stage, path, count: count) { #expect($0.status == status) }
             }
         }
 
