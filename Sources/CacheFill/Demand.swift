@@ -34,6 +34,8 @@ package final class Demand: Sendable {
     /// The client's request; nil for requests of the proxy's own.
     private let request: RequestHead?
     private let isTransparent: Bool
+    /// Whether a trusted proxy states for whom it is (`Forwarded`, `X-Forwarded-For`).
+    private let isForwarded: Bool
     /// Whether cookies reach the origin, and its own the client: they know each other.
     let passesCookies: Bool
     private let passesCredentials: Bool
@@ -44,6 +46,7 @@ package final class Demand: Sendable {
     ///   - absence: makes out how long an error says that the origin does not have it yet; nil where only the error
     ///     itself does.
     ///   - isTransparent: whether the client takes the proxy for the origin itself, or for the way to it.
+    ///   - isForwarded: whether a trusted proxy states for whom it is: what anybody else states is not passed on.
     ///   - passesCookies: whether cookies reach the origin: they are meant for it if the client knows it by its own
     ///     name, or if it is the only one behind the proxy.
     ///   - passesCredentials: whether `Authorization` is meant for this origin.
@@ -52,7 +55,8 @@ package final class Demand: Sendable {
         url: OriginURL, span: ByteRangeSpec?, request: RequestHead?, directives: RequestDirectives,
         resolvedRule: ResolvedRule = ResolvedRule(), whole: CacheKey? = nil,
         absence: (@Sendable () -> ExpectedAbsence?)? = nil,
-        isTransparent: Bool = false, passesCookies: Bool = false, passesCredentials: Bool = true,
+        isTransparent: Bool = false, isForwarded: Bool = false, passesCookies: Bool = false,
+        passesCredentials: Bool = true,
         referrer: Referrer = .asSent
     ) {
         self.url = url
@@ -62,6 +66,7 @@ package final class Demand: Sendable {
         self.whole = whole
         self.absence = absence
         self.isTransparent = isTransparent
+        self.isForwarded = isForwarded
         self.passesCookies = passesCookies
         self.passesCredentials = passesCredentials
         self.referrer = referrer
@@ -81,7 +86,7 @@ package final class Demand: Sendable {
     func of(_ span: ByteRangeSpec) -> Demand {
         Demand(
             url: url, span: span, request: request, directives: directives, resolvedRule: resolvedRule, whole: whole,
-            absence: absence, isTransparent: isTransparent,
+            absence: absence, isTransparent: isTransparent, isForwarded: isForwarded,
             passesCookies: passesCookies, passesCredentials: passesCredentials, referrer: referrer)
     }
 
@@ -89,7 +94,7 @@ package final class Demand: Sendable {
     package var ofWhole: Demand {
         Demand(
             url: url, span: nil, request: request, directives: directives, resolvedRule: resolvedRule, whole: whole,
-            absence: absence, isTransparent: isTransparent,
+            absence: absence, isTransparent: isTransparent, isForwarded: isForwarded,
             passesCookies: passesCookies, passesCredentials: passesCredentials, referrer: referrer)
     }
 
@@ -101,7 +106,8 @@ package final class Demand: Sendable {
         let isSame = OriginURL.areSameOrigin(url, self.url)
         return Demand(
             url: url, span: span, request: request, directives: RequestDirectives(), resolvedRule: resolvedRule,
-            whole: whole, isTransparent: isTransparent, passesCookies: passesCookies && isSame,
+            whole: whole, isTransparent: isTransparent, isForwarded: isForwarded && isSame,
+            passesCookies: passesCookies && isSame,
             passesCredentials: passesCredentials && isSame, referrer: referrer)
     }
 
@@ -133,6 +139,7 @@ package final class Demand: Sendable {
         fields.remove(allOf: Self.withheld)
         if !passesCookies { fields.remove("Cookie") }
         if !passesCredentials { for name in HeaderFields.credentials { fields.remove(name) } }
+        if !isForwarded { fields.removeForwarding() }
         if !isTransparent { fields.lines.removeAll { SiteFields.isOfClient($0.name) } }
         referrer.replace(in: &fields)
         return fields

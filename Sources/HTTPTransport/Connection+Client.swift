@@ -85,7 +85,7 @@ extension Connection {
     ///
     /// A balancer that sends a PROXY header may pass on what a client writes, byte for byte. So the client that the
     /// header names is as good as connected here, and one that it does not name is nobody who is known.
-    private var isSenderTrusted: Bool {
+    var isSenderTrusted: Bool {
         guard let forwarded, !forwarded.isLocal else { return true }
         return forwarded.client.map { server.clients.trusted.contains($0.address) } ?? false
     }

@@ -70,6 +70,8 @@ package final class Exchange {
 
     /// What trusted balancers state about this request; nil if it did not come from one.
     package internal(set) var forwarded: ForwardedRequest?
+    /// Whether a trusted balancer wrote it: what its fields state about the client may be passed on.
+    package var isForwarded: Bool { forwarded != nil && connection.isSenderTrusted }
     /// The address under which the running request is counted; nil if its connection is.
     var counted: IPAddress?
     /// Whether a limit refused it: such requests are counted, but have no line in the access log.

@@ -235,7 +235,8 @@ final class MediaAnswer: BodySource {
         Demand(
             url: route.url, span: span, request: request, directives: directives, resolvedRule: resolvedRule,
             whole: membership?.whole, absence: absence, isTransparent: route.form.isTransparent,
-            passesCookies: route.passesCookies, referrer: handler.referrer(of: exchange, route))
+            isForwarded: exchange.isForwarded, passesCookies: route.passesCookies,
+            referrer: handler.referrer(of: exchange, route))
     }
 
     /// A live segment that its origin does not have, or not yet, is not requested again for half of its duration,

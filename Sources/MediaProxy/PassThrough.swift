@@ -70,6 +70,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
     private var fields: HeaderFields {
         var fields = exchange.request.fields
         fields.removeHopByHop()
+        if !exchange.isForwarded { fields.removeForwarding() }
         if !route.passesCookies { fields.remove("Cookie") }
         handler.referrer(of: exchange, route).replace(in: &fields)
         // RFC 9110 §7.6.2: one fewer server may forward it.

@@ -69,6 +69,48 @@ extension Scenarios {
             }
         }
 
+        /// Its origin would build links from them, and those be cached for everybody.
+        @Test(arguments: [true, false])
+        func originGetsThemFromATrustedProxyAlone(isTrusted: Bool) async throws {
+            let fields = [
+                ("Forwarded", "for=192.0.2.7;proto=https"), ("X-Forwarded-For", "192.0.2.7"),
+                ("X-Forwarded-Host", "tv.example"),
+                ("X-Forwarded-Prefix", "/x"), ("X-Original-URL", "/admin"), ("X-Rewrite-URL", "/admin"),
+                ("X-Real-IP", "192.0.2.7"), ("True-Client-IP", "192.0.2.7"), ("X-Host", "tv.example"),
+                ("X-Emby-Token", "1"),
+            ]
+            let origin = try ScriptedOrigin()
+            defer { origin.stop() }
+            let site = origin.url("/")
+            try await scenario { setting in
+                setting.origin = origin
+                setting.configure {
+                    ($0.trusted, $0.names, $0.mounts) = (
+                        [isTrusted ? "127.0.0.1" : "192.0.2.1"], ["tv.example"], ["/": site]
+                    )
+                }
+            } _: { stage in
+                stage.origin.serve("/film.mp4", film)
+                let absolute = stage.origin.url("/film.mp4")
+                let client = try stage.player()
+                for (method, target) in [
+                    ("HEAD", "/film.mp4"), ("GET", "/film.mp4"), ("GET", absolute + "?a"), ("OPTIONS", "/film.mp4"),
+                    ("POST", "/film.mp4"),
+                ] {
+                    let body = method == "POST" ? [("Content-Length", "1")] : []
+                    try client.send(
+                        client.request(target, headers: fields + body, method: method) + (body.isEmpty ? "" : "x"))
+                    _ = try client.readResponse(method: method)
+                    let asked = try #require(stage.origin.requests("/film.mp4").last)
+                    #expect(asked.method == method)
+                    for (name, value) in fields {
+                        let isPassed = isTrusted || name == "X-Emby-Token"
+                        #expect(asked.headers[name] == (isPassed ? value : nil), "\(method) \(target): \(name)")
+                    }
+                }
+            }
+        }
+
         /// A page whose own name leads here could state any field (DNS rebinding).
         @Test func bothNamesHaveToBeTheProxysOwn() async throws {
             try await balanced { stage in
