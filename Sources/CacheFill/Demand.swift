@@ -38,6 +38,8 @@ package final class Demand: Sendable {
     private let isForwarded: Bool
     /// Whether cookies reach the origin, and its own the client: they know each other.
     let passesCookies: Bool
+    /// The address under which its client is counted; nil for the proxy itself.
+    let client: IPAddress?
     private let passesCredentials: Bool
     private let referrer: Referrer
     private let passedFields = Mutex<HeaderFields?>(nil)
@@ -57,7 +59,7 @@ package final class Demand: Sendable {
         absence: (@Sendable () -> ExpectedAbsence?)? = nil,
         isTransparent: Bool = false, isForwarded: Bool = false, passesCookies: Bool = false,
         passesCredentials: Bool = true,
-        referrer: Referrer = .asSent
+        referrer: Referrer = .asSent, client: IPAddress? = nil
     ) {
         self.url = url
         self.span = span
@@ -70,6 +72,7 @@ package final class Demand: Sendable {
         self.passesCookies = passesCookies
         self.passesCredentials = passesCredentials
         self.referrer = referrer
+        self.client = client
         self.directives = directives
     }
 
@@ -87,7 +90,8 @@ package final class Demand: Sendable {
         Demand(
             url: url, span: span, request: request, directives: directives, resolvedRule: resolvedRule, whole: whole,
             absence: absence, isTransparent: isTransparent, isForwarded: isForwarded,
-            passesCookies: passesCookies, passesCredentials: passesCredentials, referrer: referrer)
+            passesCookies: passesCookies, passesCredentials: passesCredentials, referrer: referrer,
+            client: client)
     }
 
     /// The same demand for the whole.
@@ -95,7 +99,8 @@ package final class Demand: Sendable {
         Demand(
             url: url, span: nil, request: request, directives: directives, resolvedRule: resolvedRule, whole: whole,
             absence: absence, isTransparent: isTransparent, isForwarded: isForwarded,
-            passesCookies: passesCookies, passesCredentials: passesCredentials, referrer: referrer)
+            passesCookies: passesCookies, passesCredentials: passesCredentials, referrer: referrer,
+            client: client)
     }
 
     /// The demand for what the same client will request next: with its request fields, but without those that concern
@@ -108,7 +113,7 @@ package final class Demand: Sendable {
             url: url, span: span, request: request, directives: RequestDirectives(), resolvedRule: resolvedRule,
             whole: whole, isTransparent: isTransparent, isForwarded: isForwarded && isSame,
             passesCookies: passesCookies && isSame,
-            passesCredentials: passesCredentials && isSame, referrer: referrer)
+            passesCredentials: passesCredentials && isSame, referrer: referrer, client: client)
     }
 
     /// Whether another proxy sends the request (RFC 9110 §7.6.3).

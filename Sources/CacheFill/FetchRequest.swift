@@ -81,6 +81,7 @@ struct FetchRequest {
             url: url, method: .get, span: span, fields: fields,
             confined: demand.confined + (moved.location?.confined ?? []))
         request.parent = parent?.url
+        request.client = demand.client
         return request
     }
 

@@ -55,6 +55,7 @@ package final class HeadFetch: TransferDelegate {
         var request = UpstreamRequest(
             url: demand.url.absolute, method: .head, fields: fields, confined: demand.confined)
         request.parent = parents.asked?.url
+        request.client = demand.client
         transfer = owner.upstream.start(request, delegate: self)
     }
 

@@ -1,3 +1,4 @@
+import EventIO
 import HTTPModel
 
 /// Reading a request's body. This continues alongside everything else in the exchange, until the body is complete
@@ -67,7 +68,11 @@ extension Connection {
     /// Asks the client for more of the body, now that everything received has been used.
     func awaitBody() {
         guard case .answering = phase, let body = incoming, body.sink != nil else { return }
-        deadline = body.isPaused || body.isTunnel ? nil : server.deadline(in: server.limits.requestSeconds)
+        let isReading = !body.isPaused && !body.isTunnel
+        let left = incoming?.patience.wait(
+            received: body.received, isReading: isReading, at: MonotonicClock.nanoseconds(),
+            most: server.limits.requestSeconds)
+        deadline = isReading ? left.map(server.deadline(in:)) : nil
         guard body.isAwaited else { return }
         incoming?.isAwaited = false
         sendContinue()

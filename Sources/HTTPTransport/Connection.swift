@@ -315,7 +315,7 @@ final class Connection {
             let fault = RequestFault.tooSlow("\(part) did not arrive", server.limits.requestSeconds)
             refuse(fault, pending.withUnsafeBytes { Self.target(inBroken: $0) })
         case .answering where incoming?.sink != nil:
-            refuseBody(.tooSlow("nothing more of the body arrived", server.limits.requestSeconds))
+            refuseBody(.tooSlow("too little of the body arrived", server.limits.requestSeconds))
         default:
             close()
         }

@@ -91,6 +91,12 @@ package final class Exchange {
     /// Its address, without the port.
     package var clientHost: String { forwarded?.client?.address.description ?? connection.clientHost }
 
+    /// The address under which its client is counted; nil for a trusted balancer that names none.
+    package var countedClient: IPAddress? {
+        let address = client.address
+        return connection.server.clients.trusted.contains(address) ? nil : address.ofClient
+    }
+
     /// Whether the server is shutting down: this may be the last answer on its connection.
     package var isDraining: Bool { connection.server.isDraining }
 

@@ -33,6 +33,9 @@ struct IncomingBody {
         self.sink = sink
     }
 
+    /// How long the client may still keep the proxy waiting.
+    var patience = TransportLimits.BodyPatience()
+
     /// Whether the sink accepts bytes as they arrive.
     var isWanted: Bool { sink != nil && !isPaused }
 
@@ -44,5 +47,33 @@ struct IncomingBody {
         if isBroken || isAwaited && bytes.isEmpty { return false }
         if let remaining = decoder.remaining { return remaining <= Self.maxDrainedBytes }
         return decoder.ends(within: bytes)
+    }
+}
+
+extension TransportLimits {
+    /// How long a client may keep the proxy waiting for a body: its bytes earn time. While the proxy does not read,
+    /// none passes. A value; times are of the monotonic clock, in nanoseconds.
+    package struct BodyPatience {
+        /// Bytes that earn a second.
+        static let leastRate = 500.0
+        /// Seconds; nil before it has waited.
+        private var left: Double?
+        private var waitsSince: UInt64?
+        private var received: Int64 = 0
+
+        package init() {}
+
+        /// - Parameters:
+        ///   - received: bytes of the body until now.
+        ///   - isReading: whether the proxy waits for more.
+        ///   - most: seconds at the beginning, and never more.
+        /// - Returns: the seconds that are left.
+        package mutating func wait(received: Int64, isReading: Bool, at now: UInt64, most: Double) -> Double {
+            var left = left ?? most
+            if let waitsSince { left -= Double(now - min(waitsSince, now)) / 1e9 } // no trap: not after it
+            left = min(most, max(0, left) + Double(received - self.received) / Self.leastRate) // no trap: only grows
+            (self.left, waitsSince, self.received) = (left, isReading ? now : nil, received)
+            return left
+        }
     }
 }

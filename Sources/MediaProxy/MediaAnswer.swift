@@ -236,7 +236,7 @@ final class MediaAnswer: BodySource {
             url: route.url, span: span, request: request, directives: directives, resolvedRule: resolvedRule,
             whole: membership?.whole, absence: absence, isTransparent: route.form.isTransparent,
             isForwarded: exchange.isForwarded, passesCookies: route.passesCookies,
-            referrer: handler.referrer(of: exchange, route))
+            referrer: handler.referrer(of: exchange, route), client: exchange.countedClient)
     }
 
     /// A live segment that its origin does not have, or not yet, is not requested again for half of its duration,

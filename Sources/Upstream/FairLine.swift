@@ -1,29 +1,29 @@
 /// A queue for each key. The keys take turns; within a key, first come, first served. Pure.
 ///
 /// Adding, removing and taking the next waiter cost the same however many wait: web pages can make thousands wait.
-struct FairLine<Waiter> {
+struct FairLine<Key: Hashable, Waiter> {
     private struct KeyLine {
         var waiters = NumberedLine<Waiter>()
         /// The key's number among the turns.
         var turn: UInt64
     }
 
-    private var lines: [String: KeyLine] = [:]
-    private var turns = NumberedLine<String>()
+    private var lines: [Key: KeyLine] = [:]
+    private var turns = NumberedLine<Key>()
     private var lastTurn: UInt64 = 0
 
     /// The number of waiters.
     private(set) var count = 0
 
     /// - Parameter number: greater than all numbers before.
-    mutating func append(_ waiter: Waiter, _ number: UInt64, for key: String) {
+    mutating func append(_ waiter: Waiter, _ number: UInt64, for key: Key) {
         if lines[key] == nil { lines[key] = KeyLine(turn: newTurn(key)) }
         lines[key]?.waiters.append(waiter, number)
         count += 1
     }
 
     /// Takes the first waiter of the first key that may have one more. The key moves to the end.
-    mutating func next(where mayHave: (String) -> Bool) -> (key: String, waiter: Waiter)? {
+    mutating func next(where mayHave: (Key) -> Bool) -> (key: Key, waiter: Waiter)? {
         guard let key = turns.first(where: mayHave), let turn = lines[key]?.turn,
             let waiter = lines[key]?.waiters.removeFirst()
         else { return nil }
@@ -39,7 +39,7 @@ struct FairLine<Waiter> {
     }
 
     /// - Returns: whether it was waiting.
-    mutating func remove(_ number: UInt64, for key: String) -> Bool {
+    mutating func remove(_ number: UInt64, for key: Key) -> Bool {
         guard let turn = lines[key]?.turn, lines[key]?.waiters.remove(number) == true else { return false }
         count -= 1
         if lines[key]?.waiters.isEmpty == true {
@@ -49,7 +49,7 @@ struct FairLine<Waiter> {
         return true
     }
 
-    private mutating func newTurn(_ key: String) -> UInt64 {
+    private mutating func newTurn(_ key: Key) -> UInt64 {
         lastTurn += 1 // no trap: one for each that waits, of 64 bits
         turns.append(key, lastTurn)
         return lastTurn

@@ -1,3 +1,5 @@
+import CachePolicy
+
 /// One transfer's slot (`TransferSlots`), from joining the queue to the end of the exchange. Loop-bound.
 struct HeldSlot {
     private enum State {
@@ -9,9 +11,10 @@ struct HeldSlot {
     }
 
     private let slots: TransferSlots
+    private let client: IPAddress?
     private var state = State.none
 
-    init(_ slots: TransferSlots) { self.slots = slots }
+    init(_ slots: TransferSlots, of client: IPAddress?) { (self.slots, self.client) = (slots, client) }
 
     /// Requests a slot for a host.
     /// - Parameter wake: called on any thread when the slot is granted, if it is not granted at once; then call `came`.
@@ -19,7 +22,7 @@ struct HeldSlot {
     mutating func take(
         _ host: String, _ priority: UpstreamRequest.Priority, wake: @escaping @Sendable () -> Void
     ) -> Bool {
-        guard let ticket = slots.take(host, priority, wake: wake) else {
+        guard let ticket = slots.take(host, of: client, priority, wake: wake) else {
             state = .held(host)
             return true
         }
@@ -35,20 +38,23 @@ struct HeldSlot {
         switch state {
         case .held(let host) where isPaused:
             state = .parked(host)
-            slots.give(host)
+            slots.give(host, of: client)
         case .parked(let host) where !isPaused:
             state = .held(host)
-            slots.takeAgain(host)
+            slots.takeAgain(host, of: client)
         case .none, .waiting, .held, .parked: break
         }
     }
+
+    /// Whether it is held, and somebody waits for it.
+    var isAwaited: Bool { if case .held(let host) = state { slots.isAwaited(host) } else { false } }
 
     /// Gives up the slot or the place in the queue. Idempotent.
     mutating func leave() {
         switch state {
         case .none, .parked: break
         case .waiting(let ticket): slots.leave(ticket)
-        case .held(let host): slots.give(host)
+        case .held(let host): slots.give(host, of: client)
         }
         state = .none
     }

@@ -49,7 +49,7 @@ package final class NameResolver: Sendable {
         var failures: [String: UInt64] = [:]
         var searches: [String: Search] = [:]
         /// Names that wait for a thread, by zone.
-        var line = FairLine<String>()
+        var line = FairLine<String, String>()
         var threads = 0
         var running: [String: Int] = [:]
         var lastNumber: UInt64 = 0

@@ -22,3 +22,22 @@ struct Silence {
         return since < now ? Double(now - since) / 1e9 : 0 // no trap: compared before
     }
 }
+
+extension Silence {
+    /// Measures how fast an answer comes that others wait for. A value; times as in `Silence`.
+    struct Trickle {
+        /// Bytes a second: the sound with the fewest has twice as many.
+        static let leastRate = 512.0
+        private var start: UInt64
+        private var bytes: Int64
+
+        /// Starts to measure, at the number of bytes that have come.
+        init(from now: UInt64, at bytes: Int64) { (start, self.bytes) = (now, bytes) }
+
+        /// Whether too little has come, for at least so many seconds; nil before.
+        func isTooSlow(at now: UInt64, _ received: Int64, for seconds: Double) -> Bool? {
+            let time = Double(now - min(start, now)) / 1e9 // no trap: not after it
+            return time < seconds ? nil : Double(received - bytes) < Self.leastRate * time // no trap: only grows
+        }
+    }
+}

@@ -71,12 +71,15 @@ package final class Transfer {
     /// Where the servers are that have answered.
     var scope = AddressScope.public
     private var silence = Silence(from: 0)
+    private var trickle = Silence.Trickle(from: 0, at: 0)
     private var stallTimer: LoopTimer?
 
     init(_ request: UpstreamRequest, client: UpstreamClient, delegate: any TransferDelegate) {
         self.request = request
         route = Route(request)
-        slot = HeldSlot(client.slots)
+        // The others are as slow as their clients.
+        let slots = request.method.followsRedirects ? client.slots : client.slots.passing ?? client.slots
+        slot = HeldSlot(slots, of: request.client)
         self.client = client
         self.delegate = delegate
         priority = request.priority
@@ -103,6 +106,7 @@ package final class Transfer {
         body.isHeld = false
         slot.park(false)
         noteSign()
+        trickle = Silence.Trickle(from: MonotonicClock.nanoseconds(), at: bodyBytesReceived)
         guard !body.isResuming else { return }
         body.isResuming = true
         client.loop.afterCallback { self.resumeNow() }
@@ -278,6 +282,7 @@ package final class Transfer {
         if needsNewConnection { easy.set(CURLOPT_FRESH_CONNECT, 1) }
         setCallbacks(easy)
         silence = Silence(from: MonotonicClock.nanoseconds())
+        trickle = Silence.Trickle(from: MonotonicClock.nanoseconds(), at: bodyBytesReceived)
         stallTimer?.schedule(afterSeconds: client.settings.stallTimeout)
         client.add(easy)
     }
@@ -392,11 +397,24 @@ package final class Transfer {
         // A paused transfer may be silent; `resume` starts the timer again.
         if stage == .body && isPaused || upload.isHeldInCurl && !isRefused { return }
         let silence = silence.length(at: MonotonicClock.nanoseconds(), connecting: easy.microsecondsToConnect)
-        guard silence >= client.settings.stallTimeout else {
+        guard silence >= client.settings.stallTimeout || isTrickling(client) else {
             stallTimer?.schedule(afterSeconds: max(0.001, client.settings.stallTimeout - silence))
             return
         }
         // A redirect's body does not matter.
         if stage == .redirect { follow() } else { finish(with: .timedOut(host: host, phase: phase)) }
+    }
+
+    /// Whether the answer keeps a slot that others wait for, and comes so slowly that its end will not be lived to see:
+    /// no media are that slow, live ones included. A paused transfer has no slot, and its measurement begins anew.
+    private func isTrickling(_ client: UpstreamClient) -> Bool {
+        guard request.content == .none else { return false }
+        let now = MonotonicClock.nanoseconds()
+        guard let isTooSlow = trickle.isTooSlow(at: now, bodyBytesReceived, for: client.settings.stallTimeout / 2)
+        else {
+            return false
+        }
+        trickle = Silence.Trickle(from: now, at: bodyBytesReceived)
+        return isTooSlow && slot.isAwaited
     }
 }

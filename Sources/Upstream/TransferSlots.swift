@@ -1,10 +1,13 @@
+import CachePolicy
 import Synchronization
 
 /// Limits the number of transfers at the same time, in all and for each host; shared by the clients of all loops.
 ///
 /// - A transfer *has* a slot from before its name is looked up until its exchange has ended.
-/// - Transfers that *wait* get slots in order: playback before downloads, then the hosts in turn, then first come,
-///   first served.
+/// - Transfers that *wait* get slots in order: playback before downloads, then the clients of the hosts in turn, then
+///   first come, first served.
+/// - One client has at most three quarters of all slots, and of a host's: the others are for others.
+/// - Requests that are passed on have slots of their own (`passing`): how long they take is up to their clients.
 /// - A *parked* transfer takes no slot: its owner has paused it, so it costs nothing. It resumes at once, even beyond
 ///   the limit, because a player may wait for it.
 package final class TransferSlots: Sendable {
@@ -16,74 +19,121 @@ package final class TransferSlots: Sendable {
             self.total = total
             self.perHost = perHost
         }
+
+        /// What one client may have of so many.
+        static func share(of limit: Int) -> Int { limit - limit / 4 } // no trap: a part of it
+    }
+
+    /// Who asks which host.
+    struct Party: Hashable {
+        let host: String
+        /// nil for the proxy itself.
+        let client: IPAddress?
     }
 
     /// A place in the queue.
     package struct Ticket: Sendable, Equatable {
         fileprivate let number: UInt64
-        fileprivate let host: String
+        fileprivate let party: Party
         fileprivate let priority: UpstreamRequest.Priority
     }
 
     private struct State {
         var open = 0
         var openByHost: [String: Int] = [:]
-        /// The `wake` closures of waiting transfers, by host.
-        var lines = [UpstreamRequest.Priority: FairLine<@Sendable () -> Void>]()
+        var openByClient: [IPAddress: Int] = [:]
+        var openByParty: [Party: Int] = [:]
+        /// The `wake` closures of waiting transfers.
+        var lines = [UpstreamRequest.Priority: FairLine<Party, @Sendable () -> Void>]()
+        var waitingByHost: [String: Int] = [:]
         var lastNumber: UInt64 = 0
 
-        mutating func take(_ host: String) {
-            open += 1
-            openByHost[host, default: 0] += 1
+        mutating func take(_ party: Party) { count(party, by: 1) }
+
+        mutating func give(_ party: Party) { count(party, by: -1) }
+
+        private mutating func count(_ party: Party, by step: Int) {
+            open += step
+            openByHost.count(party.host, by: step)
+            guard let client = party.client else { return }
+            openByClient.count(client, by: step)
+            openByParty.count(party, by: step)
         }
 
-        mutating func give(_ host: String) {
-            open -= 1
-            let left = openByHost[host, default: 1] - 1
-            openByHost[host] = left == 0 ? nil : left
+        func mayHave(_ party: Party, _ limits: Limits) -> Bool {
+            guard open < limits.total, openByHost[party.host, default: 0] < limits.perHost else { return false }
+            guard let client = party.client else { return true }
+            return openByClient[client, default: 0] < Limits.share(of: limits.total)
+                && openByParty[party, default: 0] < Limits.share(of: limits.perHost)
         }
     }
 
     package let limits: Limits
+    /// For requests that are passed on: half as many.
+    let passing: TransferSlots?
     private let state = Mutex(State())
 
-    package init(_ limits: Limits = Limits()) { self.limits = limits }
+    package convenience init(_ limits: Limits = Limits()) {
+        let half = Limits(total: max(1, limits.total / 2), perHost: limits.perHost)
+        self.init(limits, passing: TransferSlots(half, passing: nil))
+    }
+
+    private init(_ limits: Limits, passing: TransferSlots?) {
+        self.limits = limits
+        self.passing = passing
+    }
 
     /// Requests a slot.
-    /// - Parameter wake: called on any thread when the slot is granted, if it is not granted at once.
+    /// - Parameters:
+    ///   - client: for whom; nil for the proxy itself.
+    ///   - wake: called on any thread when the slot is granted, if it is not granted at once.
     /// - Returns: nil if it is granted at once; otherwise the place in the queue, to be given back with `leave`.
-    package func take(_ host: String, _ priority: UpstreamRequest.Priority, wake: @escaping @Sendable () -> Void)
-        -> Ticket?
-    {
-        state.withLock { state in
-            if state.open < limits.total, state.openByHost[host, default: 0] < limits.perHost {
-                state.take(host)
+    package func take(
+        _ host: String, of client: IPAddress? = nil, _ priority: UpstreamRequest.Priority,
+        wake: @escaping @Sendable () -> Void
+    ) -> Ticket? {
+        let party = Party(host: host, client: client)
+        return state.withLock { state in
+            if state.mayHave(party, limits) {
+                state.take(party)
                 return nil
             }
             state.lastNumber += 1 // no trap: counts one at a time
-            state.lines[priority, default: FairLine()].append(wake, state.lastNumber, for: host)
-            return Ticket(number: state.lastNumber, host: host, priority: priority)
+            state.lines[priority, default: FairLine()].append(wake, state.lastNumber, for: party)
+            state.waitingByHost.count(host, by: 1)
+            return Ticket(number: state.lastNumber, party: party, priority: priority)
         }
     }
 
     /// Gives up a place in the queue, or the slot that it has meanwhile become.
     package func leave(_ ticket: Ticket) {
-        let waited = state.withLock { $0.lines[ticket.priority]?.remove(ticket.number, for: ticket.host) ?? false }
-        if !waited { give(ticket.host) }
+        let waited = state.withLock { state in
+            let waited = state.lines[ticket.priority]?.remove(ticket.number, for: ticket.party) ?? false
+            if waited { state.waitingByHost.count(ticket.party.host, by: -1) }
+            return waited
+        }
+        if !waited { give(ticket.party.host, of: ticket.party.client) }
     }
 
     /// Frees a slot, at the end of a transfer or when it is parked.
-    package func give(_ host: String) {
+    package func give(_ host: String, of client: IPAddress? = nil) {
         let woken = state.withLock { state in
-            state.give(host)
+            state.give(Party(host: host, client: client))
             return next(&state)
         }
         for wake in woken { wake() }
     }
 
     /// Takes a slot for a parked transfer that resumes.
-    package func takeAgain(_ host: String) {
-        state.withLock { $0.take(host) }
+    package func takeAgain(_ host: String, of client: IPAddress? = nil) {
+        state.withLock { $0.take(Party(host: host, client: client)) }
+    }
+
+    /// Whether somebody waits for a slot that a transfer from this host has.
+    package func isAwaited(_ host: String) -> Bool {
+        state.withLock { state in
+            state.waitingByHost[host] != nil || state.open >= limits.total && !state.waitingByHost.isEmpty
+        }
     }
 
     /// The number of transfers that have a slot, and of those that wait for one.
@@ -96,14 +146,21 @@ package final class TransferSlots: Sendable {
         for priority in UpstreamRequest.Priority.allCases {
             // Taken out meanwhile, because with a second reference each change would copy the whole queue.
             guard var line = state.lines.removeValue(forKey: priority) else { continue }
-            while state.open < limits.total,
-                let (host, wake) = line.next(where: { state.openByHost[$0, default: 0] < limits.perHost })
-            {
-                state.take(host)
+            while state.open < limits.total, let (party, wake) = line.next(where: { state.mayHave($0, limits) }) {
+                state.take(party)
+                state.waitingByHost.count(party.host, by: -1)
                 next.append(wake)
             }
             if line.count > 0 { state.lines[priority] = line }
         }
         return next
+    }
+}
+
+extension Dictionary where Value == Int {
+    /// Counts a key, and forgets it at 0.
+    fileprivate mutating func count(_ key: Key, by step: Int) {
+        let number = self[key, default: 0] + step // no trap: a number of transfers
+        self[key] = number == 0 ? nil : number
     }
 }

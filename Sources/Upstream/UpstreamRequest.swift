@@ -1,3 +1,4 @@
+import CachePolicy
 import HTTPModel
 
 /// A request to an origin: one URL, whole or a range of it.
@@ -52,6 +53,8 @@ package struct UpstreamRequest: Sendable {
     package var fields: HeaderFields
     package var content = Content.none
     package var priority = Priority.playback
+    /// For whose request it is, by the address under which clients are counted; nil for the proxy itself.
+    package var client: IPAddress?
 
     /// The URL of another cache, `http://host[:port]/`, that is asked for `url` as an HTTP proxy; nil to contact the
     /// origin.

@@ -347,12 +347,34 @@ import Testing
         try client.send(client.upload("/a", ["Content-Length: 5"]) + "hell")
         let answer = try client.readResponse()
         #expect(answer.status == 408 && answer.headers["Connection"] == "close")
-        #expect(answer.text == "nothing more of the body arrived within \(words): send it faster\n")
+        #expect(answer.text == "too little of the body arrived within \(words): send it faster\n")
         #expect(try client.isClosedByPeer())
         guard case .refused(let fault)? = try upload.waitForEnd() else { throw Unexpected("no fault") }
         #expect(fault.status == 408)
         #expect(upload.endedOnce)
         #expect(server.metrics.errors.values == ["request-timeout": 1])
+    }
+
+    /// A byte now and then earns no time.
+    @Test func bodyThatTricklesIsAnswered408() throws {
+        var limits = TransportLimits()
+        (limits.requestSeconds, limits.idleSeconds) = (1, 0.1)
+        let upload = Upload()
+        let server = try TestServer(limits: limits) { exchange in
+            exchange.request.target == "/idle" ? exchange.respond(200, text: "ok") : upload.read(exchange)
+        }
+        let client = try server.client()
+        try client.send(client.upload("/a", ["Content-Length: 1000"]))
+        // Others come and are timed out meanwhile, for longer than that second.
+        for count in 1...60 where !upload.state.read(\.isOver) {
+            try? client.send("x")
+            try? upload.waitForPieces(count)
+            let other = try server.client()
+            #expect(try other.get("/idle").status == 200)
+            #expect(try other.isClosedByPeer())
+        }
+        guard case .refused(let fault)? = upload.state.read(\.faults).first else { throw Unexpected("no fault") }
+        #expect(fault.status == 408)
     }
 
     /// The time runs from the last piece, and not at all while the sink pauses or thinks about its answer.

@@ -1,3 +1,4 @@
+import CachePolicy
 import Synchronization
 import TestSupport
 import Testing
@@ -13,10 +14,11 @@ import Upstream
         init(total: Int, perHost: Int) { slots = TransferSlots(.init(total: total, perHost: perHost)) }
 
         @discardableResult
-        func take(_ name: String, _ host: String, _ priority: UpstreamRequest.Priority = .playback) -> TransferSlots
-            .Ticket?
-        {
-            slots.take(host, priority) { self.woken.withLock { $0.append(name) } }
+        func take(
+            _ name: String, _ host: String, _ priority: UpstreamRequest.Priority = .playback,
+            of client: IPAddress? = nil
+        ) -> TransferSlots.Ticket? {
+            slots.take(host, of: client, priority) { self.woken.withLock { $0.append(name) } }
         }
 
         var turns: [String] { woken.withLock { $0 } }
@@ -35,6 +37,67 @@ import Upstream
         #expect(line.turns == ["3", "5"])
         for host in ["a", "a", "c"] { line.slots.give(host) }
         #expect(line.slots.count == (0, 0))
+    }
+
+    /// The rest is for others, in all and for each host.
+    @Test func oneClientHasThreeQuartersAtMost() throws {
+        let line = Line(total: 8, perHost: 4)
+        let (greedy, other) = (IPAddress("192.0.2.1"), IPAddress("192.0.2.2"))
+        for host in ["a", "a", "a", "b", "b", "b"] { #expect(line.take("at once", host, of: greedy) == nil) }
+        #expect(line.take("fourth", "a", of: greedy) != nil && line.take("seventh", "c", of: greedy) != nil)
+        #expect(line.take("other", "a", of: other) == nil && line.take("other", "c", of: other) == nil)
+        line.slots.give("a", of: other)
+        #expect(line.turns == [])
+        line.slots.give("a", of: greedy)
+        #expect(line.turns == ["fourth"])
+        line.slots.give("b", of: greedy)
+        #expect(line.turns == ["fourth", "seventh"])
+    }
+
+    /// Those of one host are no less in each other's way.
+    @Test func clientsOfAHostTakeTurns() {
+        let line = Line(total: 1, perHost: 1)
+        line.take("0", "a")
+        let (greedy, other) = (IPAddress("192.0.2.1"), IPAddress("192.0.2.2"))
+        for name in ["1", "2", "3"] { line.take(name, "a", of: greedy) }
+        line.take("other", "a", of: other)
+        line.slots.give("a")
+        line.slots.give("a", of: greedy)
+        #expect(line.turns == ["1", "other"])
+    }
+
+    /// 200 bytes at 100 a second, with the only slot.
+    @Test(arguments: [true, false])
+    func answerThatTricklesIsGivenUpOnceOthersWait(isAwaited: Bool) throws {
+        let origin = try ScriptedOrigin()
+        defer { origin.stop() }
+        origin.serve("/slow.mp4", bytes: [UInt8](repeating: 1, count: 200))
+        origin.script("/slow.mp4") { $0.bytesPerSecond = 100 }
+        origin.serve("/b.mp4", bytes: [2])
+        let upstreams = try Upstreams(
+            UpstreamSettings(stallTimeout: 0.4), slots: TransferSlots(.init(total: 1, perHost: 1)))
+        let slow = Recorder()
+        upstreams.start(UpstreamRequest(url: origin.url("/slow.mp4")), slow)
+        _ = try slow.head()
+        if isAwaited {
+            let (recorder, error) = try upstreams.fetch(origin.url("/b.mp4"))
+            #expect(error == nil && recorder.body == [2])
+        }
+        #expect(try slow.outcome() == (isAwaited ? .timedOut(host: "127.0.0.1", phase: .body) : nil))
+    }
+
+    /// How long a request takes that is passed on is up to its client.
+    @Test func whatIsPassedOnTakesNoSlotOfPlayers() throws {
+        let origin = try ScriptedOrigin()
+        defer { origin.stop() }
+        origin.serve("/a.mp4", bytes: [1])
+        origin.script("/new") { $0.holdHead = true }
+        let upstreams = try Upstreams(slots: TransferSlots(.init(total: 1, perHost: 1)))
+        let passed = Recorder()
+        let running = upstreams.start(UpstreamRequest(url: origin.url("/new"), method: .other("POST")), passed)
+        try origin.waitForRequests("/new", count: 1)
+        #expect(try upstreams.fetch(origin.url("/a.mp4")).error == nil)
+        running.cancel(passed)
     }
 
     @Test func playersGoBeforeDownloads() {
