@@ -212,7 +212,8 @@ package final class ControlHandler: RequestHandler {
                 return exchange.respond(error)
             }
             if path == "/stats" { stats(exchange) } else { metrics(exchange) }
-        case "/healthz": health(exchange)
+        case "/healthz": health(exchange, whileDraining: 503)
+        case "/healthz/balancer": health(exchange, whileDraining: 404)
         case _ where ControlPages.isHome(path):
             exchange.respond(200, text: ControlPages.home(policy.value)) { $0.field("Vary", "Accept") }
         default:
@@ -221,9 +222,11 @@ package final class ControlHandler: RequestHandler {
     }
 
     /// Whether to send requests here. A balancer stops doing so when it sees that the proxy is draining.
-    private func health(_ exchange: Exchange) {
+    /// - Parameter status: what it hears then; by 404 HAProxy tells a server that drains from one that is down
+    ///   (`http-check disable-on-404`).
+    private func health(_ exchange: Exchange, whileDraining status: Int) {
         exchange.isProbe = true
-        exchange.isDraining ? exchange.respond(503, text: "draining") : exchange.respond(200, text: "ok")
+        exchange.isDraining ? exchange.respond(status, text: "draining") : exchange.respond(200, text: "ok")
     }
 
     private func stats(_ exchange: Exchange) {

@@ -101,6 +101,9 @@ class Node:
     def kill(self):
         self.program.end(signal.SIGKILL)
 
+    def signal(self, number):
+        self.program.process.send_signal(number)
+
     def stop(self, seconds=30):
         if self.program:
             return self.program.end(seconds=seconds)

@@ -2,6 +2,7 @@
 import asyncio
 import os
 import random
+import signal
 import threading
 import time
 import urllib.error
@@ -243,6 +244,36 @@ def drain(cluster, options):
         Result("requests cut off or failed", tally.cuts + tally.failures, 0)]
 
 
+def hang(cluster, options):
+    """A node stands still for two seconds, which no player notices but by the wait; then it hangs for good, and its players go on elsewhere."""
+    audience = Audience(options, size_of(options, 40, 100), size_of(options, 48, 200), 400, *size_of(options, (MIB, 6 * MIB), (2 * MIB, 8 * MIB)))
+    cluster.start(buffers=256 * KIB)
+    play(audience.whole())
+    show, node = Show(audience.plans, pace=2 * MIB), cluster.nodes["node2"]
+    show.start()
+    time.sleep(2)
+    node.signal(signal.SIGSTOP)
+    time.sleep(2)
+    node.signal(signal.SIGCONT)
+    time.sleep(3)
+    cut, stopped = show.tally.cuts, time.monotonic()
+    node.signal(signal.SIGSTOP)
+    cluster.balancer.wait_for_nodes("DOWN", ["node2"])
+    took = time.monotonic() - stopped
+    time.sleep(size_of(options, 4, 10))
+    tally = show.finish(leave=True)
+    node.signal(signal.SIGCONT)
+    return honest(tally) + [
+        Result("requests meanwhile", tally.requests, None),
+        Result("stopped for 2 s: players cut off", cut, size_of(options, None, 0)),
+        Result("slowest first byte until it hangs", tally.slowest(0, stopped), size_of(options, None, 5.0), "s"),
+        Result("hangs: until it is down", took, size_of(options, None, 5.0), "s"),
+        Result("hangs: slowest first byte", tally.slowest(stopped), size_of(options, None, 5.0), "s"),
+        Result("hangs: players cut off, who asked for the rest", tally.cuts - cut, None),
+        Result("plays that failed", tally.failures, 0),
+    ]
+
+
 def by_command(cluster, name):
     """HAProxy gives the node no further requests; once the running ones have ended, it is replaced."""
     node, began = cluster.nodes[name], time.monotonic()
@@ -431,5 +462,5 @@ def blocks(cluster, options):
 
 # Those that only compare figures are no part of all with --short.
 FIGURES = {"hot", "blocks", "throughput"}
-ALL = {"ring": ring, "room": room, "loss": loss, "drain": drain, "hot": hot, "blocks": blocks, "tiers": tiers, "addresses": addresses, "pause": pause, "nginx": nginx,
+ALL = {"ring": ring, "room": room, "loss": loss, "drain": drain, "hang": hang, "hot": hot, "blocks": blocks, "tiers": tiers, "addresses": addresses, "pause": pause, "nginx": nginx,
        "guide": guide, "throughput": throughput}

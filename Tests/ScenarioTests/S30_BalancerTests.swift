@@ -210,11 +210,14 @@ extension Scenarios {
                 stage.origin.script("/film.mp4") { $0.stallAfter = 50_000 }
                 let (player, _) = try stage.playerOf("/film.mp4")
                 var received = try player.readBody(exactly: 50_000)
+                try #expect(stage.ask("/healthz/balancer").text == "ok\n")
                 let proxy = stage.proxy
                 let stopping = try Background { try proxy.stop(grace: .seconds(600), quiet: .zero) }
                 try Self.waitUntilDraining(stage)
                 let health = try stage.ask("/healthz")
                 #expect(health.status == 503 && health.text == "draining\n")
+                // HAProxy must not take it for one that is down: it would end its sessions.
+                #expect(try stage.ask("/healthz/balancer").status == 404)
                 let part = try stage.get("/film.mp4", range: "bytes=0-9")
                 expectPart(part, 0..<10, of: film)
                 #expect(part.headers["Connection"] == "close" && !stopping.isFinished)
