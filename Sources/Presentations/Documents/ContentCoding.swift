@@ -42,7 +42,10 @@ package enum ContentCoding {
     ) throws {
         let source = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
         let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
-        defer { (source.deallocate(), piece.deallocate()) }
+        defer {
+            source.deallocate()
+            piece.deallocate()
+        }
         var (stream, result, left) = (z_stream(), Z_OK, mostBytes)
         defer { inflateEnd(&stream) }
         var isBegun = false
