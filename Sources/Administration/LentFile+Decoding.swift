@@ -32,8 +32,8 @@ extension LentFile {
         do {
             try ContentCoding.decode(coding, mostBytes: length *| Self.mostGrowth) { buffer in
                 guard isWanted() else { throw CacheAccessError.interrupted }
-                let count = pread(
-                    source, buffer.baseAddress, Int(min(Int64(buffer.count), length - place)), off_t(place))
+                let left = Int(min(Int64(buffer.count), length - place)) // no trap: at most the length was read
+                let count = pread(source, buffer.baseAddress, left, off_t(place))
                 guard count >= 0 else { throw CacheAccessError("cannot read \(path): \(String(errno: errno))") }
                 place += Int64(count) // no trap: at most the length was read
                 return count

@@ -49,8 +49,8 @@ package enum ControlJSON {
                 switch (next[0], next.dropFirst().first ?? 0, next.dropFirst(2).first ?? 0) {
                 case (0x7F, _, _): (0x7F, 1)
                 case (0xC2, 0x80...0x9F, _): (next[1], 2)
-                case (0xE2, 0x80, 0xA8...0xAE): (0x2000 + next[2] - 0x80, 3)
-                case (0xE2, 0x81, 0xA6...0xA9): (0x2040 + next[2] - 0x80, 3)
+                case (0xE2, 0x80, 0xA8...0xAE): (0x2000 + next[2] - 0x80, 3) // no trap: at least 0xA8
+                case (0xE2, 0x81, 0xA6...0xA9): (0x2040 + next[2] - 0x80, 3) // no trap: at least 0xA6
                 default: nil
                 }
             if let found {
