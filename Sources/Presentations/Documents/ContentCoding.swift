@@ -48,7 +48,7 @@ package enum ContentCoding {
         }
         var (stream, result, left) = (z_stream(), Z_OK, mostBytes)
         defer { inflateEnd(&stream) }
-        var isBegun = false
+        var isBegun = false, isFilling = false
         while case let count = try read(source), count > 0 {
             let bytes = source[..<count]
             if !isBegun {
@@ -59,9 +59,13 @@ package enum ContentCoding {
             stream.avail_in = UInt32(count) // no trap: 256 KiB
             repeat {
                 if result == Z_STREAM_END {
-                    // Another member of gzip, or zeros that fill the file up.
-                    guard stream.avail_in > 0, let next = stream.next_in, next.pointee != 0 else { break }
-                    guard next.pointee == gzipMember[0], inflateReset(&stream) == Z_OK else { throw Problem.broken }
+                    let rest = UnsafeBufferPointer(start: stream.next_in, count: Int(stream.avail_in))
+                    // RFC 1952 §2.2: members follow one another. Zeros fill some files up: gzip(1) ignores them. What
+                    // precedes anything else would be a shorter text.
+                    isFilling = isFilling || rest.first == 0
+                    if isFilling, rest.contains(where: { $0 != 0 }) { throw Problem.broken }
+                    guard !isFilling, let first = rest.first else { break }
+                    guard first == gzipMember[0], inflateReset(&stream) == Z_OK else { throw Problem.broken }
                 }
                 stream.next_out = piece.bindMemory(to: UInt8.self).baseAddress
                 stream.avail_out = UInt32(piece.count) // no trap: 256 KiB
@@ -76,22 +80,24 @@ package enum ContentCoding {
         guard result == Z_STREAM_END else { throw Problem.broken }
     }
 
-    /// Recognizes both of zlib's framings (RFC 1950, RFC 1952) under either name, and `deflate` without any, as some
-    /// origins send it (RFC 9110 §8.4.1.2).
     private static func inflated(_ bytes: [UInt8], _ coding: String, limit: Int) throws(Problem) -> [UInt8] {
-        var stream = z_stream()
-        try begin(&stream, coding, bytes)
-        defer { inflateEnd(&stream) }
-        var (text, source) = ([UInt8](), bytes)
-        let problem = source.withUnsafeMutableBufferPointer { source -> Problem? in
-            stream.next_in = source.baseAddress
-            stream.avail_in = UInt32(source.count) // no trap: a playlist has at most 32 MiB
-            return inflate(&stream, into: &text, limit: limit)
-        }
-        if let problem { throw problem }
+        var (rest, text) = (bytes[...], [UInt8]())
+        do {
+            // Memory grows with the decoded text, up to the limit.
+            try decode(coding, mostBytes: Int64(limit)) { buffer in
+                let piece = rest.prefix(buffer.count)
+                rest = rest.dropFirst(piece.count)
+                buffer.copyBytes(from: piece)
+                return piece.count
+            } write: {
+                text += $0
+            }
+        } catch { throw error as? Problem ?? .broken }
         return text
     }
 
+    /// Recognizes both of zlib's framings (RFC 1950, RFC 1952) under either name, and `deflate` without any, as some
+    /// origins send it (RFC 9110 §8.4.1.2).
     private static func begin(_ stream: inout z_stream, _ coding: String, _ bytes: [UInt8]) throws(Problem) {
         let isRaw = coding == "deflate" && !bytes.starts(with: gzipMember) && !hasZlibHeader(bytes)
         let (raw, either): (Int32, Int32) = (-15, 15 + 32)
@@ -106,29 +112,5 @@ package enum ContentCoding {
     private static func hasZlibHeader(_ bytes: [UInt8]) -> Bool {
         guard bytes.count >= 2, bytes[0] & 0xF == 8 else { return false }
         return (Int(bytes[0]) << 8 | Int(bytes[1])) % 31 == 0
-    }
-
-    /// Decodes to the end of the bytes: what precedes something else would be a shorter text.
-    private static func inflate(_ stream: inout z_stream, into text: inout [UInt8], limit: Int) -> Problem? {
-        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 64 << 10) { piece in
-            var result = Z_OK
-            while result == Z_OK {
-                stream.next_out = piece.baseAddress
-                stream.avail_out = UInt32(piece.count) // no trap: 64 KiB
-                result = CZlib.inflate(&stream, Z_NO_FLUSH)
-                text += piece[..<(piece.count - Int(stream.avail_out))]
-                // Memory grows with the decoded text, up to the limit.
-                if text.count > limit { return .tooLong }
-                let rest = UnsafeBufferPointer(start: stream.next_in, count: Int(stream.avail_in))
-                guard result == Z_STREAM_END, !rest.isEmpty else { continue }
-                // RFC 1952 §2.2: members follow one another. Zeros fill some files up: gzip(1) ignores them.
-                if rest.starts(with: gzipMember) {
-                    result = inflateReset(&stream)
-                } else {
-                    return rest.allSatisfy { $0 == 0 } ? nil : .broken
-                }
-            }
-            return result == Z_STREAM_END ? nil : .broken
-        }
     }
 }
