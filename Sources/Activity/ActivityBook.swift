@@ -186,7 +186,7 @@ package struct ActivityBook: Sendable {
     }
 
     private static func title(_ sample: PlaySample, _ mask: URLMask) -> String {
-        (sample.title ?? fileName(of: mask.masked(sample.url))).printableWithJoiners(upTo: longestTitle)
+        (sample.title ?? fileName(of: mask.masked(sample.url))).printable(upTo: longestTitle, keepsJoiners: true)
     }
 
     /// The last part of a URL's path, decoded; the host if there is none.

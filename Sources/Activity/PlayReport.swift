@@ -24,7 +24,7 @@ package struct PlayReport: Codable, Sendable, Equatable, Identifiable {
         package var count: Int
 
         /// The name of a rendition as it is shown: an origin chooses parts of it.
-        package static func name(_ text: String) -> String { text.printableWithJoiners(upTo: 100) }
+        package static func name(_ text: String) -> String { text.printable(upTo: 100, keepsJoiners: true) }
 
         package init(rendition: String, number: Int, count: Int) {
             (self.rendition, self.number, self.count) = (rendition, number, count)

@@ -1,3 +1,4 @@
+import HTTPModel
 import CachePolicy
 import Foundation
 
@@ -34,34 +35,19 @@ package enum ControlJSON {
         return try decoder.decode(type, from: Data(bytes))
     }
 
-    /// JSON in which the characters that a terminal would obey (DEL and C1), that end lines (U+2028, U+2029), or that
-    /// turn the following text around (U+202A to U+202E, U+2066 to U+2069) are written as `\uXXXX`. In JSON, they only
-    /// stand in strings.
+    /// JSON in which what `Unicode.Scalar.isEscapedInLines` names is written as `\uXXXX`. Beyond ASCII, it only stands
+    /// in strings.
     static func escaped(_ json: some Sequence<UInt8>) -> [UInt8] {
         let json = [UInt8](json)
         // Each of them begins with one of these.
         guard json.contains(where: { $0 == 0xC2 || $0 == 0xE2 || $0 == 0x7F }) else { return json }
-        var (result, place) = ([UInt8](), 0)
-        result.reserveCapacity(json.count)
-        while place < json.count {
-            let next = json[place...].prefix(3).map(UInt32.init)
-            let found: (scalar: UInt32, length: Int)? =
-                switch (next[0], next.dropFirst().first ?? 0, next.dropFirst(2).first ?? 0) {
-                case (0x7F, _, _): (0x7F, 1)
-                case (0xC2, 0x80...0x9F, _): (next[1], 2)
-                case (0xE2, 0x80, 0xA8...0xAE): (0x2000 + next[2] - 0x80, 3) // no trap: at least 0xA8
-                case (0xE2, 0x81, 0xA6...0xA9): (0x2040 + next[2] - 0x80, 3) // no trap: at least 0xA6
-                default: nil
-                }
-            if let found {
-                let digits = String(found.scalar, radix: 16)
-                result += ("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8
-            } else {
-                result.append(json[place])
+        return String(decoding: json, as: UTF8.self).unicodeScalars.reduce(into: []) { bytes, scalar in
+            if scalar.value >= 0x7F, scalar.isEscapedInLines {
+                bytes += scalar.escapedAsJSON.utf8
+            } else if let units = UTF8.encode(scalar) {
+                bytes.append(contentsOf: units)
             }
-            place += found?.length ?? 1
         }
-        return result
     }
 
     private static func encoder(_ formatting: JSONEncoder.OutputFormatting) -> JSONEncoder {

@@ -24,27 +24,18 @@ extension AccessRecord {
         client.hasPrefix("[") ? client.dropFirst().prefix { $0 != "]" } : client.prefix { $0 != ":" }
     }
 
-    /// The text in quotation marks. Those inside, backslashes and what `isEscaped` names are escaped as Apache does:
-    /// `\"`, `\\`, `\x1b`.
+    /// The text in quotation marks. Those inside, backslashes and `isEscapedInLines` are escaped as Apache does: `\"`,
+    /// `\\`, `\x1b`.
     private static func quoted(_ text: String) -> String {
         text.unicodeScalars.reduce(into: "\"") { quoted, scalar in
             switch scalar {
             case "\"", "\\":
                 quoted += "\\"
                 quoted.unicodeScalars.append(scalar)
-            case _ where isEscaped(scalar):
+            case _ where scalar.isEscapedInLines:
                 for byte in String(scalar).utf8 { quoted += "\\x" + (byte < 16 ? "0" : "") + String(byte, radix: 16) }
             default: quoted.unicodeScalars.append(scalar)
             }
         } + "\""
-    }
-
-    /// Whether a terminal would obey a character (C0, DEL and C1), or it ends a line (U+2028, U+2029), or turns the
-    /// following text around (U+202A to U+202E, U+2066 to U+2069).
-    static func isEscaped(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.value {
-        case 0..<0x20, 0x7F..<0xA0, 0x2028...0x202E, 0x2066...0x2069: true
-        default: false
-        }
     }
 }

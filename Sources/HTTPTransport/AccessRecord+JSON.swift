@@ -62,9 +62,7 @@ private struct JSONLine {
         switch scalar {
         case "\"", "\\":
             bytes.append(contentsOf: [UInt8(ascii: "\\"), UInt8(scalar.value)]) // no trap: one of the two above
-        case _ where AccessRecord.isEscaped(scalar):
-            let digits = String(scalar.value, radix: 16)
-            bytes.append(contentsOf: ("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8)
+        case _ where scalar.isEscapedInLines: bytes.append(contentsOf: scalar.escapedAsJSON.utf8)
         default:
             bytes.append(contentsOf: String(scalar).utf8)
         }
