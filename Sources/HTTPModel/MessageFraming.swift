@@ -45,22 +45,30 @@ struct MessageFraming {
     /// `uri-host [ ":" port ]` (RFC 9112 §3.2, RFC 3986 §3.2.2), which may be empty. In anything else, the host of a
     /// URL that begins with it could be another. Hosts in other letters than ASCII's are read elsewhere.
     private static func isHost(_ value: Slice<UnsafeRawBufferPointer>) -> Bool {
-        var rest = value
-        if rest.first == UInt8(ascii: "[") {
-            guard let end = rest.firstIndex(of: UInt8(ascii: "]")) else { return false }
-            guard rest[..<end].dropFirst().allSatisfy({ $0 == ASCII.colon || isRegisteredName($0) }) else {
-                return false
-            }
-            rest = rest[(end + 1)...]
+        let bytes = UnsafeRawBufferPointer(rebasing: value)
+        var end = 0
+        if bytes.first == UInt8(ascii: "[") {
+            end = 1
+            while end < bytes.count, isInName(bytes[end]) || bytes[end] == ASCII.colon { end += 1 }
+            guard end < bytes.count, bytes[end] == UInt8(ascii: "]") else { return false }
+            end += 1
         } else {
-            rest = rest.drop(while: isRegisteredName)
+            while end < bytes.count, isInName(bytes[end]) { end += 1 }
         }
-        return rest.isEmpty || rest.first == ASCII.colon && rest.dropFirst().allSatisfy(ASCII.isDigit)
+        guard end < bytes.count else { return true }
+        return bytes[end] == ASCII.colon && bytes[(end + 1)...].allSatisfy(ASCII.isDigit)
     }
 
-    /// `unreserved`, `pct-encoded` and `sub-delims`.
-    private static func isRegisteredName(_ byte: UInt8) -> Bool {
-        ASCII.isLetter(byte) || ASCII.isDigit(byte) || byte >= 0x80 || "-._~%!$&'()*+,;=".utf8.contains(byte)
+    /// Whether a registered name may contain it: `unreserved`, `pct-encoded` and `sub-delims`.
+    private static func isInName(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."),
+            UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "~"),
+            UInt8(ascii: "!"), UInt8(ascii: "$")...UInt8(ascii: "'"), UInt8(ascii: "(")...UInt8(ascii: ","),
+            UInt8(ascii: ";"), UInt8(ascii: "="), 0x80...:
+            true
+        default: false
+        }
     }
 
     /// RFC 9110 §8.6: a list that repeats one number means that number; anything else is an attempt at request
