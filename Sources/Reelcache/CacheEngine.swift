@@ -72,8 +72,9 @@ struct CacheEngine: Sendable {
         settings.idleConnections = descriptors.idleOriginsOfALoop
         let upstream = settings
         let resolver = NameResolver(nanoseconds: MonotonicClock.nanoseconds)
-        let slots = TransferSlots(
-            .init(total: min(configuration.maxFetches, descriptors.origins), perHost: configuration.maxFetchesPerHost))
+        // Requests that are passed on have half as many slots, on top.
+        let most = min(configuration.maxFetches, descriptors.origins * 2 / 3)
+        let slots = TransferSlots(.init(total: most, perHost: configuration.maxFetchesPerHost))
         loops = try EventLoopGroup(count: threads)
         store = try Self.openStore(configuration, tuning, metrics, logger)
         let filler = CacheFiller(

@@ -40,7 +40,7 @@ package final class PlaylistShelf: Sendable {
     private let isEmpty = Atomic<Bool>(true)
 
     /// The most documents, and bytes that they take in memory.
-    fileprivate static let (mostDocuments, mostBytes) = (64, 128 << 20)
+    fileprivate static let (mostDocuments, mostBytes) = (64, 48 << 20)
 
     fileprivate struct Entry {
         let document: PlaylistDocument
@@ -198,14 +198,12 @@ package final class PlaylistShelf: Sendable {
         // Outside the lock of all loops: only the documents on the host are looked up under it.
         var hashes: RepresentationSegments.Index.Address?
         for entry in state.withLock({ $0.entries(on: url.host) }) {
-            let found = entry.membership(of: url, at: byte) {
+            let address = {
                 let known = hashes ?? RepresentationSegments.Index.Address(url)
                 hashes = known
                 return known
-            } now: {
-                now()
             }
-            guard let found else { continue }
+            guard let found = entry.membership(of: url, at: byte, address, now: now) else { continue }
             state.withLock { $0.used(entry.document) }
             return found
         }
