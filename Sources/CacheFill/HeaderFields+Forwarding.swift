@@ -10,7 +10,8 @@ extension HeaderFields {
         }
     }
 
-    private static let ofForwarding: FieldNames = [
+    /// Besides those that begin as above. The files in `config/cluster` name all of them.
+    package static let ofForwarding: FieldNames = [
         "cf-connecting-ip", "cf-connecting-ipv6", "cf-visitor", "client-ip", "cloudfront-forwarded-proto",
         "cluster-client-ip", "fastly-client-ip", "forwarded", "forwarded-for", "forwarded-host", "front-end-https",
         "true-client-ip", "x-client-ip", "x-cluster-client-ip",

@@ -11,6 +11,9 @@ package struct FieldNames: Sendable, ExpressibleByArrayLiteral {
         }
     }
 
+    /// In the order of their lengths.
+    package var all: [String] { byLength.flatMap(\.self) }
+
     package func contains(_ name: String) -> Bool {
         let length = name.utf8.count
         return length < byLength.count && byLength[length].contains { ASCII.equalIgnoringCase($0, name) }

@@ -1,4 +1,6 @@
+import CacheFill
 import Foundation
+import HTTPModel
 import Reelcache
 import TestSupport
 import Testing
@@ -109,6 +111,15 @@ extension Scenarios {
                     }
                 }
             }
+        }
+
+        /// A node trusts its balancers: what they leave in reaches the origin.
+        @Test(arguments: ["haproxy.cfg", "nginx.conf"])
+        func balancersOfAClusterRemoveThemAll(file: String) throws {
+            let path = URL(fileURLWithPath: #filePath + "/../../../config/cluster/\(file)").standardized.path
+            let text = try String(contentsOfFile: path, encoding: .utf8).lowercased()
+            let words = Set(text.components(separatedBy: CharacterSet(charactersIn: " \n()|")))
+            for name in HeaderFields.ofForwarding.all { #expect(words.contains(name), "\(name)") }
         }
 
         /// A page whose own name leads here could state any field (DNS rebinding).
