@@ -184,20 +184,4 @@ import Testing
         pool.stop()
         #expect(done.read { $0 } == 100)
     }
-
-    /// What foreign texts make it do may never end.
-    @Test func poolThatIsNotJoinedStopsWhileItWorks() throws {
-        let pool = BlockingPool("test", threads: 1, isJoined: false)
-        let gate = Monitor(false), began = Monitor(false), done = Monitor(0)
-        pool.run {
-            began.update { $0 = true }
-            try? gate.wait(for: "the gate") { $0 ? () : nil }
-        }
-        pool.run { done.update { $0 += 1 } }
-        try began.wait(for: "the work") { $0 ? () : nil }
-        defer { gate.update { $0 = true } }
-        let stopping = try Background { pool.stop() }
-        try stopping.value(within: .seconds(30))
-        #expect(!pool.run {} && done.read { $0 } == 0)
-    }
 }

@@ -3,12 +3,10 @@ import Testing
 
 /// How long a body is waited for.
 @Suite struct BodyPatienceTests {
-    private static let second: UInt64 = 1_000_000_000
-
     @Test func bytesEarnTimeUpToTheMost() {
         var patience = TransportLimits.BodyPatience()
         func wait(_ received: Int64, _ seconds: UInt64, isReading: Bool = true) -> Double {
-            patience.wait(received: received, isReading: isReading, at: seconds * Self.second, most: 30)
+            patience.wait(received: received, isReading: isReading, at: seconds * 1_000_000_000, most: 30)
         }
         #expect(wait(0, 100) == 30)
         #expect(wait(5_000, 120) == 20)
@@ -18,14 +16,5 @@ import Testing
         // While the proxy does not read, no time passes.
         #expect(wait(1_000_000, 225) == 26)
         #expect(wait(1_000_001, 250) < 1.1)
-    }
-
-    @Test func aByteEveryThreeSecondsIsTooLittle() {
-        var (patience, left) = (TransportLimits.BodyPatience(), 30.0)
-        for count in 0...10 {
-            left = patience.wait(
-                received: Int64(count), isReading: true, at: UInt64(count) * 3 * Self.second, most: 30)
-        }
-        #expect(left < 0.1)
     }
 }

@@ -44,17 +44,19 @@ import Testing
         #expect(made.value < 1000)
     }
 
+    private static func live(_ template: String, _ representations: String = "<Representation id=\"a\"/>") -> String {
+        """
+        <MPD type="dynamic" minimumUpdatePeriod="PT1S" availabilityStartTime="1970-01-01T00:00:00Z"><Period>
+        <AdaptationSet>\(template)\(representations)</AdaptationSet></Period></MPD>
+        """
+    }
+
     /// The same as a walk from the end, in a number of steps that does not depend on the numbers in the text.
     @Test func ofARuleNothingIsWalked() throws {
-        let mpd = { (entries: String) in
-            """
-            <MPD type="dynamic" minimumUpdatePeriod="PT1S" availabilityStartTime="1970-01-01T00:00:00Z"><Period>
-            <AdaptationSet><SegmentTemplate timescale="1000" media="$Number$"><SegmentTimeline>\(entries)\
-            </SegmentTimeline></SegmentTemplate><Representation id="a"/></AdaptationSet></Period></MPD>
-            """
-        }
         for entries in ["<S t=\"0\" d=\"1\" r=\"-1\"/>", "<S t=\"0\" d=\"7\" r=\"90000\"/><S d=\"3\" r=\"-1\"/>"] {
-            let former = try PlaylistDocument(mpd(entries)), newer = try PlaylistDocument(mpd(entries))
+            let template = "<SegmentTemplate timescale=\"1000\" media=\"$Number$\"><SegmentTimeline>\(entries)"
+            let text = Self.live(template + "</SegmentTimeline></SegmentTemplate>")
+            let former = try PlaylistDocument(text), newer = try PlaylistDocument(text)
             let made = Counter(), steps = Counter()
             let left = PlaylistLimits.WorkSteps.$counter.withValue({ steps.add(Int64($0)) }) {
                 newer.left(since: former, at: .seconds(900))
@@ -73,11 +75,7 @@ import Testing
     @Test func stepsGrowWithTheRenditions() throws {
         let steps = try [200, 400].map { count in
             let sets = (0..<count).map { "<Representation id=\"\($0)\"/>" }.joined()
-            let text = """
-                <MPD type="dynamic" minimumUpdatePeriod="PT1S" availabilityStartTime="1970-01-01T00:00:00Z"><Period>
-                <AdaptationSet><SegmentTemplate duration="2" media="$RepresentationID$/$Number$"/>\(sets)\
-                </AdaptationSet></Period></MPD>
-                """
+            let text = Self.live("<SegmentTemplate duration=\"2\" media=\"$RepresentationID$/$Number$\"/>", sets)
             let steps = Counter()
             try PlaylistLimits.WorkSteps.$counter.withValue({ steps.add(Int64($0)) }) {
                 let former = try PlaylistDocument(text)

@@ -30,10 +30,12 @@ extension Scenarios {
         @Test func documentsKeepOnlyDocumentsWaiting() async throws {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film)
-                let lists = ["read", "new"].map { "/\($0).m3u8" }
+                let lists = ["read", "new", "none"].map { "/\($0).m3u8" }
                 for path in lists {
                     let text = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\n/1.ts\n#EXT-X-ENDLIST\n"
-                    stage.origin.serve(path, bytes: Array(text.utf8))
+                    stage.origin.serve(
+                        path, bytes: Array((path == lists[2] ? "<MPD" : text).utf8),
+                        contentType: "application/vnd.apple.mpegurl")
                     stage.origin.script(path) { $0.headers = [("Cache-Control", "max-age=60")] }
                 }
                 for path in ["/film.mp4", lists[0]] { try #expect(stage.get(path).status == 200) }
@@ -45,16 +47,15 @@ extension Scenarios {
                     }
                     begun.wait()
                 }
-                // One that has not been read, and one that has not been asked for by this name.
-                let players = try [("127.0.0.1", lists[1]), ("localhost", lists[0])].map { name, path in
-                    let player = try stage.player()
-                    let host = ("Host", "\(name):\(stage.proxy.port)")
+                // One that has not been read, one that has not been asked for by this name, and one that is none.
+                let players = try [(nil, lists[1]), ("localhost", lists[0]), (nil, lists[2])].map { name, path in
+                    let player = try stage.player(), host = ("Host", "\(name ?? "127.0.0.1"):\(stage.proxy.port)")
                     try player.send(player.request(stage.target(path), headers: [host, ("Connection", "close")]))
                     return player
                 }
-                try eventually("the origin's answer") { stage.origin.requestCount(lists[1]) == 1 }
-                for _ in 1...3 { try #expect(stage.get("/film.mp4").isHit) }
-                try #expect(stage.get(lists[0]).isHit)
+                for path in lists[1...] { try stage.origin.waitForRequests(path, count: 1) }
+                try stage.settle()
+                for path in ["/film.mp4", lists[0], "/film.mp4"] { try #expect(stage.get(path).isHit) }
                 try #expect(stage.control("GET", "/resources").status == 200)
                 for player in players { #expect(player.hasNothing) }
                 for _ in 1...2 { gate.signal() }
