@@ -243,7 +243,7 @@ struct SettingText: Sendable {
             example: "1m"),
         "max_fetches": SettingText(
             "Run at most this many transfers from origins at once; 1 to 4096.",
-            "More wait their turn, players before downloads. A paused transfer does not count.", example: "64"),
+            "More wait, players first. Paused ones don't count. One client has three quarters at most.", example: "64"),
         "max_fetches_per_host": SettingText(
             "Run at most this many transfers from one host at once; 1 to 4096.", example: "6"),
         "web_origins": SettingText(
