@@ -261,8 +261,8 @@ struct SettingText: Sendable {
             """
             With several parents, each resource has one of them, so that together they hold each resource once. A parent \
             that does not answer is passed over for some seconds: the next one is asked, and at last the origin, also in the \
-            middle of a response. A parent needs `any_origin: true`, and its own address policy applies to origins. A rule \
-            can name other parents, or none.
+            middle of a response. A parent needs `any_origin: true`, or mounts of what it is asked for, and its own \
+            address policy applies to origins. A rule can name other parents, or none.
             """, example: "[http://10.0.0.5:7335, http://10.0.0.6:7335]"),
         "upstream_proxy": SettingText(
             "Reach origins through this proxy: http://[USER:PASSWORD@]HOST:PORT, or socks5h:// and the same.",

@@ -70,7 +70,10 @@ final class MediaRoutes {
             throw Refusal(status: 400, reason: error.reason)
         }
         guard let (url, form) = meant else { return nil }
-        guard form == .mount || policy.servesAnyOrigin else { throw Refusal.mountsAlone }
+        // What it serves below a mount, it serves as a parent too.
+        guard form == .mount || policy.servesAnyOrigin || form == .absolute && policy.target(of: url) != nil else {
+            throw Refusal.mountsAlone
+        }
         let (key, resolvedRule) = policy.resolve(url)
         let route = Route(
             url: url, key: key, resolvedRule: resolvedRule, form: form, hasOwnKey: key != url.cacheKey,

@@ -209,6 +209,24 @@ extension Scenarios {
             }
         }
 
+        /// A ring of nodes is the parent of one that joins.
+        @Test func parentThatServesMountsAloneServesTheseToItsChildren() async throws {
+            try await tiers(2) { origin, stages in
+                try stages[1].asks(stages[0])
+                try stages[0].proxy.cache.setMounts(["/films/": origin.url("/films/")])
+                stages[0].proxy.cache.setServesAnyOrigin(false)
+                for path in ["/films/a.mp4", "/other.mp4"] {
+                    origin.serve(path, film)
+                    origin.script(path) { $0.headers = [("Cache-Control", "max-age=60")] }
+                }
+                expectWhole(try RawClient.get(port: stages[0].proxy.port, path: "/films/a.mp4"), film)
+                expectWhole(try stages[1].get("/films/a.mp4"), film)
+                #expect(origin.requestCount("/films/a.mp4") == 1)
+                expectWhole(try stages[1].get("/other.mp4"), film)
+                try #expect(stages[0].stats.errors["refused"] == 1 && stages[1].stats.errors["parent-failed"] == 1)
+            }
+        }
+
         @Test func whatNobodyAnswersIsTheOriginsFailure() async throws {
             try await tiers(2) { origin, stages in
                 try stages[1].asks(stages[0])
