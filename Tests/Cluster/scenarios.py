@@ -10,9 +10,9 @@ import urllib.error
 import films
 from films import GIB, KIB, MIB
 from guide import guide
-from machines import CONFIG, PORT, Nginx, ask
+from machines import CONFIG, PORT, HAProxy, Nginx, ask
 from network import BALANCER, NODES, PARENT, PLAYERS
-from players import Player, Tally
+from players import Player, Tally, union
 from results import Result
 from throughput import throughput
 
@@ -75,13 +75,15 @@ class Show(threading.Thread):
         return Player(self.tally, self.server, PLAYERS[number % len(PLAYERS)])
 
     async def in_order(self):
-        """The first play of each viewer, then the second one of each, and so on."""
+        """The first play of each viewer, then the second one of each, and so on; each has one at a time."""
         players = [self.player(number) for number in range(len(self.plans))]
+        turns = {player: asyncio.Lock() for player in players}
         plays = iter([(player, play) for turn in zip(*self.plans) for player, play in zip(players, turn)])
 
         async def work():
             for player, play in plays:
-                await player.play(*play)
+                async with turns[player]:
+                    await player.play(*play)
 
         await asyncio.gather(*(work() for _ in range(self.at_once)))
         for player in players:
@@ -421,6 +423,53 @@ def tiers(cluster, options):
     ]
 
 
+def join(cluster, options):
+    """A node joins a ring, and what moves to it comes from the others: where there is room, and where caches are full."""
+    earlier, later, least, greatest = size_of(options, (8, 2, 128 * KIB, 448 * KIB), (24, 6, 64 * KIB, MIB))
+    audience = Audience(options, 200, 1000, earlier + later, least, greatest)
+    plans = [[plan[part] for plan in audience.plans] for part in (slice(earlier), slice(earlier, None))]
+    results, tallies, size = [], [], "4GB"
+    for room in ("room", "full"):
+        fetched = {}
+        for how in ("with nothing", "warmed", "with a parent"):
+            fetched[how], before, after = joined(cluster, plans, size, how)
+            tallies += [before, after]
+        new = sum(union([*before.wanted.get(path, []), *parts]) - union(before.wanted.get(path, [])) for path, parts in after.wanted.items())
+        results.append(Result(f"{room}: bytes wanted once it has joined", after.bytes, None, "MB"))
+        results.append(Result(f"{room}: of these, nobody wanted before", new, None, "MB"))
+        results += [Result(f"{room}: joins {how}: origin's bytes", count, None, "MB") for how, count in fetched.items()]
+        parent, warmed = fetched["with a parent"], fetched["warmed"]
+        results.append(Result(f"{room}: with a parent / warmed", parent / warmed, 1.02))
+        size = before.distinct() // len(NODES)
+    return honest(*tallies) + results
+
+
+def joined(cluster, plans, size, how):
+    """The bytes that the origin sends once the node has joined, and the players' tallies before and after that."""
+    cluster.start(["node1", "node2"], size)
+    before = play(plans[0], at_once=12)
+    cluster.balancer.stop()
+    node = cluster.add("node3", size, ["--parent", f"http://{BALANCER}:7334"] if how == "with a parent" else [])
+    if how == "warmed":
+        for name in ("node1", "node2"):
+            node.warm(cluster.nodes[name])
+    cluster.balancer = HAProxy(cluster, before_it_joined() if how == "with a parent" else [])
+    cluster.origin.settled()
+    cluster.origin.set(reset=1)
+    after = play(plans[1], at_once=12)
+    fetched = cluster.origin.settled()["bytes"]
+    cluster.stop()
+    return fetched, before, after
+
+
+def before_it_joined():
+    """The comments of haproxy.cfg by which the ring, as it was before, is a parent."""
+    with open(os.path.join(CONFIG, "haproxy.cfg")) as file:
+        text, backend = file.read().split("# backend nodes_before\n")
+    lines = [line for line in text.splitlines(True) if "so_name before" in line or "name before" in line]
+    return [(line, line.replace("# ", "", 1)) for line in [*lines, "# backend nodes_before\n", *backend.splitlines(True)]]
+
+
 def at_edges(edges, plan, pace=0):
     """A player at each edge."""
     shows = [Show([plan], server=(edge.address, PORT), pace=pace) for edge in edges]
@@ -462,5 +511,5 @@ def blocks(cluster, options):
 
 # Those that only compare figures are no part of all with --short.
 FIGURES = {"hot", "blocks", "throughput"}
-ALL = {"ring": ring, "room": room, "loss": loss, "drain": drain, "hang": hang, "hot": hot, "blocks": blocks, "tiers": tiers, "addresses": addresses, "pause": pause, "nginx": nginx,
+ALL = {"ring": ring, "room": room, "loss": loss, "drain": drain, "hang": hang, "hot": hot, "blocks": blocks, "tiers": tiers, "join": join, "addresses": addresses, "pause": pause, "nginx": nginx,
        "guide": guide, "throughput": throughput}
