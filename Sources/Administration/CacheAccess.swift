@@ -47,33 +47,6 @@ package protocol CacheAccess {
     ///   - repairs: whether to drop damaged bytes.
     ///   - isWanted: called with the progress, nil before it is known; false aborts with an error.
     func verify(repairs: Bool, isWanted: @escaping (ScrubProgress?) -> Bool) throws -> ScrubReport
-
-    /// Writes everything that is cached as an archive, the most recently read resources first.
-    /// - Parameters:
-    ///   - isWanted: called now and then; false aborts with an error.
-    ///   - receive: called with the next bytes, in order. Its errors end the export.
-    func exportArchive(isWanted: @escaping () -> Bool, _ receive: @escaping (UnsafeRawBufferPointer) throws -> Void)
-        throws
-
-    /// Imports an archive. Unlike other calls, it returns an error together with what was imported before.
-    /// - Parameters:
-    ///   - descriptor: a file, a pipe or a socket; read to its end.
-    ///   - keepsPins, keepsParts: as in `ArchiveOptions`.
-    ///   - isWanted: called now and then with the number of bytes read; false aborts.
-    func importArchive(_ descriptor: Int32, keepsPins: Bool, keepsParts: Bool, isWanted: @escaping (Int64) -> Bool)
-        -> ArchiveOutcome
-
-    /// Which resources of another cache's list would be imported now.
-    /// - Parameters:
-    ///   - lines: of the list, each with a line feed; twice `ArchiveNode.mostLineBytes` at most.
-    ///   - claimed: bytes that are going to be imported beside these, from earlier in the list.
-    func wanted(_ lines: [UInt8], beside claimed: Int64) throws -> WantedGenerations
-}
-
-/// What an import of an archive has done, and why it did not come to its end.
-package struct ArchiveOutcome {
-    package var report: ArchiveReport
-    package var error: CacheAccessError?
 }
 
 extension CacheAccess {
@@ -102,8 +75,6 @@ package struct CacheAccessError: AdvisedError, Sendable {
     package var status: Int?
     /// The download that prevents the operation, if that is the reason.
     var download: Int64?
-    /// What an import of an archive had done when it failed.
-    var archive: ArchiveReport?
 
     /// Nothing of the resource is cached.
     package var isNotCached: Bool { status == 404 }

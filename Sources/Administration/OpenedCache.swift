@@ -14,9 +14,9 @@ import Units
 
 /// A cache that no proxy owns, opened by this process.
 package final class OpenedCache: CacheAccess {
-    let store: CacheStore
+    private let store: CacheStore
     private let directory: String
-    let policy: ProxyPolicy
+    private let policy: ProxyPolicy
     /// The database of downloads, opened on first use.
     private var downloads: DownloadManager?
     private let downloadSettings: DownloadSettings
@@ -134,7 +134,7 @@ package final class OpenedCache: CacheAccess {
     }
 
     /// nil if nothing was ever downloaded: a query does not create the database.
-    func knownDownloads() throws -> DownloadManager? {
+    private func knownDownloads() throws -> DownloadManager? {
         if downloads == nil, access(CacheStore.downloads(in: directory), F_OK) == 0 {
             downloads = try Self.openDownloads(store, directory, policy, downloadSettings)
         }
@@ -261,7 +261,7 @@ package final class OpenedCache: CacheAccess {
 extension CacheAccessError {
     init(_ error: ControlError) {
         self.init(error.reason, error.advice)
-        (missing, status, download, archive) = (error.missing, error.status, error.download, error.archive)
+        (missing, status, download) = (error.missing, error.status, error.download)
     }
 
     static func importExists(_ url: OriginURL) -> CacheAccessError {

@@ -52,12 +52,6 @@ package struct Variant: Sendable, Equatable {
 
     private static let mostNames = 64
 
-    /// The most fields that select a response: what `Vary` names, and credentials.
-    package static let mostFields = mostNames + credentials.count
-
-    /// Whether a request can select a response with these fields at all.
-    package static func canBeMatched(_ response: HeaderFields) -> Bool { names(in: response) != nil }
-
     /// The variant of a response to a request.
     /// - Parameters:
     ///   - request: the fields as they were sent to the origin. Fields that the proxy sets itself are the same in

@@ -17,8 +17,6 @@ package struct ControlError: AdvisedError {
     package var missing: [ByteSpan]?
     /// The download that prevents the request, if that is the reason.
     package private(set) var download: Int64?
-    /// What an import of an archive had done when it failed.
-    package var archive: ArchiveReport?
 
     package init(_ status: Int, _ reason: String, _ advice: Advice? = nil) {
         self.status = status
@@ -57,8 +55,6 @@ package struct ControlError: AdvisedError {
             self.init(400, "received \(got) bytes instead of the \(expected) announced: send the whole file again")
         case ImportError.tooLong: self.init(413, "the file is longer than a cache can handle")
         case ImportError.store(let error): self.init(error as any Error)
-        case ArchiveError.store(let error): self.init(error as any Error)
-        case let error as ArchiveError: self.init(422, "\(error)")
         case StoreError.setting(let reason): self.init(422, reason)
         case StoreError.system(_, _, ENOSPC): self.init(507, "\(error)")
         case StoreError.directory(let reason, let advice): self.init(422, reason, advice)
@@ -73,14 +69,13 @@ package struct ControlError: AdvisedError {
         let error: String
         let missing: [ByteSpan]?
         let download: Int64?
-        let archive: ArchiveReport?
     }
 
     /// Reads a proxy's response; nil if it is not one of these errors.
     package init?(_ status: Int, body: [UInt8]) {
         if let body = try? ControlJSON.decode(Body.self, from: body) {
             self.init(status, body.error)
-            (missing, download, archive) = (body.missing, body.download, body.archive)
+            (missing, download) = (body.missing, body.download)
         } else if status == 414 || status == 431 {
             // Refused by the HTTP server, whose errors are a line of text.
             let line = String(decoding: body.prefix(300), as: UTF8.self).split(whereSeparator: \.isNewline).first ?? ""
@@ -107,7 +102,7 @@ package struct ControlError: AdvisedError {
 
     /// The error as a line of JSON.
     var line: [UInt8] {
-        (try? ControlJSON.line(Body(error: description, missing: missing, download: download, archive: archive)))
+        (try? ControlJSON.line(Body(error: description, missing: missing, download: download)))
             ?? Array("{\"error\":\"the reason cannot be written as JSON\"}\n".utf8)
     }
 }

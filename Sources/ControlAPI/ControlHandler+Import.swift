@@ -19,7 +19,7 @@ extension ControlHandler {
         perform(exchange) { [policy] store in
             try store.importer(policy.value.resolve(url).key, length: length, fields: fields, replaces: replaces)
         } then: { [store] exchange, importer in
-            ImportAnswer(exchange, importer, store, mask, status: 201).start()
+            ImportAnswer(exchange, importer, store, mask).start()
         }
     }
 
@@ -42,29 +42,12 @@ extension ControlHandler {
     }
 }
 
-/// What takes a request's body in pieces, on a thread of the store.
-protocol BodyIntake: AnyObject, Sendable {
-    associatedtype Report: Encodable & Sendable
-    associatedtype Failure: Error
-
-    func write(_ bytes: UnsafeRawBufferPointer) throws(Failure)
-    /// The body is complete.
-    func finish() throws(Failure) -> Report
-    /// No more will come.
-    func cancel()
-}
-
-extension Importer: BodyIntake {}
-
-/// Passes a request's body to the store. Loop-bound.
+/// Passes a resource from a request's body to the store. Loop-bound.
 ///
 /// Bytes that arrive while a thread writes are buffered, up to one piece; then the client has to wait.
-final class ImportAnswer<Intake: BodyIntake>: BodySink {
+private final class ImportAnswer: BodySink {
     private let exchange: Exchange
-    private let importer: Intake
-    private let status: Int
-    private let isLong: Bool
-    private let refusal: (any Error) -> ControlError
+    private let importer: Importer
     private let store: CacheStore
     private let mask: URLMask?
     private var piece: [UInt8] = []
@@ -75,17 +58,10 @@ final class ImportAnswer<Intake: BodyIntake>: BodySink {
     private var isComplete = false
     /// Whether it has failed, or the client has disconnected.
     private var isOver = false
-    private static var pieceBytes: Int { 1 << 20 }
+    private static let pieceBytes = 1 << 20
 
-    /// - Parameters:
-    ///   - status: of the answer when all is well.
-    ///   - isLong: whether it may keep the disk busy for long.
-    ///   - refusal: the answer for an error.
-    init(
-        _ exchange: Exchange, _ importer: Intake, _ store: CacheStore, _ mask: URLMask?, status: Int,
-        isLong: Bool = false, refusal: @escaping (any Error) -> ControlError = { ControlError($0) }
-    ) {
-        (self.mask, self.status, self.isLong, self.refusal) = (mask, status, isLong, refusal)
+    init(_ exchange: Exchange, _ importer: Importer, _ store: CacheStore, _ mask: URLMask?) {
+        self.mask = mask
         self.exchange = exchange
         self.importer = importer
         self.store = store
@@ -141,8 +117,7 @@ final class ImportAnswer<Intake: BodyIntake>: BodySink {
             try importer.finish()
         } then: { answer, report in
             answer.isOver = true
-            do { answer.exchange.respond(answer.status, json: try ControlJSON.line(report, masked: answer.mask)) } catch
-            {
+            do { answer.exchange.respond(201, json: try ControlJSON.line(report, masked: answer.mask)) } catch {
                 answer.exchange.respond(ControlError(error))
             }
         }
@@ -151,21 +126,16 @@ final class ImportAnswer<Intake: BodyIntake>: BodySink {
     private func cancel() {
         isOver = true
         // If the store is being closed, the importer ends when it is released.
-        _ = perform { [importer] in importer.cancel() }
-    }
-
-    /// - Returns: whether it will run; false once the store is being closed.
-    private func perform(_ work: @escaping @Sendable () -> Void) -> Bool {
-        isLong ? store.performLong(work) : store.perform(work)
+        _ = store.perform { [importer] in importer.cancel() }
     }
 
     /// Lends the importer to a thread.
     private func work<Value: Sendable>(
-        _ body: @escaping @Sendable (Intake) throws -> Value, then: @escaping @Sendable (ImportAnswer, Value) -> Void
+        _ body: @escaping @Sendable (Importer) throws -> Value, then: @escaping @Sendable (ImportAnswer, Value) -> Void
     ) {
         isWriting = true
         let bound = LoopBound(self, on: exchange.loop)
-        let runs = perform { [importer] in
+        let runs = store.perform { [importer] in
             let result = Result { try body(importer) }
             bound.post { $0.worked(result, then) }
         }
@@ -180,10 +150,8 @@ final class ImportAnswer<Intake: BodyIntake>: BodySink {
         switch result {
         case .success(let value): then(self, value)
         case .failure(let error):
-            // Before another thread uses the importer.
-            let answer = refusal(error)
             cancel()
-            exchange.respond(answer)
+            exchange.respond(ControlError(error))
         }
     }
 }

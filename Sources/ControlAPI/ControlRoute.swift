@@ -7,9 +7,6 @@ enum ControlRoute: String, CaseIterable {
     case resources = "/api/v1/resources"
     case file = "/api/v1/resources/file"
     case coverage = "/api/v1/resources/coverage"
-    case archive = "/api/v1/archive"
-    case archiveList = "/api/v1/archive/list"
-    case archiveWanted = "/api/v1/archive/wanted"
     case verify = "/api/v1/verify"
     case downloads = "/api/v1/downloads"
     case downloadSettings = "/api/v1/downloads/settings"
@@ -36,9 +33,7 @@ enum ControlRoute: String, CaseIterable {
         case .cache: ["GET", "HEAD", "PATCH"]
         case .resources: ["GET", "HEAD", "PATCH", "DELETE", "PUT"]
         case .file, .coverage, .downloadEvents, .history, .now, .nowEvents, .url: ["GET", "HEAD"]
-        case .archive: ["GET", "HEAD", "PUT"]
-        case .archiveList: ["GET", "HEAD"]
-        case .verify, .next, .archiveWanted: ["POST"]
+        case .verify, .next: ["POST"]
         case .downloads: ["GET", "HEAD", "POST", "PATCH"]
         case .downloadSettings: ["GET", "HEAD", "PATCH"]
         case .downloadHistory: ["GET", "HEAD", "DELETE"]
@@ -56,7 +51,7 @@ enum ControlRoute: String, CaseIterable {
     func needsToken(_ method: String) -> Bool {
         switch self {
         case .cache, .resources, .coverage, .downloads, .downloadSettings, .downloadHistory, .downloadEvents, .history,
-            .now, .nowEvents, .url, .feeds, .archive, .archiveList, .archiveWanted:
+            .now, .nowEvents, .url, .feeds:
             method != "GET" && method != "HEAD"
         case .file, .verify, .next, .dashboardLink, .feedCheck, .feedPreview, .feedImport, .feedExport: true
         case .dashboardSession: false
@@ -76,9 +71,6 @@ enum ControlRoute: String, CaseIterable {
         case (.resources, _): ["url", "sort", "filter", "after", "limit", "offset", "brief", "segments", "urls"]
         case (.file, _): ["url", "growing"]
         case (.coverage, _): ["url", "from", "to", "buckets"]
-        case (.archive, "PUT"): ["pins", "parts"]
-        case (.archive, _), (.archiveList, _): ["generations"]
-        case (.archiveWanted, _): ["beside"]
         case (.verify, _): ["repair"]
         case (.downloads, "POST"): []
         case (.downloads, "PATCH"): ["id", "all"]

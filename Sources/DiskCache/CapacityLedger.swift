@@ -155,17 +155,6 @@ package final class CapacityLedger: Sendable {
         }
     }
 
-    /// How many bytes can be written before anything has to be evicted; may be negative.
-    var spare: Int64 {
-        refreshDisk()
-        let free = FileSystem.disk(of: directory)?.free ?? .max / 2
-        return state.withLock { state in
-            min(
-                state.limit -| state.headroom -| state.used -| state.uncounted,
-                free -| state.minFree -| state.indexGrowth -| state.unwritten) -| state.lowRoom
-        }
-    }
-
     /// The most that a resource could take if everything that is not pinned were evicted.
     /// - Parameter pinned: the size of pinned resources.
     func attainable(beside pinned: Int64) -> Int64 {

@@ -93,19 +93,16 @@ struct EvictionOrder: Sendable {
         return (length, geometry, ordinal, geometry.existing(bits, inExtent: ordinal, length: length))
     }
 
-    /// The least recently read resources that are not pinned, after a position in that order, as far as they were read
-    /// before a time.
-    func leastRecentResources(after place: CacheIndex.Place, readBefore time: Int64, limit: Int) throws(StoreError) -> (
+    /// The least recently read resources that are not pinned, after a position in that order.
+    func leastRecentResources(after place: CacheIndex.Place, limit: Int) throws(StoreError) -> (
         generations: [GenerationID], next: CacheIndex.Place?
     ) {
         try database.read { db in
             let sql = """
                 SELECT r.last_access, r.id AS resource, g.id AS generation, r.pinned FROM resource r INDEXED BY resource_last_access LEFT JOIN generation g ON g.resource = r.id
-                WHERE (r.last_access, r.id) > (?1, ?2) AND (?4 OR r.last_access < ?3) ORDER BY r.last_access, r.id LIMIT ?5
+                WHERE (r.last_access, r.id) > (?, ?) ORDER BY r.last_access, r.id LIMIT ?
                 """
-            let rows = try Row.fetchAll(
-                db.cachedStatement(sql: sql), arguments: place.arguments(2) + [time, time == .max, limit]
-            ).map {
+            let rows = try Row.fetchAll(db.cachedStatement(sql: sql), arguments: place.arguments(2) + [limit]).map {
                 StoredRow($0)
             }
             let evictable = rows.filter { (try? $0.flag("pinned")) == false }.compactMap {

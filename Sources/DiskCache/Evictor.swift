@@ -1,6 +1,5 @@
 import CachePolicy
 import Foundation
-import HTTPModel
 import Metrics
 
 /// Frees space by evicting the least recently read extents that nobody needs. On the store's queue.
@@ -28,15 +27,6 @@ final class Evictor {
         return shortage == 0 ? !core.ledger.hasUncounted : evict(shortage) > 0
     }
 
-    /// Frees space for an import, which is worth no more than what was read later.
-    /// - Parameter time: evicts only what was read before, in microseconds since 1970.
-    /// - Returns: whether there is room for this many bytes.
-    func makeRoom(_ bytes: Int64, readBefore time: Int64) -> Bool {
-        let lacking = bytes -| core.ledger.spare
-        if lacking > 0 { _ = evict(lacking, readBefore: time) }
-        return core.ledger.spare >= bytes
-    }
-
     /// Evicts until the limits are met.
     /// - Returns: the bytes freed.
     @discardableResult
@@ -46,20 +36,17 @@ final class Evictor {
     }
 
     /// Evicts the least recently read extents until this many bytes are free, or there are no more.
-    /// - Parameter time: evicts only what was read before, in microseconds since 1970.
     /// - Returns: the bytes freed.
-    func evict(_ wanted: Int64, readBefore time: Int64 = .max) -> Int64 {
+    func evict(_ wanted: Int64) -> Int64 {
         // The last reads are in memory until a checkpoint.
         checkpointer.checkpoint(touchesToo: true)
         let freed = closer.closeUnused()
         guard freed < wanted else { return freed }
-        let evicted =
-            core.files.punchesHoles
-            ? evictExtents(wanted - freed, readBefore: time) : evictResources(wanted - freed, readBefore: time)
+        let evicted = core.files.punchesHoles ? evictExtents(wanted - freed) : evictResources(wanted - freed)
         return freed + evicted + closer.closeUnused()
     }
 
-    private func evictExtents(_ wanted: Int64, readBefore time: Int64) -> Int64 {
+    private func evictExtents(_ wanted: Int64) -> Int64 {
         var freed: Int64 = 0
         var place = CacheIndex.Place()
         while freed < wanted {
@@ -73,24 +60,20 @@ final class Evictor {
             place = next
             for id in found.damaged { remover.removeDamage(of: id) }
             // If the disk fails, stop: the next extents would be lost without freeing anything.
-            let victims = found.victims.filter { $0.lastAccess < time }
-            guard let more = evict(victims, upTo: wanted - freed) else { break }
+            guard let more = evict(found.victims, upTo: wanted - freed) else { break }
             freed += more
-            // The others were read later still.
-            if victims.count < found.victims.count { break }
         }
-        return freed < wanted && !core.files.punchesHoles
-            ? freed + evictResources(wanted - freed, readBefore: time) : freed
+        return freed < wanted && !core.files.punchesHoles ? freed + evictResources(wanted - freed) : freed
     }
 
     /// Evicts whole files, because the file system cannot punch holes: only those that nobody uses.
-    private func evictResources(_ wanted: Int64, readBefore time: Int64) -> Int64 {
+    private func evictResources(_ wanted: Int64) -> Int64 {
         var freed: Int64 = 0
         var place = CacheIndex.Place()
         while freed < wanted {
             var found: (generations: [GenerationID], next: CacheIndex.Place?) = ([], nil)
             core.faults.report("find what to evict") { () throws(StoreError) in
-                found = try core.index.evictionOrder.leastRecentResources(after: place, readBefore: time, limit: 8)
+                found = try core.index.evictionOrder.leastRecentResources(after: place, limit: 8)
             }
             guard let next = found.next else { break }
             place = next

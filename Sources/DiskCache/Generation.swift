@@ -142,9 +142,6 @@ package final class Generation: Sendable {
         }
     }
 
-    /// Whether writers are filling chunks of it.
-    var isBeingFilled: Bool { state.withLock { $0.chunks.hasClaims || $0.chunks.length == nil } }
-
     /// The present ranges, in order; nil while the length is unknown.
     var presentRanges: (length: Int64, present: [Range<Int64>])? { state.withLock { $0.chunks.presentRanges } }
 
@@ -265,9 +262,6 @@ package final class Generation: Sendable {
     func touch(at time: Int64) { state.withLock { $0.chunks.touchAll(at: time) } }
 
     func touch(_ ordinal: Int, at time: Int64) { state.withLock { $0.chunks.touch(ordinal, at: time) } }
-
-    /// The last read of an extent, in microseconds since 1970; 0 for one that is not there.
-    func lastAccess(ofExtent ordinal: Int) -> Int64 { state.withLock { $0.chunks.extents[ordinal].lastAccess } }
 
     // MARK: Filling
 

@@ -206,24 +206,4 @@ struct IndexListing: Sendable {
             }
         }
     }
-
-    /// All generations, the most recently read first. A part counts as read when it was itself.
-    func recentGenerations() throws(StoreError) -> [GenerationID] {
-        try database.read { db in
-            let sql = """
-                SELECT g.id FROM generation g JOIN resource r ON r.id = g.resource ORDER BY r.last_access DESC, g.id
-                """
-            return try Row.fetchAll(db, sql: sql).compactMap { try? StoredRow($0).generation("id") }
-        }
-    }
-
-    /// The cached bytes of resources that are not pinned and were last read before a time, in microseconds since 1970.
-    func evictableBytes(readBefore time: Int64) throws(StoreError) -> Int64 {
-        let bytes = try database.readOne { db in
-            let sql =
-                "SELECT total(min(max(cached, 0), ?)) FROM resource WHERE pinned = 0 AND last_access < ?"
-            return try Double.fetchOne(db.cachedStatement(sql: sql), arguments: [Generation.longest, time]) ?? 0
-        }
-        return min(max(Int64(saturating: bytes), 0), 1 << 60)
-    }
 }

@@ -114,7 +114,7 @@ struct IndexRows: Sendable {
     }
 
     /// Whether it can be sent as a field line.
-    static func isField(_ line: HeaderFields.Line) -> Bool {
+    private static func isField(_ line: HeaderFields.Line) -> Bool {
         !line.name.isEmpty && line.name.utf8.allSatisfy { ASCII.isToken($0) }
             && !line.value.utf8.contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }
     }
@@ -136,23 +136,6 @@ struct IndexRows: Sendable {
 
     func extents(of row: CacheIndex.GenerationRow) throws(StoreError) -> [CacheIndex.ExtentRow]? {
         try contents(of: row)?.extents
-    }
-
-    /// Which chunks of each extent are present, and when it was last read, in order; without checksums, of which a large
-    /// resource has many.
-    func presence(of row: CacheIndex.GenerationRow) throws(StoreError) -> [(
-        ordinal: Int, present: Presence, lastAccess: Int64
-    )] {
-        try database.read { db in
-            let sql = """
-                SELECT ordinal, present, last_access, 0 AS session, NULL AS checksums FROM extent
-                WHERE generation = ? ORDER BY ordinal
-                """
-            return try Row.fetchAll(db.cachedStatement(sql: sql), arguments: [row.id]).compactMap {
-                guard let extent = try? Self.extentRow(StoredRow($0), row), !extent.present.isEmpty else { return nil }
-                return (extent.ordinal, extent.present, extent.lastAccess)
-            }
-        }
     }
 
     func extent(_ ordinal: Int, of row: CacheIndex.GenerationRow) throws(StoreError) -> CacheIndex.ExtentRow? {

@@ -118,12 +118,10 @@ struct Loader: Sendable {
         return all
     }
 
-    /// - Parameter geometry: nil for the configured one.
     /// - Throws: `StoreError`; a `.system` error with ENOSPC if there is no room even for an empty file.
-    func make(
-        _ key: CacheKey, head: GenerationHead, length: Int64?, isHidden: Bool, partOf whole: CacheKey? = nil,
-        geometry: ChunkGeometry? = nil
-    ) throws(StoreError) -> Generation {
+    func make(_ key: CacheKey, head: GenerationHead, length: Int64?, isHidden: Bool, partOf whole: CacheKey? = nil)
+        throws(StoreError) -> Generation
+    {
         let id = core.files.makeID()
         let overhead = core.files.fileOverhead
         guard core.ledger.reserve(overhead) || core.ledger.reserveFile(overhead) else {
@@ -134,7 +132,7 @@ struct Loader: Sendable {
             defer { core.files.unfinished.end() }
             let file = try core.files.make(id, length: length)
             let chunks = ChunkTable(
-                geometry ?? core.configuration.geometry, length: length, isStored: true, overhead: overhead,
+                core.configuration.geometry, length: length, isStored: true, overhead: overhead,
                 keepsHoles: core.files.keepsHoles)
             let generation = Generation(
                 id: id, key: key, head: head, chunks: chunks, file: file, ledger: core.ledger, isHidden: isHidden,

@@ -13,7 +13,6 @@ extension Unpin: JSONCommand { var json: Bool { pinning.json } }
 extension Remove: JSONCommand {}
 extension Export: JSONCommand {}
 extension Import: JSONCommand {}
-extension Warm: JSONCommand {}
 extension Verify: JSONCommand {}
 extension ConfigCheck: JSONCommand {}
 extension ConfigShow: JSONCommand {}

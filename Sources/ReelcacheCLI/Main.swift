@@ -20,7 +20,7 @@ struct Main: ParsableCommand {
             Serve.self, Play.self, URLCommand.self, Prefetch.self, FeedsCommand.self, DownloadsCommand.self,
             History.self, DashboardCommand.self, Top.self, Stats.self,
             List.self,
-            Show.self, Pin.self, Unpin.self, Remove.self, Export.self, Import.self, Warm.self, Verify.self,
+            Show.self, Pin.self, Unpin.self, Remove.self, Export.self, Import.self, Verify.self,
             ConfigCommand.self, DoctorCommand.self, Generate.self, Complete.self,
         ])
 

@@ -11,8 +11,6 @@ package struct BlockingFetch {
         case bytes([UInt8])
         /// This many bytes of an open file, from its current position.
         case file(descriptor: Int32, length: Int64)
-        /// The bytes of a pipe, a socket or a file until its end, from its current position.
-        case stream(descriptor: Int32)
     }
 
     /// The part of a response that is known before its body.
@@ -39,8 +37,6 @@ package struct BlockingFetch {
     /// Called at least four times a second, and after each piece; false ends the request with
     /// `UpstreamError.interrupted`.
     package var isWanted: () -> Bool = { true }
-    /// Called with the number of bytes of a stream that were read, before more are; false ends the request likewise.
-    package var progress: (Int64) -> Bool = { _ in true }
     /// Called when the last bytes of a file have been read, before they are sent: without them, the other side has
     /// nothing complete. False ends the request with `UpstreamError.interrupted`.
     package var mayComplete: () -> Bool = { true }
@@ -82,8 +78,7 @@ package struct BlockingFetch {
         _ receive: @escaping (Head, UnsafeRawBufferPointer, _ isOpen: @escaping () -> Bool) -> Demand
     ) throws(UpstreamError) -> Head {
         guard let url = UpstreamURL(url) else { throw .badURL(url) }
-        let exchange = BlockingExchange(
-            content, receive: receive, isWanted: isWanted, progress: progress, mayComplete: mayComplete)
+        let exchange = BlockingExchange(content, receive: receive, isWanted: isWanted, mayComplete: mayComplete)
         // curl's callbacks use it unretained.
         defer { withExtendedLifetime(exchange) {} }
         setUp(exchange, url)
@@ -121,21 +116,8 @@ package struct BlockingFetch {
         case .file(_, let length):
             easy.set(CURLOPT_UPLOAD, 1)
             reel_curl_set_off(easy.curl, CURLOPT_INFILESIZE_LARGE, curl_off_t(length))
-        case .stream:
-            // Without a length, curl sends chunks (RFC 9112 §7.1).
-            easy.set(CURLOPT_UPLOAD, 1)
         }
         if method != "GET" && method != "HEAD" { easy.set(CURLOPT_CUSTOMREQUEST, method) }
-    }
-}
-
-extension BlockingFetch.Content {
-    /// Whether it is read while it is sent.
-    fileprivate var isRead: Bool {
-        switch self {
-        case .none, .bytes: false
-        case .file, .stream: true
-        }
     }
 }
 
@@ -145,10 +127,7 @@ private final class BlockingExchange {
     private let content: BlockingFetch.Content
     private let receive: (BlockingFetch.Head, UnsafeRawBufferPointer, @escaping () -> Bool) -> BlockingFetch.Demand
     private let isWanted: () -> Bool
-    private let progress: (Int64) -> Bool
     private let mayComplete: () -> Bool
-    /// Bytes that were read from a stream.
-    private var streamed: Int64 = 0
     private var left: Int64 = 0
     private var head: BlockingFetch.Head?
     private var hasEnough = false
@@ -161,12 +140,11 @@ private final class BlockingExchange {
     init(
         _ content: BlockingFetch.Content,
         receive: @escaping (BlockingFetch.Head, UnsafeRawBufferPointer, @escaping () -> Bool) -> BlockingFetch.Demand,
-        isWanted: @escaping () -> Bool, progress: @escaping (Int64) -> Bool, mayComplete: @escaping () -> Bool
+        isWanted: @escaping () -> Bool, mayComplete: @escaping () -> Bool
     ) {
         self.content = content
         self.receive = receive
         self.isWanted = isWanted
-        self.progress = progress
         self.mayComplete = mayComplete
         if case .file(_, let length) = content { left = length }
     }
@@ -178,7 +156,7 @@ private final class BlockingExchange {
             BlockingExchange.of(context).received(UnsafeRawBufferPointer(start: bytes, count: size * count))
                 ? size * count : 0
         }
-        if content.isRead {
+        if case .file = content {
             easy.set(CURLOPT_READDATA, pointer: context)
             reel_curl_set_data_callback(easy.curl, CURLOPT_READFUNCTION) { bytes, size, count, context in
                 BlockingExchange.of(context).give(UnsafeMutableRawBufferPointer(start: bytes, count: size * count))
@@ -283,7 +261,6 @@ private final class BlockingExchange {
 
     /// A file that has become shorter ends the transfer: curl has already announced its length.
     private func give(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
-        if case .stream(let descriptor) = content { return give(buffer, from: descriptor) }
         guard case .file(let descriptor, _) = content, left > 0 else { return 0 }
         while true {
             let count = read(descriptor, buffer.baseAddress, Int(min(Int64(buffer.count), left)))
@@ -297,25 +274,6 @@ private final class BlockingExchange {
                 isUnwanted = true
                 return Int(CURL_READFUNC_ABORT)
             }
-            return count
-        }
-    }
-
-    /// Waits for the next bytes of a stream.
-    private func give(_ buffer: UnsafeMutableRawBufferPointer, from descriptor: Int32) -> Int {
-        while true {
-            if !isUnwanted { isUnwanted = !progress(streamed) }
-            guard goesOn() else { return Int(CURL_READFUNC_ABORT) }
-            var state = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0) // no trap: a constant
-            let ready = poll(&state, 1, Self.pollMilliseconds)
-            if ready == 0 || ready < 0 && errno == EINTR { continue }
-            let count = ready < 0 ? -1 : read(descriptor, buffer.baseAddress, buffer.count)
-            if count < 0 && (errno == EINTR || errno == EAGAIN) { continue }
-            guard count >= 0 else {
-                readError = errno
-                return Int(CURL_READFUNC_ABORT)
-            }
-            streamed +|= Int64(count)
             return count
         }
     }

@@ -98,11 +98,6 @@ class Node:
             token = file.read().strip()
         return json.loads(ask(self.address, PORT, "/stats", {"Host": "localhost", "Authorization": f"Bearer {token}"})[1])
 
-    def warm(self, other):
-        """Copies what another node has."""
-        network.run(*inside(self.name, self.binary, "warm", "--from", f"http://{other.address}:{PORT}", "--token-file", os.path.join(other.cache, "control-token"),
-                            "--cache-dir", self.cache))
-
     def kill(self):
         self.program.end(signal.SIGKILL)
 

@@ -430,30 +430,29 @@ def join(cluster, options):
     plans = [[plan[part] for plan in audience.plans] for part in (slice(earlier), slice(earlier, None))]
     results, tallies, size = [], [], "4GB"
     for room in ("room", "full"):
-        fetched = {}
-        for how in ("with nothing", "warmed", "with a parent"):
-            fetched[how], before, after = joined(cluster, plans, size, how)
-            tallies += [before, after]
+        nothing, *first = joined(cluster, plans, size, [])
+        parent, before, after = joined(cluster, plans, size, ["--parent", f"http://{BALANCER}:7334"])
+        tallies += [*first, before, after]
         new = sum(union([*before.wanted.get(path, []), *parts]) - union(before.wanted.get(path, [])) for path, parts in after.wanted.items())
-        results.append(Result(f"{room}: bytes wanted once it has joined", after.bytes, None, "MB"))
-        results.append(Result(f"{room}: of these, nobody wanted before", new, None, "MB"))
-        results += [Result(f"{room}: joins {how}: origin's bytes", count, None, "MB") for how, count in fetched.items()]
-        parent, warmed = fetched["with a parent"], fetched["warmed"]
-        results.append(Result(f"{room}: with a parent / warmed", parent / warmed, 1.02))
+        results += [
+            Result(f"{room}: bytes wanted once it has joined", after.bytes, None, "MB"),
+            Result(f"{room}: of these, nobody wanted before", new, None, "MB"),
+            Result(f"{room}: it joins with nothing: origin's bytes", nothing, None, "MB"),
+            Result(f"{room}: it joins with the ring as its parent: origin's bytes", parent, None, "MB"),
+            # Where there is room, nothing is fetched again.
+            Result(f"{room}: the latter / what is new" if room == "room" else f"{room}: the latter / the former", parent / (new if room == "room" else nothing), 1.02),
+        ]
         size = before.distinct() // len(NODES)
     return honest(*tallies) + results
 
 
-def joined(cluster, plans, size, how):
-    """The bytes that the origin sends once the node has joined, and the players' tallies before and after that."""
+def joined(cluster, plans, size, parent):
+    """The bytes that the origin sends once a node with these flags has joined, and the players' tallies before and after that."""
     cluster.start(["node1", "node2"], size)
     before = play(plans[0], at_once=12)
     cluster.balancer.stop()
-    node = cluster.add("node3", size, ["--parent", f"http://{BALANCER}:7334"] if how == "with a parent" else [])
-    if how == "warmed":
-        for name in ("node1", "node2"):
-            node.warm(cluster.nodes[name])
-    cluster.balancer = HAProxy(cluster, before_it_joined() if how == "with a parent" else [])
+    cluster.add("node3", size, parent)
+    cluster.balancer = HAProxy(cluster, before_it_joined() if parent else [])
     cluster.origin.settled()
     cluster.origin.set(reset=1)
     after = play(plans[1], at_once=12)

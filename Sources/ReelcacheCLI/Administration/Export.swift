@@ -8,7 +8,7 @@ import Reelcache
 
 struct Export: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Copy a complete resource to a file, or the whole cache to an archive.",
+        abstract: "Copy a complete resource to a file.",
         discussion: """
             The file appears under its name when it is complete. If the file system can share blocks (reflink), the file \
             shares them with the cache and takes no space of its own.
@@ -17,28 +17,17 @@ struct Export: ParsableCommand {
             extension fits them; anything else is assembled by ffmpeg, without re-encoding. A FILE that ends in \
             .m3u8 or .mpd gets the playlist itself.
 
-            With --all, everything that is cached goes into an archive, with parts of files, validators, checksums and pins: \
-            what was played last comes first. reelcache import adds it to another cache.
-
               reelcache export https://example.org/film.mp4 -o film.mp4
               reelcache export https://example.org/film.m3u8 -o film.mkv --fetch
-              reelcache export --all -o cache.rca
-              reelcache export --all | ssh cache-2 reelcache import -
             """
     )
 
-    @Argument(
-        help: ArgumentHelp("The media URL, as its origin has it or as players open it.", valueName: "url"),
-        completion: .known(.urls))
-    var resource: String?
-    @Flag(name: .customLong("all"), help: "Write everything that is cached, as an archive.")
-    var isAll = false
+    @Argument(help: "The media URL, as its origin has it or as players open it.", completion: .known(.urls))
+    var url: String
     @Option(
         name: [.customShort("o"), .customLong("output")],
-        help: ArgumentHelp(
-            "Write to this file. (default with --all: standard output)", valueName: "file"),
-        completion: .file())
-    var file: String?
+        help: ArgumentHelp("Write to this file.", valueName: "file"), completion: .file())
+    var output: String
     @Flag(help: "Replace the file if it exists.")
     var force = false
     @Option(
@@ -74,12 +63,7 @@ struct Export: ParsableCommand {
         }
     }
 
-    private var url: String { resource ?? "" }
-    private var output: String { file ?? "" }
-
     func validate() throws {
-        if isAll { return try validateAll() }
-        guard resource != nil else { throw ValidationError("name a URL, or write everything with --all") }
         guard !output.isEmpty else { throw ValidationError("name the file to write: -o FILE") }
         guard fetch || allow.isEmpty else {
             throw ValidationError("--allow applies to --fetch: add --fetch, or leave --allow out")
@@ -87,23 +71,7 @@ struct Export: ParsableCommand {
         try cache.sources(allow.isEmpty ? [:] : ["allow": allow]).validateFlags()
     }
 
-    private func validateAll() throws {
-        guard resource == nil else {
-            throw ValidationError("--all exports everything: leave the URL out, or --all")
-        }
-        guard !fetch, allow.isEmpty, rendition == nil else {
-            throw ValidationError("--all exports what is cached: leave --fetch, --allow and --rendition out")
-        }
-        guard file != "" else { throw ValidationError("name the file to write: -o FILE") }
-        guard file != nil || !json else {
-            throw ValidationError("the archive goes to standard output, and --json too: name a file with -o FILE")
-        }
-    }
-
     func run() throws {
-        if isAll {
-            return try ArchiveOutput(file: file, replaces: force, json: json, secret: secret).run(cache.configuration)
-        }
         let interruption = Interruption()
         let isWanted = { !interruption.isWished }
         // Before anything is fetched, so that a bad path fails early.

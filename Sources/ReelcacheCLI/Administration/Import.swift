@@ -9,25 +9,17 @@ import Reelcache
 
 struct Import: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Add a file to the cache as if it had been fetched from a URL, or an archive of another cache.",
+        abstract: "Add a file to the cache as if it had been fetched from a URL.",
         discussion: """
             Players that request the URL then get the file.
 
-            Without --as, the file is an archive that reelcache export --all wrote; - reads it from standard input. What is \
-            cached already is skipped, so that an interrupted import continues when it is run again. A newer version \
-            replaces an older one. Nothing that was played later is evicted to make room.
-
               reelcache import film.mp4 --as https://example.org/film.mp4
-              reelcache import cache.rca
-              reelcache export --all --cache-dir old | reelcache import - --cache-dir new
             """)
 
-    @Argument(help: "The file to add; - for an archive on standard input.", completion: .file())
+    @Argument(help: "The file to add.", completion: .file())
     var file: String
-    @Option(
-        name: .customLong("as"),
-        help: ArgumentHelp("The URL that players will request. (default: the file is an archive)", valueName: "url"))
-    var url: String?
+    @Option(name: .customLong("as"), help: ArgumentHelp("The URL that players will request.", valueName: "url"))
+    var url: String
     @Option(
         help: ArgumentHelp(
             "Set its media type, such as video/mp4. (default: by the file's extension)", valueName: "media/type"))
@@ -40,22 +32,12 @@ struct Import: ParsableCommand {
     @OptionGroup var cache: CacheOptions
 
     func validate() throws {
-        guard url != nil || type == nil && !replace else {
-            throw ValidationError("--type and --replace are for a single file: name its URL with --as")
-        }
-        guard url == nil || file != "-" else {
-            throw ValidationError(
-                "standard input can be an archive, and --as is for a file: name one, or leave --as out")
-        }
         if let type, !MediaType.isOne(type) {
             throw ValidationError("--type '\(type)' is not a media type: write it like video/mp4")
         }
     }
 
     func run() throws {
-        guard let url else {
-            return try ArchiveInput(file: file, json: json, secret: secret).run(cache.configuration)
-        }
         let interruption = Interruption()
         let source = try ImportedFile(file)
         var fields = HeaderFields()
