@@ -55,7 +55,9 @@ final class Tunnel: BodySink, BodySource {
         // A URL cannot have a port outside this range.
         let port = UInt16(clamping: url.port ?? url.scheme.defaultPort)
         // An IPv6 address has brackets only in a URL.
-        dial = handler.filler.upstream.dial(url.host.trimmingBrackets, port: port) { [self] in dialled($0) }
+        dial = handler.filler.upstream.dial(url.host.trimmingBrackets, port: port, for: exchange.countedClient) {
+            [self] in dialled($0)
+        }
     }
 
     private func dialled(_ result: Result<Int32, UpstreamError>) {

@@ -36,7 +36,7 @@ package final class Dial {
     }
 
     fileprivate init(
-        _ host: String, _ port: UInt16, _ client: UpstreamClient,
+        _ host: String, _ port: UInt16, for asker: IPAddress?, _ client: UpstreamClient,
         _ completion: @escaping (Result<Int32, UpstreamError>) -> Void
     ) {
         (self.host, self.port, self.completion) = (host, port, completion)
@@ -45,7 +45,7 @@ package final class Dial {
         timer = LoopTimer(on: loop) { [unowned self] in timeOut() }
         timer?.schedule(afterSeconds: client.settings.connectTimeout)
         pace = LoopTimer(on: loop) { [unowned self] in connectNext() }
-        resolve()
+        resolve(for: asker)
     }
 
     package func cancel() {
@@ -59,11 +59,11 @@ package final class Dial {
 
     // MARK: Addresses
 
-    private func resolve() {
+    private func resolve(for asker: IPAddress?) {
         // The completion must not be called from within `init`.
         guard IPAddress(host) == nil else { return loop.afterCallback { self.found([self.host]) } }
         let bound = LoopBound(self, on: loop)
-        switch resolver.resolve(host, waiter: { found in bound.post { $0.found(found) } }) {
+        switch resolver.resolve(host, for: asker, waiter: { found in bound.post { $0.found(found) } }) {
         case .addresses(let found): loop.afterCallback { self.found(found) }
         case .waiting(let ticket): lookUp = ticket
         }
@@ -153,12 +153,14 @@ extension UpstreamClient {
     /// Connects to a host for a tunnel.
     /// - Parameters:
     ///   - host: a name in lower case, or an address without brackets.
+    ///   - asker: the address under which its client is counted; nil for the proxy itself.
     ///   - completion: called once, later, with a connected non-blocking socket, which the caller has to close; not
     ///     called after `cancel`.
-    package func dial(_ host: String, port: UInt16, completion: @escaping (Result<Int32, UpstreamError>) -> Void)
-        -> Dial
-    {
-        Dial(host, port, self, completion)
+    package func dial(
+        _ host: String, port: UInt16, for asker: IPAddress? = nil,
+        completion: @escaping (Result<Int32, UpstreamError>) -> Void
+    ) -> Dial {
+        Dial(host, port, for: asker, self, completion)
     }
 }
 

@@ -39,6 +39,7 @@ struct FairLine<Key: Hashable, Waiter> {
     }
 
     /// - Returns: whether it was waiting.
+    @discardableResult
     mutating func remove(_ number: UInt64, for key: Key) -> Bool {
         guard let turn = lines[key]?.turn, lines[key]?.waiters.remove(number) == true else { return false }
         count -= 1

@@ -8,6 +8,8 @@ struct Hop {
     static let discardLimit = 64 * 1024
 
     var collector = HeadCollector()
+    /// Those of the host's name; none if it is an address.
+    var addresses: [String] = []
     /// The target of a redirect, its status and its fields.
     var location = ""
     var redirectStatus = 0

@@ -1,4 +1,5 @@
 import CCurl
+import CachePolicy
 import EventIO
 import Glibc
 import HTTPModel
@@ -11,7 +12,8 @@ import Synchronization
 /// connects.
 ///
 /// A *zone* is the last two labels of a name. Zones take turns, and each gets only a few threads, so that one with
-/// unresponsive name servers does not delay the others.
+/// unresponsive name servers does not delay the others. Nor does a client that asks for names of very many zones: one
+/// client has at most three quarters of the threads, in all and for a zone.
 package final class NameResolver: Sendable {
     /// The addresses of a name as text, in the order in which to try them; empty if it has none.
     package typealias LookUp = @Sendable (String) -> [String]
@@ -26,6 +28,7 @@ package final class NameResolver: Sendable {
     /// A place among the requests that wait for a name.
     package struct Ticket: Equatable, Sendable {
         fileprivate let name: String
+        fileprivate let client: IPAddress?
         fileprivate let number: UInt64
     }
 
@@ -37,10 +40,17 @@ package final class NameResolver: Sendable {
 
     /// A name that is being looked up, or waits for a thread.
     private struct Search {
+        /// By client: it waits in the line of each, and the first whose turn comes has it looked up for all.
+        var askers: [IPAddress?: Asker] = [:]
+        /// Whether a thread has taken it.
+        var hasBegun = false
+    }
+
+    private struct Asker {
         /// Empty if the look-up only renews an answer.
         var waiters: [UInt64: @Sendable ([String]) -> Void] = [:]
-        /// Its number in the queue; nil once a thread has taken it.
-        var place: UInt64?
+        /// Its number in the line.
+        let place: UInt64
     }
 
     private struct State {
@@ -48,18 +58,17 @@ package final class NameResolver: Sendable {
         /// Until when names count as having no address.
         var failures: [String: UInt64] = [:]
         var searches: [String: Search] = [:]
-        /// Names that wait for a thread, by zone.
-        var line = FairLine<String, String>()
+        /// Names that wait for a thread.
+        var line = FairLine<TransferSlots.Party, String>()
         var threads = 0
-        var running: [String: Int] = [:]
+        /// By zone.
+        var running = TransferSlots.Taken(.init(total: threadLimit, perHost: threadsOfAZone))
         var lastNumber: UInt64 = 0
 
         mutating func newNumber() -> UInt64 {
             lastNumber += 1 // no trap: one for each that waits, of 64 bits
             return lastNumber
         }
-
-        func mayLookUp(in zone: String) -> Bool { running[zone, default: 0] < threadsOfAZone }
     }
 
     private let state = Mutex(State())
@@ -89,26 +98,40 @@ package final class NameResolver: Sendable {
     }
 
     /// Resolves a name, at once if its addresses are known.
-    /// - Parameter waiter: otherwise called once, unless `cancel` is called first; with an empty array if there is no
-    ///   such name.
-    package func resolve(_ name: String, waiter: @escaping @Sendable ([String]) -> Void) -> Known {
+    /// - Parameters:
+    ///   - client: for whom; nil for the proxy itself.
+    ///   - waiter: otherwise called once, unless `cancel` is called first; with an empty array if there is no such
+    ///     name.
+    package func resolve(
+        _ name: String, for client: IPAddress? = nil, waiter: @escaping @Sendable ([String]) -> Void
+    ) -> Known {
         let now = nanoseconds()
         let (known, startsThread) = state.withLock { state -> (Known, Bool) in
             let hasFailed = state.failures[name].map { now < $0 } ?? false
             if let answer = state.answers[name] {
                 let age = now -| answer.at
                 if age < Self.fresh || age < Self.usable && hasFailed { return (.addresses(answer.addresses), false) }
-                if age < Self.usable { return (.addresses(answer.addresses), Self.enqueue(name, &state)) }
+                if age < Self.usable {
+                    return (.addresses(answer.addresses), Self.enqueue(name, for: client, &state))
+                }
                 state.answers[name] = nil
             }
             if hasFailed { return (.addresses([]), false) }
-            let startsThread = Self.enqueue(name, &state)
-            let ticket = Ticket(name: name, number: state.newNumber())
-            state.searches[name]?.waiters[ticket.number] = waiter
+            let startsThread = Self.enqueue(name, for: client, &state)
+            let ticket = Ticket(name: name, client: client, number: state.newNumber())
+            state.searches[name]?.askers[client]?.waiters[ticket.number] = waiter
             return (.waiting(ticket), startsThread)
         }
         if startsThread { startThread() }
         return known
+    }
+
+    /// The addresses that were found lately; nil if the name would have to be looked up.
+    func known(_ name: String) -> [String]? {
+        let now = nanoseconds()
+        return state.withLock { state in
+            state.answers[name].flatMap { now -| $0.at < Self.usable ? $0.addresses : nil }
+        }
     }
 
     /// Drops a remembered answer. A running look-up continues.
@@ -117,18 +140,22 @@ package final class NameResolver: Sendable {
     /// Gives up a place. A name that nobody waits for is not looked up, unless that has begun.
     package func cancel(_ ticket: Ticket) {
         state.withLock { state in
-            state.searches[ticket.name]?.waiters[ticket.number] = nil
-            guard let search = state.searches[ticket.name], search.waiters.isEmpty, let place = search.place else {
-                return
-            }
-            _ = state.line.remove(place, for: Self.zone(of: ticket.name))
+            state.searches[ticket.name]?.askers[ticket.client]?.waiters[ticket.number] = nil
+            guard let search = state.searches[ticket.name], !search.hasBegun,
+                let asker = search.askers[ticket.client], asker.waiters.isEmpty
+            else { return }
+            state.line.remove(
+                asker.place, for: TransferSlots.Party(host: Self.zone(of: ticket.name), client: ticket.client))
             state.searches[ticket.name] = nil
+            guard search.askers.count > 1 else { return }
+            state.searches[ticket.name] = search
+            state.searches[ticket.name]?.askers[ticket.client] = nil
         }
     }
 
     /// Whether the look-up is running: if it takes long, its servers are to blame; otherwise too many other names are.
     package func hasBegun(_ ticket: Ticket) -> Bool {
-        state.withLock { state in state.searches[ticket.name].map { $0.place == nil } ?? true }
+        state.withLock { state in state.searches[ticket.name]?.hasBegun ?? true }
     }
 
     /// The last two labels, without counting a dot at the end.
@@ -137,13 +164,14 @@ package final class NameResolver: Sendable {
     }
 
     /// - Returns: whether to start a thread for it.
-    private static func enqueue(_ name: String, _ state: inout State) -> Bool {
-        guard state.searches[name] == nil else { return false }
-        let place = state.newNumber(), zone = zone(of: name)
-        state.searches[name] = Search(place: place)
-        state.line.append(name, place, for: zone)
+    private static func enqueue(_ name: String, for client: IPAddress?, _ state: inout State) -> Bool {
+        guard state.searches[name]?.askers[client] == nil else { return false }
+        let place = state.newNumber(), party = TransferSlots.Party(host: zone(of: name), client: client)
+        state.searches[name, default: Search()].askers[client] = Asker(place: place)
+        guard state.searches[name]?.hasBegun == false else { return false }
+        state.line.append(name, place, for: party)
         // Otherwise a running thread takes it when it has finished its last.
-        guard state.threads < threadLimit, state.mayLookUp(in: zone) else { return false }
+        guard state.threads < threadLimit, state.running.leaves(party) else { return false }
         state.threads += 1
         return true
     }
@@ -151,38 +179,40 @@ package final class NameResolver: Sendable {
     private func startThread() {
         guard DetachedThread.start("names", { self.work() }) != 0 else { return }
         // No thread can be started: let all waiting requests fail; they may try again.
-        while let name = nextName() { finish(name, [], failsUntil: nil) }
+        while let (name, party) = next() { finish(name, [], failsUntil: nil, for: party) }
     }
 
     /// Runs until the queue is empty.
     private func work() {
-        while let name = nextName() {
+        while let (name, party) = next() {
             let start = nanoseconds()
             let addresses = lookUp(name)
             let now = nanoseconds()
             let taken = min(max(now -| start, Self.believed.lowerBound), Self.believed.upperBound)
-            finish(name, addresses, failsUntil: addresses.isEmpty ? now +| taken : nil)
+            finish(name, addresses, failsUntil: addresses.isEmpty ? now +| taken : nil, for: party)
         }
     }
 
-    private func nextName() -> String? {
+    private func next() -> (name: String, party: TransferSlots.Party)? {
         state.withLock { state in
             let running = state.running
-            guard let (zone, name) = state.line.next(where: { running[$0, default: 0] < Self.threadsOfAZone }) else {
+            guard let (party, name) = state.line.next(where: running.leaves) else {
                 state.threads -= 1
                 return nil
             }
-            state.running[zone, default: 0] += 1
-            state.searches[name]?.place = nil
-            return name
+            state.running.count(party, by: 1)
+            state.searches[name]?.hasBegun = true
+            for (client, asker) in state.searches[name]?.askers ?? [:] where client != party.client {
+                state.line.remove(asker.place, for: TransferSlots.Party(host: party.host, client: client))
+            }
+            return (name, party)
         }
     }
 
-    private func finish(_ name: String, _ addresses: [String], failsUntil: UInt64?) {
-        let now = nanoseconds(), zone = Self.zone(of: name)
-        let waiters = state.withLock { state in
-            let left = state.running[zone, default: 1] - 1
-            state.running[zone] = left == 0 ? nil : left
+    private func finish(_ name: String, _ addresses: [String], failsUntil: UInt64?, for party: TransferSlots.Party) {
+        let now = nanoseconds()
+        let askers = state.withLock { state in
+            state.running.count(party, by: -1)
             state.failures[name] = failsUntil
             if state.failures.count > Self.answerLimit, let first = state.failures.min(by: { $0.value < $1.value }) {
                 state.failures[first.key] = nil
@@ -195,9 +225,9 @@ package final class NameResolver: Sendable {
                     state.answers[oldest.key] = nil
                 }
             }
-            return state.searches.removeValue(forKey: name)?.waiters ?? [:]
+            return state.searches.removeValue(forKey: name)?.askers ?? [:]
         }
-        for waiter in waiters.values { waiter(addresses) }
+        for asker in askers.values { for waiter in asker.waiters.values { waiter(addresses) } }
     }
 }
 

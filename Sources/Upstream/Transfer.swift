@@ -12,10 +12,10 @@ package final class Transfer {
     enum Stage {
         /// Started inside one of curl's callbacks, where no handle can be added.
         case waiting
-        /// Waiting for a slot.
-        case queued
         /// The host's name is being looked up.
         case resolving
+        /// Waiting for a slot.
+        case queued
         case head
         case body
         /// The head was a redirect; its body is discarded.
@@ -194,10 +194,10 @@ package final class Transfer {
         finish(with: error(for: code))
     }
 
-    /// Waits for a slot, then for the host's addresses, and sends the request.
+    /// Finds the host's addresses, then waits for a slot, and sends the request.
     private func beginHop() {
         guard let client else { return }
-        stage = .queued
+        stage = .resolving
         do throws(UpstreamError) { try followKnownRedirects(client) } catch {
             return client.loop.afterCallback { self.finish(with: error) }
         }
@@ -212,14 +212,21 @@ package final class Transfer {
         hop = Hop()
         hopNumber += 1
         if stallTimer == nil { stallTimer = LoopTimer(on: client.loop) { [unowned self] in self.checkForStall() } }
+        guard let name = way.peer(of: url).name else { return takeSlot() }
         let this = LoopBound(self, on: client.loop), number = hopNumber
-        guard !slot.take(url.host, priority, wake: { this.post { $0.slotCame(number) } }) else {
-            return slotCame(number)
+        let known = client.resolver.resolve(name, for: request.client) { addresses in
+            this.post { $0.resolved(addresses, number) }
         }
-        delegate?.transfer(self, isIn: .queue)
-        // Downloads have time. For playback the limit is generous: a player gives up earlier by itself.
-        if priority == .playback {
-            stallTimer?.schedule(afterSeconds: client.settings.stallTimeout * Self.stallsInQueue)
+        switch known {
+        // Later, because the owner may still be inside `start`, without the transfer.
+        case .addresses([]): client.loop.afterCallback { self.resolved([], number) }
+        case .addresses(let addresses):
+            hop.addresses = addresses
+            takeSlot()
+        case .waiting(let ticket):
+            lookUp = ticket
+            delegate?.transfer(self, isIn: .names)
+            stallTimer?.schedule(afterSeconds: client.settings.connectTimeout)
         }
     }
 
@@ -232,23 +239,6 @@ package final class Transfer {
         }
     }
 
-    private func slotCame(_ number: Int) {
-        guard stage == .queued, hopNumber == number, let client, let url = route?.url else { return }
-        slot.came(for: url.host)
-        guard let name = way.peer(of: url).name else { return ask([]) }
-        stage = .resolving
-        let this = LoopBound(self, on: client.loop)
-        switch client.resolver.resolve(name, waiter: { addresses in this.post { $0.resolved(addresses, number) } }) {
-        // Later, because the owner may still be inside `start`, without the transfer.
-        case .addresses([]): client.loop.afterCallback { self.resolved([], number) }
-        case .addresses(let addresses): ask(addresses)
-        case .waiting(let ticket):
-            lookUp = ticket
-            delegate?.transfer(self, isIn: .names)
-            stallTimer?.schedule(afterSeconds: client.settings.connectTimeout)
-        }
-    }
-
     /// Whether the look-up has begun.
     private var isLookingUp: Bool { lookUp.flatMap { client?.resolver.hasBegun($0) } ?? false }
 
@@ -256,7 +246,9 @@ package final class Transfer {
         guard stage == .resolving, hopNumber == number else { return }
         lookUp = nil
         guard !addresses.isEmpty else { return finish(with: unresolved) }
-        ask(addresses)
+        hop.addresses = addresses
+        stallTimer?.cancel()
+        takeSlot()
     }
 
     private var unresolved: UpstreamError {
@@ -264,20 +256,40 @@ package final class Transfer {
         return .proxyFailed(proxy: proxy.address, host: host, detail: "no such host")
     }
 
-    private func ask(_ addresses: [String]) {
+    private func takeSlot() {
+        guard let client, let url = route?.url else { return }
+        stage = .queued
+        let this = LoopBound(self, on: client.loop), number = hopNumber
+        guard !slot.take(url.host, priority, wake: { this.post { $0.slotCame(number) } }) else { return ask(url) }
+        delegate?.transfer(self, isIn: .queue)
+        // Downloads have time. For playback the limit is generous: a player gives up earlier by itself.
+        if priority == .playback {
+            stallTimer?.schedule(afterSeconds: client.settings.stallTimeout * Self.stallsInQueue)
+        }
+    }
+
+    private func slotCame(_ number: Int) {
+        guard stage == .queued, hopNumber == number, let client, let url = route?.url else { return }
+        slot.came(for: url.host)
+        // The queue may have taken longer than addresses hold.
+        if let name = way.peer(of: url).name, let known = client.resolver.known(name) { hop.addresses = known }
+        ask(url)
+    }
+
+    private func ask(_ url: UpstreamURL) {
         guard let client, let route else { return }
         stage = .head
         delegate?.transfer(self, isIn: .response)
         let easy = client.makeHandle()
         self.easy = easy
-        let peer = way.peer(of: route.url)
+        let peer = way.peer(of: url)
         if case .parent = way {
             easy.setUp(url: peer.text, settings: client.settings)
         } else {
-            easy.setUp(url: route.url.text, settings: client.settings)
+            easy.setUp(url: url.text, settings: client.settings)
         }
-        easy.go(way, to: route.url, settings: client.settings)
-        easy.set(addresses: addresses, of: peer)
+        easy.go(way, to: url, settings: client.settings)
+        easy.set(addresses: hop.addresses, of: peer)
         easy.set(request, fields: route.fields, settings: client.settings)
         if needsNewConnection { easy.set(CURLOPT_FRESH_CONNECT, 1) }
         setCallbacks(easy)

@@ -3,7 +3,8 @@ import Synchronization
 
 /// Limits the number of transfers at the same time, in all and for each host; shared by the clients of all loops.
 ///
-/// - A transfer *has* a slot from before its name is looked up until its exchange has ended.
+/// - A transfer *has* a slot from when its host's addresses are known until its exchange has ended: a name for which no
+///   server answers takes none.
 /// - Transfers that *wait* get slots in order: playback before downloads, then the clients of the hosts in turn, then
 ///   first come, first served.
 /// - One client has at most three quarters of all slots, and of a host's: the others are for others.
@@ -39,39 +40,44 @@ package final class TransferSlots: Sendable {
     }
 
     private struct State {
-        var open = 0
-        var openByHost: [String: Int] = [:]
-        var openByClient: [IPAddress: Int] = [:]
-        var openByParty: [Party: Int] = [:]
+        var taken: Taken
         /// The `wake` closures of waiting transfers.
         var lines = [UpstreamRequest.Priority: FairLine<Party, @Sendable () -> Void>]()
         var waitingByHost: [String: Int] = [:]
         var lastNumber: UInt64 = 0
+    }
 
-        mutating func take(_ party: Party) { count(party, by: 1) }
+    /// How many of a limited number are taken, and by whom. A value.
+    struct Taken {
+        let limits: Limits
+        private(set) var all = 0
+        private var byHost: [String: Int] = [:]
+        private var byClient: [IPAddress: Int] = [:]
+        private var byParty: [Party: Int] = [:]
 
-        mutating func give(_ party: Party) { count(party, by: -1) }
+        init(_ limits: Limits) { self.limits = limits }
 
-        private mutating func count(_ party: Party, by step: Int) {
-            open += step
-            openByHost.count(party.host, by: step)
-            guard let client = party.client else { return }
-            openByClient.count(client, by: step)
-            openByParty.count(party, by: step)
+        /// Whether there is one more for somebody.
+        func leaves(_ party: Party) -> Bool {
+            guard all < limits.total, byHost[party.host, default: 0] < limits.perHost else { return false }
+            guard let client = party.client else { return true }
+            return byClient[client, default: 0] < Limits.share(of: limits.total)
+                && byParty[party, default: 0] < Limits.share(of: limits.perHost)
         }
 
-        func mayHave(_ party: Party, _ limits: Limits) -> Bool {
-            guard open < limits.total, openByHost[party.host, default: 0] < limits.perHost else { return false }
-            guard let client = party.client else { return true }
-            return openByClient[client, default: 0] < Limits.share(of: limits.total)
-                && openByParty[party, default: 0] < Limits.share(of: limits.perHost)
+        mutating func count(_ party: Party, by step: Int) {
+            all += step // no trap: a number of transfers, or of threads
+            byHost.count(party.host, by: step)
+            guard let client = party.client else { return }
+            byClient.count(client, by: step)
+            byParty.count(party, by: step)
         }
     }
 
     package let limits: Limits
     /// For requests that are passed on: half as many.
     let passing: TransferSlots?
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
     package convenience init(_ limits: Limits = Limits()) {
         let half = Limits(total: max(1, limits.total / 2), perHost: limits.perHost)
@@ -81,6 +87,7 @@ package final class TransferSlots: Sendable {
     private init(_ limits: Limits, passing: TransferSlots?) {
         self.limits = limits
         self.passing = passing
+        state = Mutex(State(taken: Taken(limits)))
     }
 
     /// Requests a slot.
@@ -94,8 +101,8 @@ package final class TransferSlots: Sendable {
     ) -> Ticket? {
         let party = Party(host: host, client: client)
         return state.withLock { state in
-            if state.mayHave(party, limits) {
-                state.take(party)
+            if state.taken.leaves(party) {
+                state.taken.count(party, by: 1)
                 return nil
             }
             state.lastNumber += 1 // no trap: counts one at a time
@@ -118,7 +125,7 @@ package final class TransferSlots: Sendable {
     /// Frees a slot, at the end of a transfer or when it is parked.
     package func give(_ host: String, of client: IPAddress? = nil) {
         let woken = state.withLock { state in
-            state.give(Party(host: host, client: client))
+            state.taken.count(Party(host: host, client: client), by: -1)
             return next(&state)
         }
         for wake in woken { wake() }
@@ -126,19 +133,19 @@ package final class TransferSlots: Sendable {
 
     /// Takes a slot for a parked transfer that resumes.
     package func takeAgain(_ host: String, of client: IPAddress? = nil) {
-        state.withLock { $0.take(Party(host: host, client: client)) }
+        state.withLock { $0.taken.count(Party(host: host, client: client), by: 1) }
     }
 
     /// Whether somebody waits for a slot that a transfer from this host has.
     package func isAwaited(_ host: String) -> Bool {
         state.withLock { state in
-            state.waitingByHost[host] != nil || state.open >= limits.total && !state.waitingByHost.isEmpty
+            state.waitingByHost[host] != nil || state.taken.all >= limits.total && !state.waitingByHost.isEmpty
         }
     }
 
     /// The number of transfers that have a slot, and of those that wait for one.
     package var count: (open: Int, waiting: Int) {
-        state.withLock { state in (state.open, state.lines.values.reduce(0) { $0 + $1.count }) }
+        state.withLock { state in (state.taken.all, state.lines.values.reduce(0) { $0 + $1.count }) }
     }
 
     private func next(_ state: inout State) -> [@Sendable () -> Void] {
@@ -146,8 +153,8 @@ package final class TransferSlots: Sendable {
         for priority in UpstreamRequest.Priority.allCases {
             // Taken out meanwhile, because with a second reference each change would copy the whole queue.
             guard var line = state.lines.removeValue(forKey: priority) else { continue }
-            while state.open < limits.total, let (party, wake) = line.next(where: { state.mayHave($0, limits) }) {
-                state.take(party)
+            while state.taken.all < limits.total, let (party, wake) = line.next(where: { state.taken.leaves($0) }) {
+                state.taken.count(party, by: 1)
                 state.waitingByHost.count(party.host, by: -1)
                 next.append(wake)
             }
@@ -159,8 +166,8 @@ package final class TransferSlots: Sendable {
 
 extension Dictionary where Value == Int {
     /// Counts a key, and forgets it at 0.
-    fileprivate mutating func count(_ key: Key, by step: Int) {
-        let number = self[key, default: 0] + step // no trap: a number of transfers
+    mutating func count(_ key: Key, by step: Int) {
+        let number = self[key, default: 0] + step // no trap: a number of transfers, or of threads
         self[key] = number == 0 ? nil : number
     }
 }

@@ -165,7 +165,62 @@ import Upstream
         #expect(names.state.read(\.mostAtOnce) <= NameResolver.threadsOfAZone + 3)
     }
 
+    /// A client can name as many zones as it likes, too.
+    @Test func oneClientLeavesThreadsToOthers() throws {
+        let names = Names(), resolver = names.resolver
+        let (greedy, other) = (IPAddress("192.0.2.1"), IPAddress("192.0.2.2")), share = NameResolver.threadLimit / 4 * 3
+        for index in 0..<100 { _ = resolver.resolve("\(index).test", for: greedy) { _ in } }
+        try names.waitUntilAsked(share)
+        _ = resolver.resolve("film.test", for: other) { _ in }
+        // One that the first client waits for as well.
+        _ = resolver.resolve("99.test", for: other) { _ in }
+        try names.waitUntilAsked(share + 2)
+        #expect(Set(names.asked.suffix(2)) == ["film.test", "99.test"])
+        names.state.update { $0.isOpen = true }
+        try names.waitUntilAsked(101)
+        _ = try names.state.wait(for: "the end of it") { $0.running == 0 ? true : nil }
+        #expect(Set(names.asked).count == 101 && names.asked.count == 101)
+    }
+
+    /// The place of one who leaves is not that of the others who wait for the name.
+    @Test func nameIsLookedUpForWhomeverStays() throws {
+        let names = Names(), resolver = names.resolver, answers = Monitor<[[String]]>([])
+        for index in 0..<NameResolver.threadsOfAZone { _ = resolver.resolve("\(index).dead.test") { _ in } }
+        try names.waitUntilAsked(NameResolver.threadsOfAZone)
+        guard
+            case .waiting(let ticket) = resolver.resolve(
+                "film.dead.test", for: IPAddress("192.0.2.1"), waiter: { _ in })
+        else { return }
+        _ = resolver.resolve("film.dead.test", for: IPAddress("192.0.2.2")) { found in
+            answers.update { $0.append(found) }
+        }
+        resolver.cancel(ticket)
+        names.state.update { $0.isOpen = true }
+        _ = try answers.wait(for: "an answer") { $0.first }
+        #expect(names.asked.count { $0 == "film.dead.test" } == 1)
+    }
+
     // MARK: Transfers
+
+    /// As many as there are slots, and more.
+    @Test func namesThatNobodyAnswersForTakeNoSlot() throws {
+        let origin = try ScriptedOrigin(), media = Media(seed: 3, size: 1000)
+        defer { origin.stop() }
+        origin.serve("/a.mp4", media)
+        let names = Names()
+        let upstreams = try Upstreams(resolver: names.resolver, slots: TransferSlots(.init(total: 4, perHost: 4)))
+        let dead = (0..<8).map { _ in Recorder() }
+        for (index, recorder) in dead.enumerated() {
+            upstreams.start(UpstreamRequest(url: "http://\(index).dead.test/"), recorder)
+        }
+        try names.waitUntilAsked(NameResolver.threadsOfAZone)
+        let (recorder, error) = try upstreams.fetch(origin.url("/a.mp4"))
+        #expect(error == nil && recorder.received(media) && upstreams.onLoop { $0.openTransfers } == 8)
+        names.state.update { $0.isOpen = true }
+        for (index, recorder) in dead.enumerated() {
+            #expect(try recorder.outcome() == .cannotResolve(host: "\(index).dead.test"))
+        }
+    }
 
     /// Of this process.
     private static var threads: Int {
