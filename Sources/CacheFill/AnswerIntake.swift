@@ -164,7 +164,7 @@ struct AnswerIntake {
         }
         // The stored generation is outdated even though the new one must not be stored.
         if !isKept, isContent { validated?.freshen { $0.doubted } }
-        let generation = makeGeneration(answer, isKept: isKept)
+        let generation = makeGeneration(answer, isKept: isKept, &output)
         if generation.head.isCertainListing || StrayPage.isPlaylist(demand.url) {
             // Until it is parsed, the playlist or feed keeps its predecessor's freshness, or gets half a second: requests
             // in the meantime share this answer. In a shared cache, it may be one user's.
@@ -216,7 +216,9 @@ struct AnswerIntake {
                 mark: request.mark, absence: absence))
     }
 
-    private func makeGeneration(_ answer: OpeningAnswer, isKept: Bool) -> Generation {
+    private func makeGeneration(
+        _ answer: OpeningAnswer, isKept: Bool, _ output: inout FetchOutput
+    ) -> Generation {
         if isKept {
             do throws(StoreError) {
                 return try store.makeGeneration(
@@ -227,7 +229,8 @@ struct AnswerIntake {
                 status.foundNoRoom()
             }
         }
-        return store.makeBuffer(resource.key, head: answer.head, length: answer.first.knownLength)
+        return store.makeBuffer(
+            resource.key, head: answer.head, length: answer.first.knownLength, in: output.countTransit())
     }
 
     /// Publishes the opened generation: as the resource's current one, or as a response that passes through.
@@ -269,7 +272,8 @@ struct AnswerIntake {
         _ generation: Generation, _ head: UpstreamHead, owner: FollowerID, _ output: inout FetchOutput
     ) throws(FillError) {
         let isWhole = try bringsWhole(head, generation, &output)
-        let buffer = store.makeBuffer(resource.key, head: generation.head, length: generation.length)
+        let buffer = store.makeBuffer(
+            resource.key, head: generation.head, length: generation.length, in: output.countTransit())
         output.begin(buffer, surplus: isWhole ? output.position : 0, stopsAtPresent: false)
         resource.passes(
             .passing(buffer, owner: owner, part: nil, total: generation.length), by: status, output.wanted,

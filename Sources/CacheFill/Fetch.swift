@@ -249,13 +249,21 @@ package final class Fetch: TransferDelegate {
         guard
             isFinishingChunk
                 || !status.pauseIfFarAhead(
-                    received: output.received, writtenTo: output.position, before: bytes.count)
+                    received: output.received, writtenTo: output.position, before: bytes.count, within: output.window)
         else {
             output.releaseMemory()
+            transfer.mayGiveWay = output.canBeContinued && !status.isForDownloads
             return false
         }
         take(bytes)
         return true
+    }
+
+    /// Its player has paused for longest: what it has yet to read is requested again.
+    package func transferGivesWay(_ transfer: Transfer) {
+        guard case .receiving(let current) = phase, current === transfer, transfer.isPaused else { return }
+        log("the transfer of a paused player makes room for another")
+        finish(.stopped)
     }
 
     private func take(_ bytes: UnsafeRawBufferPointer) {

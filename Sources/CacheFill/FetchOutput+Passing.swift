@@ -35,7 +35,8 @@ extension FetchOutput {
             return false
         }
         let buffer = store.makeBuffer(
-            generation.key, head: generation.head, length: generation.length, geometry: generation.geometry)
+            generation.key, head: generation.head, length: generation.length, geometry: generation.geometry,
+            in: countTransit())
         // Followers that read in the chunk in progress continue in the buffer too.
         let start = generation.geometry.chunkStart(generation.geometry.chunk(at: position))
         let former = writer, next = store.writer(buffer, at: start, stopsAtPresent: false)
@@ -54,7 +55,7 @@ extension FetchOutput {
     }
 
     @discardableResult
-    private mutating func discardPassed(of generation: Generation) -> Int64 {
+    mutating func discardPassed(of generation: Generation) -> Int64 {
         guard let slowest = status.slowestFollower else { return 0 }
         held.release(before: generation.geometry.extent(at: min(slowest, position)))
         return generation.discard(below: min(slowest, position))

@@ -101,6 +101,8 @@ struct FetchOutput {
     private var hasBegun = false
     private var isClosed = false
     private let origin: OriginCounters.Origin
+    /// What waits for the disk, or passes through memory, of the bytes in transit; nil while little does.
+    private var transit: ProxyMetrics.Transit.Share?
 
     /// Write as soon as this many bytes are staged; during a write, about twice as many are received in advance.
     private static let stagingBytes = 256 << 10
@@ -188,6 +190,22 @@ struct FetchOutput {
     /// Whether something must be written before more can be taken in.
     var isFull: Bool {
         isWaitingForRoom || staging.isWriting && staging.next.count >= 2 * Self.stagingBytes
+            || staging.isWriting && transit.map { Int64(staging.next.count) >= $0.window } == true
+    }
+
+    /// How far the bytes in transit let it go past its reader, where these are in memory.
+    var window: Int64 { generation?.isStored == false ? transit?.window ?? .max : .max }
+
+    mutating func countTransit() -> ProxyMetrics.Transit.Share {
+        let share = transit ?? filler.metrics.transit.share(of: demand.client?.description)
+        transit = share
+        return share
+    }
+
+    /// Whether another transfer can go on where this one ends.
+    var canBeContinued: Bool {
+        guard let generation, generation.isStored, !generation.isRetired, end < .max else { return false }
+        return generation.head.rangeCondition != nil && !status.isUnresumable
     }
 
     /// Takes in bytes of the answer. Call only if neither `isFull` nor `isAnswered`.
@@ -221,7 +239,14 @@ struct FetchOutput {
     mutating func dropStaged() { staging.next.removeAll() }
 
     /// Frees the buffers of a paused transfer.
-    mutating func releaseMemory() { staging.release() }
+    mutating func releaseMemory() {
+        staging.release()
+        if let generation, !generation.isStored {
+            discardPassed(of: generation)
+        } else if !staging.isWriting {
+            transit = nil
+        }
+    }
 
     // MARK: Writing
 
@@ -233,6 +258,7 @@ struct FetchOutput {
         let count = isLast ? upToChunkEnd(wantedOfNext) : wantedOfNext
         hold(position..<position +| Int64(max(count, 1))) // no trap: its end is above
         let isLong = (count > Self.onLoopBytes || writer.fillsGaps) && writer.generation.isStored
+        if isLong { countTransit().hold(Int64(staging.capacity)) }
         return Write(writer: writer, buffer: isLong ? staging.handOver() : staging.next, count: count, isLong: isLong)
     }
 

@@ -82,6 +82,8 @@ struct FetchState {
     var end: FetchEnd?
     /// Whether it fills gaps of the current generation, so that others may follow it.
     var isShared: Bool
+    /// What the bytes in transit left for it when it paused last, in bytes.
+    private var within = Int64.max
     /// Whether it has reached its read-ahead window and waits for its furthest follower.
     private(set) var isPaused = false
     private(set) var followers: [FollowerID: Place] = [:]
@@ -206,10 +208,12 @@ struct FetchState {
     }
 
     /// Further bytes are here.
-    /// - Parameter count: how many, besides those that were received before.
+    /// - Parameters:
+    ///   - count: how many, besides those that were received before.
+    ///   - within: another limit on the window, in bytes.
     /// - Returns: whether it pauses instead of taking them, because it has reached its window.
-    mutating func pauses(received: Int64, writtenTo frontier: Int64, before count: Int) -> Bool {
-        (self.received, self.frontier) = (received, frontier)
+    mutating func pauses(received: Int64, writtenTo frontier: Int64, before count: Int, within: Int64) -> Bool {
+        (self.received, self.frontier, self.within) = (received, frontier, within)
         guard isAhead(byQuarters: 4) else {
             if isForDownloads { forDownloads += Int64(count) }
             return false
@@ -247,6 +251,7 @@ struct FetchState {
     }
 
     private func isAhead(of place: Place, byQuarters quarters: Int64) -> Bool {
-        received - place.offset >= min(furthest, window.reach(afterReading: place.offset - place.start)) / 4 * quarters
+        let reach = min(furthest, within, window.reach(afterReading: place.offset - place.start))
+        return received - place.offset >= reach / 4 * quarters
     }
 }

@@ -102,7 +102,7 @@ package final class LoopFiller {
         follower: FollowerID, isMidway: Bool
     ) -> SharedFetch {
         // Request whole chunks: an incomplete chunk cannot be read.
-        let range = CacheStore.bufferGeometry.roundedOut(wanted, length: generation.length)
+        let range = ChunkGeometry.ofBuffers.roundedOut(wanted, length: generation.length)
         let fetch = resource.openAlone(
             follower, at: wanted.lowerBound, range,
             ResourceState.Reach(window: filler.window(of: demand), furthest: filler.settings.bufferReadAhead))

@@ -293,8 +293,10 @@ struct ResourceState {
 
     /// Records a fetch's progress.
     /// - Returns: whether it pauses now.
-    mutating func pauses(_ id: FetchID, received: Int64, writtenTo frontier: Int64, before count: Int) -> Bool {
-        fetches[id]?.pauses(received: received, writtenTo: frontier, before: count) ?? false
+    mutating func pauses(
+        _ id: FetchID, received: Int64, writtenTo frontier: Int64, before count: Int, within: Int64 = .max
+    ) -> Bool {
+        fetches[id]?.pauses(received: received, writtenTo: frontier, before: count, within: within) ?? false
     }
 
     /// Makes an opening the first fetch of the generation that it found.

@@ -175,10 +175,16 @@ package struct SharedFetch: Sendable, Hashable {
     ///   - received: the end of the bytes received.
     ///   - position: the end of the bytes in the file.
     ///   - count: the number of further bytes that are here.
+    ///   - within: another limit on the window, in bytes.
     /// - Returns: whether it pauses instead of taking them.
-    func pauseIfFarAhead(received: Int64, writtenTo position: Int64, before count: Int) -> Bool {
-        resource.change { $0.resource.pauses(id, received: received, writtenTo: position, before: count) }
+    func pauseIfFarAhead(received: Int64, writtenTo position: Int64, before count: Int, within: Int64) -> Bool {
+        resource.change {
+            $0.resource.pauses(id, received: received, writtenTo: position, before: count, within: within)
+        }
     }
+
+    /// Whether its bytes cannot be requested again.
+    var isUnresumable: Bool { read { $0.isUnresumable } ?? true }
 
     func ended(_ end: FetchEnd) {
         resource.change { state in

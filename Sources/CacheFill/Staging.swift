@@ -16,6 +16,9 @@ struct Staging {
     /// The number of staged bytes, those in hand included.
     var count: Int { (inHand ?? 0) + next.count }
 
+    /// The bytes of memory that both take.
+    var capacity: Int { next.capacity + spare.capacity }
+
     /// Hands the next buffer to another thread; call `handedBack` when that has written it.
     mutating func handOver() -> StagingBuffer {
         let buffer = next

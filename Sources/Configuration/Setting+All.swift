@@ -33,6 +33,10 @@ extension Setting {
             "max_short_responses", .size(atLeast: 0), at: \.proxy.maxShortResponses,
             reload: { try $0.cache.setMaxShortResponses($1.proxy.maxShortResponses) }),
         Setting(
+            optional: .size(atLeast: ProxyConfiguration.leastBuffered), "max_buffered", at: \.proxy.maxBuffered,
+            standard: "a sixteenth of the memory, 64MB to 512MB",
+            reload: { try $0.cache.setMaxBuffered($1.proxy.maxBuffered) }),
+        Setting(
             listOf: .privateOrigin, "allow", at: \.proxy.allow, standard: "none",
             reload: { try $0.cache.setAllow($1.proxy.allow) }),
         Setting("mounts", .mounts, at: \.proxy.configuredMounts, standard: "none", isPolicy: true),

@@ -101,6 +101,14 @@ struct SettingText: Sendable {
             64 KiB, and forgotten when the proxy ends. They never take the place of media. The rule key `heuristic` \
             stores some of them without a stated lifetime.
             """, example: "16MiB"),
+        "max_buffered": SettingText(
+            "Use this much memory for bytes that wait for players and origins; at least 4MiB.",
+            """
+            These are answers that are not stored and whose players read slowly or have paused, bodies of requests, \
+            and what is not on the disk yet. Nothing is dropped: the less is left, the less is read ahead of each \
+            player, down to 64 KiB. A quarter is set aside for that, and one client has three quarters of the rest at \
+            most. What is cached takes nothing of it.
+            """, example: "256MiB"),
         "allow": SettingText(
             "Allow fetching from this private origin: a host name, an address, or a network such as 192.168.1.0/24.",
             """

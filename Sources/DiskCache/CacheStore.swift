@@ -232,16 +232,15 @@ package final class CacheStore: Sendable {
     }
 
     /// Creates a pass-through buffer in memory, for a response that is not stored.
+    /// - Parameter transit: counts what it takes of the bytes in transit.
     package func makeBuffer(
-        _ key: CacheKey, head: GenerationHead, length: Int64?, geometry: ChunkGeometry = bufferGeometry
+        _ key: CacheKey, head: GenerationHead, length: Int64?, geometry: ChunkGeometry = .ofBuffers,
+        in transit: ProxyMetrics.Transit.Share? = nil
     ) -> Generation {
         Generation(
             id: core.files.makeID(), key: key, head: head,
-            chunks: ChunkTable(geometry, length: length, isStored: false), file: MemoryBytes(), ledger: ledger)
+            chunks: ChunkTable(geometry, length: length, isStored: false), file: MemoryBytes(transit), ledger: ledger)
     }
-
-    /// Extents of 1 MiB, so that memory is soon freed behind a reader.
-    package static let bufferGeometry = ChunkGeometry(chunkSize: 16 << 10)!
 
     /// A writer that fills a generation from the start of a chunk on.
     package func writer(_ generation: Generation, at offset: Int64, stopsAtPresent: Bool) -> ChunkWriter {

@@ -297,12 +297,12 @@ package final class Generation: Sendable {
 
     // MARK: Discarding and evicting
 
-    /// Forgets bytes that all readers have passed. Only for a generation that is not found any more: a buffer, or an
-    /// endless stream.
+    /// Forgets bytes that all have read. Only for a generation that is not found any more: a buffer, or endless.
     /// - Returns: the bytes given back to the ledger.
     @discardableResult
     package func discard(below offset: Int64) -> Int64 {
         precondition(!isStored || isRetired)
+        file.release(before: offset)
         let end = geometry.extent(at: offset)
         let dropped = state.withLock { $0.usage.holds == 0 ? $0.chunks.discard(before: end) : nil }
         // If the file system cannot punch holes, the blocks stay counted until the file is removed.

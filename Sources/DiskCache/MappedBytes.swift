@@ -75,6 +75,8 @@ protocol GenerationBytes: AnyObject, Sendable {
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(StoreError) -> Int
     /// Reads a range into memory.
     func warm(_ range: Range<Int64>) throws(StoreError)
+    /// Frees the memory of bytes that all have passed, before its extent is.
+    func release(before offset: Int64)
     /// Frees the blocks of a range.
     func punchHole(_ range: Range<Int64>) throws(StoreError)
     /// Cuts it off at its length, once that is known.
@@ -89,6 +91,8 @@ protocol GenerationBytes: AnyObject, Sendable {
 }
 
 extension GenerationBytes {
+    func release(before offset: Int64) {}
+
     /// What the first bytes tell; unknown if they cannot be read, which whoever reads them meets, too. May wait for the
     /// disk.
     /// - Parameters:

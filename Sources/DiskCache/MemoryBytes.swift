@@ -1,4 +1,6 @@
+import CachePolicy
 import Glibc
+import Metrics
 import Synchronization
 
 /// The bytes of a pass-through buffer: in memory, and only as many as have arrived and were not passed yet. They have
@@ -7,6 +9,12 @@ final class MemoryBytes: GenerationBytes {
     private static let blockSize: Int64 = 1 << 20
 
     private let blocks = Mutex<[Int64: MappedBytes]>([:])
+    /// The bytes that are in memory, in whole pages.
+    private let present = Mutex<Range<Int64>>(0..<0)
+    private let transit: ProxyMetrics.Transit.Share?
+
+    /// - Parameter transit: what it takes of the bytes in transit.
+    init(_ transit: ProxyMetrics.Transit.Share? = nil) { self.transit = transit }
 
     var path: String { "memory" }
     var descriptor: Int32? { nil }
@@ -43,9 +51,44 @@ final class MemoryBytes: GenerationBytes {
                 from: part.baseAddress!, byteCount: part.count)
             done += part.count
         }
+        setPresent {
+            let start = $0.isEmpty ? Self.page(offset) : $0.lowerBound
+            return start..<max($0.upperBound, Self.page(offset + Int64(done) + Self.pageSize - 1))
+        }
     }
 
+    private static let pageSize = Int64(sysconf(Int32(_SC_PAGESIZE)))
+
+    /// The start of the page that contains an offset.
+    private static func page(_ offset: Int64) -> Int64 { offset / pageSize * pageSize }
+
+    private func setPresent(_ change: (Range<Int64>) -> Range<Int64>) {
+        let count = present.withLock { present in
+            present = change(present)
+            return present.upperBound - present.lowerBound
+        }
+        transit?.hold(count)
+    }
+
+    func release(before offset: Int64) {
+        // Otherwise its blocks are freed soon enough.
+        guard let transit, transit.window < Self.wideWindow else { return }
+        let former = present.withLock { $0 }
+        let free = former.lowerBound..<max(former.lowerBound, min(Self.page(offset), former.upperBound))
+        guard free.count >= Self.leastRelease else { return }
+        for block in blocks.withLock({ Array($0.values) }) where block.range.overlaps(free) {
+            let part = block.range.clamped(to: free)
+            madvise(block.base + Int(part.lowerBound - block.range.lowerBound), part.count, MADV_DONTNEED)
+        }
+        setPresent { max($0.lowerBound, free.upperBound)..<max($0.upperBound, free.upperBound) }
+    }
+
+    /// Each call of the kernel has its cost.
+    private static let leastRelease = 64 << 10
+    private static let wideWindow: Int64 = 2 << 20
+
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(StoreError) -> Int {
+        guard offset >= present.withLock({ $0.lowerBound }) else { return 0 }
         var done = 0
         while done < buffer.count {
             let place = offset + Int64(done)
@@ -66,6 +109,7 @@ final class MemoryBytes: GenerationBytes {
         }
         // Unmapped here, outside the lock.
         _ = passed
+        setPresent { max($0.lowerBound, range.upperBound)..<max($0.upperBound, range.upperBound) }
     }
 
     func truncate(to length: Int64) {}
@@ -73,4 +117,9 @@ final class MemoryBytes: GenerationBytes {
     func seal() {}
     func idleMappings() -> [(lastUse: Int64, bytes: Int64)] { [] }
     func dropMappings(usedUntil time: Int64) {}
+}
+
+extension ChunkGeometry {
+    /// Extents of 1 MiB, so that memory is soon freed behind a reader.
+    package static let ofBuffers = ChunkGeometry(chunkSize: 16 << 10)!
 }

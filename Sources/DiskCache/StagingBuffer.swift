@@ -17,6 +17,9 @@ package final class StagingBuffer: @unchecked Sendable {
 
     package var isEmpty: Bool { filled.isEmpty }
 
+    /// The bytes of memory that it takes.
+    package var capacity: Int { storage.count }
+
     /// Valid until the next change.
     package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: storage[filled]) }
 

@@ -40,23 +40,28 @@ package struct BodySpan {
     }
 }
 
-/// A body that is entirely in memory.
+/// A body that is entirely in memory. It may be shared by many answers: each copies the piece that it sends.
 package final class BytesSource: BodySource {
-    private let storage: UnsafeMutableRawBufferPointer
+    private var bytes: [UInt8]
     private var sent = 0
+    private let piece: UnsafeMutableRawBufferPointer
+
+    private static let longestPiece = 64 << 10
 
     package init(_ bytes: [UInt8]) {
-        storage = .allocate(byteCount: bytes.count, alignment: 1)
-        storage.copyBytes(from: bytes)
+        self.bytes = bytes
+        piece = .allocate(byteCount: min(bytes.count, Self.longestPiece), alignment: 1)
     }
 
-    deinit { storage.deallocate() }
+    deinit { piece.deallocate() }
 
     package func next(limit: Int) -> BodyStep {
-        guard sent < storage.count else { return .end }
-        let part = UnsafeRawBufferPointer(rebasing: storage[sent..<min(storage.count, sent + limit)])
+        guard sent < bytes.count else { return .end }
+        let part = UnsafeMutableRawBufferPointer(rebasing: piece.prefix(min(limit, bytes.count - sent)))
+        bytes[sent..<sent + part.count].withUnsafeBytes { part.copyMemory(from: $0) }
         sent += part.count
-        return .span(BodySpan(bytes: part))
+        if sent == bytes.count { (bytes, sent) = ([], 0) }
+        return .span(BodySpan(bytes: UnsafeRawBufferPointer(part)))
     }
 
     package func finish() {}

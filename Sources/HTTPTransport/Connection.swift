@@ -134,8 +134,9 @@ final class Connection {
             if mayBeWhole { processPending() }
         case .answering where incoming?.isWanted == true:
             use(bytes)
-        case .answering:
+        case .answering(let exchange):
             pending.append(bytes)
+            pending.count(in: server.metrics.transit, for: exchange.countedClient)
             updateReading()
         case .lingering, .closed:
             break

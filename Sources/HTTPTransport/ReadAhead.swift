@@ -1,3 +1,6 @@
+import CachePolicy
+import Metrics
+
 /// The bytes that a connection has received and not used yet.
 struct ReadAhead {
     private var bytes: [UInt8] = []
@@ -6,6 +9,15 @@ struct ReadAhead {
 
     var count: Int { bytes.count - start }
     var isEmpty: Bool { count == 0 }
+
+    /// What it takes of the bytes in transit; nil unless they wait for the end of an answer.
+    private var share: ProxyMetrics.Transit.Share?
+
+    /// Counts the bytes, which wait for the end of an answer.
+    mutating func count(in transit: ProxyMetrics.Transit, for client: IPAddress?) {
+        share = share ?? transit.share(of: client?.description)
+        share?.hold(Int64(bytes.capacity))
+    }
 
     mutating func append(_ more: UnsafeRawBufferPointer) {
         bytes.append(contentsOf: more)
@@ -20,6 +32,7 @@ struct ReadAhead {
     mutating func keep(last count: Int) {
         start = bytes.count - count
         if count == 0 {
+            share = nil
             bytes.removeAll(keepingCapacity: bytes.capacity <= 8192)
             start = 0
         } else if start > bytes.count / 2 {

@@ -19,14 +19,14 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
     private var head: UpstreamHead?
 
     // To the origin
-    private var upload = Relay()
+    private var upload: Relay
     private var isReading = false
     private var isUploadComplete = false
     /// Whether reading from the client is paused.
     private var isClientHeld = false
 
     // To the client
-    private var download = Relay()
+    private var download: Relay
     private var end: End?
     /// Whether the transfer from the origin is paused.
     private var isOriginHeld = false
@@ -41,6 +41,8 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         self.exchange = exchange
         self.route = route
         self.handler = handler
+        upload = Relay(in: handler.metrics.transit, for: exchange.countedClient)
+        download = Relay(in: handler.metrics.transit, for: exchange.countedClient)
     }
 
     func start() {

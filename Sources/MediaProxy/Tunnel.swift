@@ -22,11 +22,11 @@ final class Tunnel: BodySink, BodySource {
     /// When the last byte was forwarded.
     private var lastPassed = MonotonicClock.nanoseconds()
 
-    private var upload = Relay()
+    private var upload: Relay
     /// Bytes of the upload that were taken out of the relay and not sent yet.
     private var unsent = UnsafeRawBufferPointer(start: nil, count: 0)
     private var isClientHeld = false
-    private var download = Relay()
+    private var download: Relay
     private var isHostHeld = false
     private var end: End?
     /// The client has disconnected; the bytes that it had sent are still being forwarded.
@@ -44,6 +44,8 @@ final class Tunnel: BodySink, BodySource {
     init(_ exchange: Exchange, _ handler: MediaHandler) {
         self.exchange = exchange
         self.handler = handler
+        upload = Relay(in: handler.metrics.transit, for: exchange.countedClient)
+        download = Relay(in: handler.metrics.transit, for: exchange.countedClient)
     }
 
     func start(_ url: OriginURL) {

@@ -27,7 +27,7 @@ package final class Counter: Sendable {
     #endif
 
     @inline(__always)
-    fileprivate static func noteChange() {
+    static func noteChange() {
         #if DEBUG
         listener.withLock { $0 }.hear()
         #endif

@@ -46,6 +46,9 @@ package final class ProxyMetrics: Sendable {
     /// Idle connections that were closed to make room for new ones.
     package let closedForRoom = Counter()
 
+    /// What waits in memory for clients and origins.
+    package let transit = Transit()
+
     // Tunnels (CONNECT), and the bytes that passed through them, both ways
     package let tunnels = Counter()
     package let openTunnels = Gauge()

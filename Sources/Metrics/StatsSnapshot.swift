@@ -15,6 +15,12 @@ package struct StatsSnapshot: Codable, Sendable, Equatable {
         package var openFetches: Int64
         package var resumedTransfers: UInt64
         package var resolverRuns, refreshedLinks: UInt64
+        /// Transfers that have a slot, and those that have given it to others because their clients do not read.
+        package var openTransfers, pausedTransfers: Int
+    }
+    /// Bytes that wait in memory for clients and origins, and their limit.
+    package struct Transit: Codable, Sendable, Equatable {
+        package var bytes, limit: Int64
     }
     package struct Cache: Codable, Sendable, Equatable {
         /// Bytes: allocated on the disk, the limit, and the amount to keep free on the disk.
@@ -51,6 +57,7 @@ package struct StatsSnapshot: Codable, Sendable, Equatable {
     package var bytes: Bytes
     package var upstream: Upstream
     package var cache: Cache
+    package var transit: Transit
     package var tunnels: Tunnels
     package var connections: Int64
     package var acceptedConnections: UInt64
@@ -61,7 +68,8 @@ package struct StatsSnapshot: Codable, Sendable, Equatable {
 
     package init(
         _ metrics: ProxyMetrics, version: String, uptimeSeconds: Double, size: Int64, limit: Int64, minFree: Int64,
-        openResources: Int, shortResponses: (count: Int, bytes: Int) = (0, 0)
+        openResources: Int, shortResponses: (count: Int, bytes: Int) = (0, 0),
+        transfers: (open: Int, paused: Int) = (0, 0)
     ) {
         self.version = version
         self.uptimeSeconds = uptimeSeconds
@@ -78,7 +86,9 @@ package struct StatsSnapshot: Codable, Sendable, Equatable {
                 uniqueKeysWithValues: FetchReason.allCases.map { ($0.rawValue, metrics.upstreamReasons[$0].value) }),
             bytes: metrics.upstreamBytes.value, openFetches: metrics.openFetches.value,
             resumedTransfers: metrics.resumedTransfers.value, resolverRuns: metrics.resolverRuns.value,
-            refreshedLinks: metrics.refreshedLinks.value)
+            refreshedLinks: metrics.refreshedLinks.value, openTransfers: transfers.open,
+            pausedTransfers: transfers.paused)
+        transit = Transit(bytes: metrics.transit.bytes, limit: metrics.transit.limit)
         cache = Cache(
             size: size, limit: limit, minFree: minFree, evictedExtents: metrics.evictedExtents.value,
             evictedBytes: metrics.evictedBytes.value,

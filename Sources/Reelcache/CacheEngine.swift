@@ -72,8 +72,9 @@ struct CacheEngine: Sendable {
         settings.idleConnections = descriptors.idleOriginsOfALoop
         let upstream = settings
         let resolver = NameResolver(nanoseconds: MonotonicClock.nanoseconds)
-        // Requests that are passed on have half as many slots, on top.
-        let most = min(configuration.maxFetches, descriptors.origins * 2 / 3)
+        metrics.transit.setLimit(try ProxyConfiguration.checked(maxBuffered: configuration.maxBuffered))
+        // Requests that are passed on have half as many slots, and half of these may be paused, on top.
+        let most = max(1, min(configuration.maxFetches, descriptors.origins * 4 / 9))
         let slots = TransferSlots(.init(total: most, perHost: configuration.maxFetchesPerHost))
         loops = try EventLoopGroup(count: threads)
         store = try Self.openStore(configuration, tuning, metrics, logger)
@@ -81,7 +82,7 @@ struct CacheEngine: Sendable {
             store: store, settings: Self.fillSettings(configuration, tuning), policy: policy,
             capacity: descriptors.resources, metrics: metrics,
             logger: logger, now: tuning.now)
-        snapshot = Self.snapshot(metrics, store, filler)
+        snapshot = Self.snapshot(metrics, store, filler, slots)
         history = HistoryRecorder(
             in: configuration.cacheDirectory, store: store, metrics: metrics, logger: logger, now: tuning.now)
         loops.start()
@@ -178,17 +179,21 @@ struct CacheEngine: Sendable {
     }
 
     /// Returns a closure that takes the statistics, with the uptime counted from now.
-    private static func snapshot(_ metrics: ProxyMetrics, _ store: CacheStore, _ filler: CacheFiller)
+    private static func snapshot(
+        _ metrics: ProxyMetrics, _ store: CacheStore, _ filler: CacheFiller, _ slots: TransferSlots
+    )
         -> @Sendable () -> StatsSnapshot
     {
         let started = MonotonicClock.nanoseconds()
         return {
-            StatsSnapshot(
+            let transfers = slots.usage
+            return StatsSnapshot(
                 metrics, version: Proxy.version,
                 // no trap: the clock never goes back
                 uptimeSeconds: Double((MonotonicClock.nanoseconds() - started) / 1_000_000) / 1000,
                 size: store.ledger.size, limit: store.ledger.limit, minFree: store.ledger.minFree,
-                openResources: filler.openCount, shortResponses: filler.shortResponses.usage)
+                openResources: filler.openCount, shortResponses: filler.shortResponses.usage,
+                transfers: (transfers.open, transfers.parked))
         }
     }
 }

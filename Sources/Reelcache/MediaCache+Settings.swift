@@ -35,6 +35,14 @@ extension MediaCache {
         engine.filler.shortResponses.setLimit(Int(try ProxyConfiguration.checked(maxShortResponses: bytes)))
     }
 
+    /// Changes the most memory for bytes in transit: `maxBuffered` of `ProxyConfiguration`. What is held stays until it
+    /// has been sent.
+    /// - Throws: `ProxyError` for less than 4 MiB, `CacheError.closed`; then nothing changes.
+    public func setMaxBuffered(_ bytes: Int64?) throws {
+        try checkOpen()
+        engine.metrics.transit.setLimit(try ProxyConfiguration.checked(maxBuffered: bytes))
+    }
+
     /// Changes which private origins may be fetched from: the whole list `allow` of `ProxyConfiguration`. Running
     /// transfers continue.
     /// - Throws: `ProxyError` if an entry is not a host name, an address or a network, `CacheError.closed`; then

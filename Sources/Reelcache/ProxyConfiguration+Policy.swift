@@ -1,5 +1,7 @@
 import CachePolicy
+import Foundation
 import HTTPModel
+import Metrics
 import Units
 
 extension ProxyConfiguration {
@@ -69,6 +71,20 @@ extension ProxyConfiguration {
     static func checked(maxShortResponses bytes: Int64) throws(ProxyError) -> Int64 {
         guard bytes >= 0 else {
             throw .invalidSetting("max_short_responses: the limit is 0 bytes or more, not \(bytes)")
+        }
+        return bytes
+    }
+
+    /// - Parameter bytes: nil for a sixteenth of the memory of the machine, or of the container.
+    static func checked(maxBuffered bytes: Int64?) throws(ProxyError) -> Int64 {
+        guard let bytes else {
+            let limit = try? String(contentsOfFile: "/sys/fs/cgroup/memory.max", encoding: .utf8)
+            let ofContainer = limit.flatMap { Int64($0.trimmingCharacters(in: .whitespacesAndNewlines)) } ?? .max
+            let memory = min(ofContainer, Int64(clamping: ProcessInfo.processInfo.physicalMemory))
+            return min(max(memory / 16, ProxyMetrics.Transit.standardLimit), 512_000_000)
+        }
+        guard bytes >= ProxyMetrics.Transit.leastLimit else {
+            throw .invalidSetting("max_buffered: the limit is 4 MiB or more, not \(bytes) bytes")
         }
         return bytes
     }

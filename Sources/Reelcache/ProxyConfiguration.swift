@@ -1,5 +1,6 @@
 import CachePolicy
 import HTTPTransport
+import Metrics
 
 /// The settings of a proxy. The defaults are those of `reelcache serve`.
 public struct ProxyConfiguration: Sendable {
@@ -89,6 +90,9 @@ public struct ProxyConfiguration: Sendable {
     public var maxFetches = 256
     /// The most transfers from one host at the same time, 1 to 4096.
     public var maxFetchesPerHost = 64
+    /// The most memory for bytes that wait for clients and origins: answers that are not stored, bodies of requests,
+    /// what is not on the disk yet. At least 4 MiB; nil for a sixteenth of the machine's memory, 64 MB to 512 MB.
+    public var maxBuffered: Int64?
     /// The most downloads at the same time, 1 to 64.
     public var maxDownloads = 3
     /// The rate limit of all downloads together, in bytes per second; nil for no limit. Players are not limited.
@@ -150,6 +154,7 @@ public struct ProxyConfiguration: Sendable {
     /// The value of `accessLog` that stands for standard output.
     package static let standardOutput = "-"
 
+    package static let leastBuffered = ProxyMetrics.Transit.leastLimit
     package static let fetchesRange = 1...4096
     package static let aheadSegmentsRange = 0...ResolvedRule.mostAheadSegments
     package static let defaultTTLRange = Duration.zero ... .seconds(315_360_000)

@@ -46,6 +46,7 @@ struct ServeOptions: ParsableArguments {
     @Option(help: .setting("max_size")) var maxSize: String?
     @Option(help: .setting("min_free")) var minFree: String?
     @Option(help: .setting("max_short_responses")) var maxShortResponses: String?
+    @Option(help: .setting("max_buffered")) var maxBuffered: String?
     @Option(help: .setting("allow")) var allow: [String] = []
     @Option(help: .setting("mounts")) var mount: [String] = []
     @Flag(inversion: .prefixedNo, help: .setting("any_origin")) var anyOrigin: Bool?
@@ -95,7 +96,8 @@ struct ServeOptions: ParsableArguments {
     var sources: SettingSources {
         let single = [
             "listen": listen, "max_size": maxSize, "min_free": minFree,
-            "max_short_responses": maxShortResponses, "any_origin": anyOrigin.map(String.init),
+            "max_short_responses": maxShortResponses, "max_buffered": maxBuffered,
+            "any_origin": anyOrigin.map(String.init),
             "cache": cacheMode, "default_ttl": defaultTTL,
             "tunnel": tunnel.map(String.init),
             "max_body": maxBody,

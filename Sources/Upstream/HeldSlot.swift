@@ -7,7 +7,8 @@ struct HeldSlot {
         case waiting(TransferSlots.Ticket)
         /// The host's slot.
         case held(String)
-        case parked(String)
+        /// Its number among those that are parked.
+        case parked(String, UInt64)
     }
 
     private let slots: TransferSlots
@@ -33,17 +34,20 @@ struct HeldSlot {
     /// Records that the requested slot was granted.
     mutating func came(for host: String) { state = .held(host) }
 
-    /// A paused transfer gives its slot to others, and gets one back at once when it resumes.
-    mutating func park(_ isPaused: Bool) {
-        switch state {
-        case .held(let host) where isPaused:
-            state = .parked(host)
-            slots.give(host, of: client)
-        case .parked(let host) where !isPaused:
-            state = .held(host)
-            slots.takeAgain(host, of: client)
-        case .none, .waiting, .held, .parked: break
-        }
+    /// A paused transfer gives its slot to others, unless too many have.
+    /// - Parameter giveWay: has it end, so that others may be parked; nil if its bytes cannot be requested again.
+    ///   Called on any thread.
+    mutating func park(giveWay: (@Sendable () -> Void)?) {
+        guard case .held(let host) = state, let number = slots.park(host, of: client, giveWay: giveWay) else { return }
+        state = .parked(host, number)
+    }
+
+    /// A parked transfer gets a slot at once when it resumes.
+    mutating func resume() {
+        guard case .parked(let host, let number) = state else { return }
+        state = .held(host)
+        slots.unpark(number)
+        slots.takeAgain(host, of: client)
     }
 
     /// Whether it is held, and somebody waits for it.
@@ -52,7 +56,8 @@ struct HeldSlot {
     /// Gives up the slot or the place in the queue. Idempotent.
     mutating func leave() {
         switch state {
-        case .none, .parked: break
+        case .none: break
+        case .parked(_, let number): slots.unpark(number)
         case .waiting(let ticket): slots.leave(ticket)
         case .held(let host): slots.give(host, of: client)
         }

@@ -27,6 +27,9 @@ package final class Transfer {
     /// How long playback waits for a slot, in units of `stallTimeout`.
     private static let stallsInQueue = 4.0
 
+    /// How much curl reads at a time where many transfers run: each has a buffer of its own.
+    private static let smallBuffer = 64 << 10
+
     /// Retained until the end.
     package var delegate: (any TransferDelegate)?
     /// Bytes that the delegate has taken.
@@ -36,6 +39,10 @@ package final class Transfer {
 
     /// Whether the response's head has arrived, and its body is being received.
     package var isReceiving: Bool { stage == .body }
+
+    /// Whether its owner can request its bytes again, so that it may be ended while it is paused
+    /// (`TransferDelegate.transferGivesWay`). Ends with the pause.
+    package var mayGiveWay = false
 
     let request: UpstreamRequest
     var client: UpstreamClient?
@@ -97,14 +104,21 @@ package final class Transfer {
     /// A paused transfer gives its slot to others.
     func hold() {
         body.isHeld = true
-        slot.park(true)
+        guard let client, mayGiveWay else { return slot.park(giveWay: nil) }
+        let this = LoopBound(self, on: client.loop)
+        slot.park { this.post { $0.giveWay() } }
+    }
+
+    private func giveWay() {
+        guard stage != .ended, isPaused, mayGiveWay else { return }
+        delegate?.transferGivesWay(self)
     }
 
     /// Resumes the body, once the running callback has returned.
     package func resume() {
         guard stage != .ended, isPaused, let client else { return }
-        body.isHeld = false
-        slot.park(false)
+        (body.isHeld, mayGiveWay) = (false, false)
+        slot.resume()
         noteSign()
         trickle = Silence.Trickle(from: MonotonicClock.nanoseconds(), at: bodyBytesReceived)
         guard !body.isResuming else { return }
@@ -287,6 +301,9 @@ package final class Transfer {
             easy.setUp(url: peer.text, settings: client.settings)
         } else {
             easy.setUp(url: url.text, settings: client.settings)
+        }
+        if client.slots.isCrowded {
+            easy.set(CURLOPT_BUFFERSIZE, min(client.settings.receiveBufferBytes, Self.smallBuffer))
         }
         easy.go(way, to: url, settings: client.settings)
         easy.set(addresses: hop.addresses, of: peer)

@@ -33,6 +33,9 @@ package protocol TransferDelegate: AnyObject {
     /// - Parameter buffer: the destination.
     func transfer(_ transfer: Transfer, fillUpload buffer: UnsafeMutableRawBufferPointer) -> UploadStep
 
+    /// Others need the place of a paused transfer whose `mayGiveWay` is set: the delegate ends it.
+    func transferGivesWay(_ transfer: Transfer)
+
     /// Called once, last: without an error if the response ended as its framing said. No callback of curl is running,
     /// so new transfers can be started here.
     func transfer(_ transfer: Transfer, finishedWith error: UpstreamError?)
@@ -60,4 +63,6 @@ extension TransferDelegate {
     package func transfer(_ transfer: Transfer, receivedInterim interim: InterimResponse) {}
 
     package func transfer(_ transfer: Transfer, fillUpload buffer: UnsafeMutableRawBufferPointer) -> UploadStep { .end }
+
+    package func transferGivesWay(_ transfer: Transfer) {}
 }

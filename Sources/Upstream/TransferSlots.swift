@@ -9,8 +9,9 @@ import Synchronization
 ///   first come, first served.
 /// - One client has at most three quarters of all slots, and of a host's: the others are for others.
 /// - Requests that are passed on have slots of their own (`passing`): how long they take is up to their clients.
-/// - A *parked* transfer takes no slot: its owner has paused it, so it costs nothing. It resumes at once, even beyond
-///   the limit, because a player may wait for it.
+/// - A *parked* transfer takes no slot: its owner has paused it. It resumes at once, even beyond the limit, because a
+///   player may wait for it. Half as many as there are slots are parked; for one more, the one that was parked first
+///   gives way, of those whose bytes can be requested again. If there is none, the paused transfer keeps its slot.
 package final class TransferSlots: Sendable {
     package struct Limits: Sendable, Equatable {
         package var total: Int
@@ -45,6 +46,14 @@ package final class TransferSlots: Sendable {
         var lines = [UpstreamRequest.Priority: FairLine<Party, @Sendable () -> Void>]()
         var waitingByHost: [String: Int] = [:]
         var lastNumber: UInt64 = 0
+        /// By number.
+        var parked: [UInt64: Parked] = [:]
+        var takenByParked: Taken
+    }
+
+    private struct Parked {
+        let party: Party
+        let giveWay: (@Sendable () -> Void)?
     }
 
     /// How many of a limited number are taken, and by whom. A value.
@@ -87,7 +96,8 @@ package final class TransferSlots: Sendable {
     private init(_ limits: Limits, passing: TransferSlots?) {
         self.limits = limits
         self.passing = passing
-        state = Mutex(State(taken: Taken(limits)))
+        let parked = Limits(total: max(1, limits.total / 2), perHost: .max)
+        state = Mutex(State(taken: Taken(limits), takenByParked: Taken(parked)))
     }
 
     /// Requests a slot.
@@ -131,6 +141,42 @@ package final class TransferSlots: Sendable {
         for wake in woken { wake() }
     }
 
+    /// Parks a transfer that has a slot, which it gives to others.
+    /// - Parameter giveWay: has it end; nil if its bytes cannot be requested again. Called once at most, on any thread.
+    /// - Returns: its number, for `unpark`; nil if it keeps its slot, as there are too many that cannot give way.
+    package func park(_ host: String, of client: IPAddress?, giveWay: (@Sendable () -> Void)?) -> UInt64? {
+        let party = Party(host: host, client: client)
+        let (number, calls) = state.withLock { state -> (UInt64?, [@Sendable () -> Void]) in
+            var calls: [@Sendable () -> Void] = []
+            if !state.takenByParked.leaves(party) {
+                // Of the client's own, if others have places left.
+                let isFull = state.takenByParked.all >= state.takenByParked.limits.total
+                let first = state.parked.filter {
+                    $0.value.giveWay != nil && (isFull || $0.value.party.client == client)
+                }.min { $0.key < $1.key }
+                guard let (first, former) = first, let giveWay = former.giveWay else { return (nil, []) }
+                calls.append(giveWay)
+                state.parked[first] = nil
+                state.takenByParked.count(former.party, by: -1)
+            }
+            state.lastNumber += 1 // no trap: counts one at a time
+            state.parked[state.lastNumber] = Parked(party: party, giveWay: giveWay)
+            state.takenByParked.count(party, by: 1)
+            state.taken.count(party, by: -1)
+            return (state.lastNumber, calls + next(&state))
+        }
+        for call in calls { call() }
+        return number
+    }
+
+    /// A parked transfer resumes, or ends. Idempotent.
+    package func unpark(_ number: UInt64) {
+        state.withLock { state in
+            guard let parked = state.parked.removeValue(forKey: number) else { return }
+            state.takenByParked.count(parked.party, by: -1)
+        }
+    }
+
     /// Takes a slot for a parked transfer that resumes.
     package func takeAgain(_ host: String, of client: IPAddress? = nil) {
         state.withLock { $0.taken.count(Party(host: host, client: client), by: 1) }
@@ -146,6 +192,15 @@ package final class TransferSlots: Sendable {
     /// The number of transfers that have a slot, and of those that wait for one.
     package var count: (open: Int, waiting: Int) {
         state.withLock { state in (state.taken.all, state.lines.values.reduce(0) { $0 + $1.count }) }
+    }
+
+    /// Whether more than an eighth of the slots are taken.
+    var isCrowded: Bool { state.withLock { $0.taken.all > limits.total / 8 } }
+
+    /// How many have a slot, and how many are parked, those that are passed on included.
+    package var usage: (open: Int, parked: Int) {
+        let own = state.withLock { ($0.taken.all, $0.parked.count) }, passed = passing?.usage ?? (open: 0, parked: 0)
+        return (own.0 + passed.open, own.1 + passed.parked) // no trap: numbers of transfers
     }
 
     private func next(_ state: inout State) -> [@Sendable () -> Void] {

@@ -134,7 +134,7 @@ private let path = "/film.mp4"
         var fetch = FetchState(range: 0..<film.size, reach, isShared: true)
         let (one, other, reader) = (FollowerID(.download), FollowerID(.download), FollowerID())
         func arrive(_ count: Int) {
-            let pauses = fetch.pauses(received: 0, writtenTo: 0, before: count)
+            let pauses = fetch.pauses(received: 0, writtenTo: 0, before: count, within: .max)
             #expect(!pauses)
         }
         func taken() -> Int64 { fetch.takeForDownloads() }
@@ -149,7 +149,7 @@ private let path = "/film.mp4"
         arrive(1000)
         #expect(taken() == 1000)
         // What does not fit the window is offered again later.
-        let pauses = fetch.pauses(received: 1 << 20, writtenTo: 0, before: 5)
+        let pauses = fetch.pauses(received: 1 << 20, writtenTo: 0, before: 5, within: .max)
         #expect(pauses && taken() == 0)
     }
 

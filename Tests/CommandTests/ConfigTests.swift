@@ -110,7 +110,8 @@ import Testing
     @Test(arguments: [
         [
             "listen": "127.0.0.1:1", "names": "tv.example", "cache_dir": "/films", "max_size": "1GB", "min_free": "2GB",
-            "max_short_responses": "16MiB", "allow": "a.local", "mounts": "/tv/=https://o.example/",
+            "max_short_responses": "16MiB", "max_buffered": "32MiB", "allow": "a.local",
+            "mounts": "/tv/=https://o.example/",
             "any_origin": "false", "tunnel": "true", "cache": "shared", "default_ttl": "1h",
             "targeted_fields": "Edge-Cache-Control", "tunnel_ports": "8443", "max_body": "100MB", "offline": "true",
             "play_pinned": "false", "fill": "whole", "ahead_segments": "5", "prefetch_next": "true",
@@ -178,6 +179,7 @@ import Testing
                 "max_size  2GB  \(file):1",
                 "min_free  1GB  default",
                 "max_short_responses  4MiB  default",
+                "max_buffered  (a sixteenth of the memory, 64MB to 512MB)  default",
                 "allow  a.local, 10.0.0.0/8  \(file):3",
                 "mounts  (none)  default",
                 "any_origin  true  default",

@@ -35,7 +35,7 @@ import Testing
             Self.names(all) == [
                 "version", "uptime_seconds", "requests", "bytes", "upstream", "cache", "connections",
                 "accepted_connections", "connections_closed_for_room",
-                "first_byte_of_hits", "first_byte_of_misses", "tunnels", "errors",
+                "first_byte_of_hits", "first_byte_of_misses", "tunnels", "transit", "errors",
             ], "\(Self.names(all))")
         #expect(
             try Self.numbers(all, "requests") == [

@@ -23,6 +23,7 @@ import TestSupport
             max_size: 1.5 GB
             min_free: 200MiB
             max_short_responses: 1MiB
+            max_buffered: 100MB
             allow:
               - nas.local
               - 192.168.1.0/24
@@ -74,7 +75,7 @@ import TestSupport
         #expect(all.proxy.maxRequestsPerClient == "600/min")
         #expect(all.proxy.cacheDirectory == "/var/cache/films")
         #expect(all.proxy.maxSize == 1_500_000_000 && all.proxy.minFree == 200 << 20)
-        #expect(all.proxy.maxShortResponses == 1 << 20)
+        #expect(all.proxy.maxShortResponses == 1 << 20 && all.proxy.maxBuffered == 100_000_000)
         #expect(all.proxy.allow == ["nas.local", "192.168.1.0/24"])
         #expect(all.proxy.threads == 3 && all.proxy.certificateFile == "/etc/own.pem")
         #expect(
@@ -104,7 +105,7 @@ import TestSupport
         #expect(all.proxy.rules.map(\.hosts) == [["example.org"]] && all.proxy.rules.map(\.ttl) == [.seconds(86400)])
         #expect(
             Setting.all.map { "\(all.origin(of: $0))" }
-                == (Array(1...13) + [16] + (18...52)).map { "r.yaml:\($0)" })
+                == (Array(1...14) + [17] + (19...53)).map { "r.yaml:\($0)" })
     }
 
     @Test func pathsInItMayBeginWithTheHomeDirectory() throws {

@@ -34,7 +34,8 @@ import TestSupport
         for setting in Setting.all
         where ![
             "names", "trusted", "max_connections", "max_connections_per_client", "max_requests_per_client",
-            "cache_dir", "allow", "mounts", "cache", "default_ttl", "max_body", "ignore_reload", "web_origins",
+            "cache_dir", "allow", "mounts", "cache", "default_ttl", "max_body", "max_buffered", "ignore_reload",
+            "web_origins",
             "secret_parameters",
             "threads",
             "ca_file", "access_log", "player", "resolvers", "rules", "schedule", "download_cap", "parents",
@@ -44,7 +45,8 @@ import TestSupport
         }
         for standard in [
             "max_connections", "max_connections_per_client", "max_requests_per_client",
-            "cache_dir", "cache", "default_ttl", "max_body", "ignore_reload", "secret_parameters", "threads", "ca_file",
+            "cache_dir", "cache", "default_ttl", "max_body", "max_buffered", "ignore_reload", "secret_parameters",
+            "threads", "ca_file",
             "access_log", "player",
             "schedule", "download_cap",
         ].compactMap({

@@ -36,7 +36,7 @@ import TestSupport
         "max_requests_per_client": ("5/s", "600/min"),
         "listen": ("127.0.0.1:1", "127.0.0.1:2"), "names": ("a.example", "b.example"), "cache_dir": ("/one", "/two"),
         "max_size": ("1GB", "2GB"), "min_free": ("3MB", "4MB"),
-        "max_short_responses": ("0", "16MiB"),
+        "max_short_responses": ("0", "16MiB"), "max_buffered": ("4MiB", "1GB"),
         "allow": ("a.local", "b.local"), "mounts": ("/a/=https://a.example/", "/b/=https://b.example/"),
         "any_origin": ("false", "true"),
         "cache": ("shared", "private"), "default_ttl": ("0s", "1h"),

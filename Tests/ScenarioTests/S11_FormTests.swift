@@ -1,6 +1,7 @@
 import CachePolicy
 import Foundation
 import HTTPModel
+import Reelcache
 import TestSupport
 import Testing
 
@@ -22,6 +23,7 @@ extension Stage {
 /// Plays a scenario in which `/tv/` of the proxy is `/vod/` of the origin.
 func mounted(
     at path: String = "/tv/", anyOrigin: Bool = false, largestBody: Int64? = nil, rules: [Rule] = [],
+    configure: @escaping @Sendable (inout ProxyConfiguration) -> Void = { _ in },
     _ story: @escaping @Sendable (Stage) throws -> Void
 ) async throws {
     // The mount needs the origin's port, which is known when it listens.
@@ -37,6 +39,7 @@ func mounted(
     try await scenario { [policy] setting in
         setting.tuning.policy = policy
         setting.origin = origin
+        setting.configure(configure)
     } _: {
         try story($0)
     }

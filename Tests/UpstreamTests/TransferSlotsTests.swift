@@ -21,6 +21,12 @@ import Upstream
             slots.take(host, of: client, priority) { self.woken.withLock { $0.append(name) } }
         }
 
+        func park(_ name: String, _ mayGiveWay: Bool) -> UInt64? {
+            take(name, "a")
+            let giveWay: @Sendable () -> Void = { self.woken.withLock { $0.append(name) } }
+            return slots.park("a", of: nil, giveWay: mayGiveWay ? giveWay : nil)
+        }
+
         var turns: [String] { woken.withLock { $0 } }
     }
 
@@ -152,6 +158,22 @@ import Upstream
         #expect(line.turns == ["1"])
         line.slots.give("a")
         #expect(line.turns == ["1", "2"])
+    }
+
+    /// Of the slots, four; of the places for those that are paused, two.
+    @Test func whatIsPausedTakesAPlaceOfOneThatCanBeContinued() throws {
+        let line = Line(total: 4, perHost: 4)
+        #expect(line.park("1", false) != nil)
+        let second = try #require(line.park("2", true))
+        #expect(line.slots.usage == (0, 2))
+        #expect(line.park("3", false) != nil)
+        #expect(line.turns == ["2"])
+        #expect(line.slots.usage == (0, 2))
+        // It has gone already.
+        line.slots.unpark(second)
+        #expect(line.park("4", true) == nil)
+        #expect(line.turns == ["2"])
+        #expect(line.slots.usage == (1, 2))
     }
 
     // MARK: Transfers

@@ -181,6 +181,12 @@ package struct MetricsSnapshot: Sendable {
             .one(
                 .counter, "reelcache_connections_closed_for_room", .count(stats.connectionsClosedForRoom),
                 "Idle connections that were closed to make room for new ones."),
+            .one(
+                .gauge, "reelcache_transit_bytes", in: .bytes, .level(stats.transit.bytes),
+                "Bytes that wait in memory for clients and origins."),
+            .one(
+                .gauge, "reelcache_transit_limit_bytes", in: .bytes, .level(stats.transit.limit),
+                "The limit of these."),
             .one(.gauge, "reelcache_tunnels_open", .level(stats.tunnels.open), "Open tunnels."),
             .one(.counter, "reelcache_tunnels", .count(stats.tunnels.total), "Tunnels that were requested."),
             .one(
