@@ -118,7 +118,7 @@ package final class ControlHandler: RequestHandler {
         case (.history, _): try reportHistory(exchange, parameters)
         case (.coverage, _): try reportCoverage(exchange, parameters)
         case (.now, _): reportNow(exchange)
-        case (.nowEvents, _): followNow(exchange)
+        case (.nowEvents, _): try followNow(exchange)
         case (.next, _): prefetchNext(exchange)
         case (.feeds, "POST"): subscribe(exchange)
         case (.feeds, "DELETE"): try removeFeed(exchange, parameters)

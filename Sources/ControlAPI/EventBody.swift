@@ -2,86 +2,86 @@ import EventIO
 import HTTPTransport
 import Synchronization
 
-/// The events for one client: batches, each of them made when the client is ready for it.
-protocol EventBatches: SendableMetatype {
-    /// Begins a batch, after the previous one was sent.
-    mutating func begin()
-    /// The next part of the batch; nil at its end.
-    mutating func next() throws -> [UInt8]?
-    /// - Parameter wake: called from any thread when there is something for a batch.
-    /// - Returns: ends that.
-    func watch(_ wake: @escaping @Sendable () -> Void) -> @Sendable () -> Void
-    /// How often `refresh` is called, in seconds; nil if news come by themselves.
-    var refreshSeconds: Double? { get }
-    /// Looks for news.
-    func refresh()
-}
-
-extension EventBatches {
-    var refreshSeconds: Double? { nil }
-    func refresh() {}
-}
-
 /// Server-sent events for one client, until it disconnects. Loop-bound.
 ///
-/// What they are made of holds states, not events. So a slow client misses the states between two of its batches, and
-/// costs one batch at most.
-final class EventBody<Batches: EventBatches>: BodySource {
+/// What they are made of holds states, not events, and each part is made when the client is ready for it. So a slow
+/// client misses the states in between, and holds one part at most.
+/// - Parameter Cursor: how far the client is.
+final class EventBody<Cursor: Sendable>: BodySource {
+    /// Some events, sent together.
+    struct Part: Sendable {
+        /// nil for none.
+        let text: EventText?
+        let cursor: Cursor
+        /// Whether there are no more for now.
+        let isLast: Bool
+    }
+
+    /// Makes the next part, on any thread; nil ends the stream.
+    typealias Make = @Sendable (Cursor, _ then: @escaping @Sendable (Part?) -> Void) -> Void
+    /// Begins to call, from any thread, when there is something new, and returns what ends that.
+    typealias Watch = @Sendable (_ wake: @escaping @Sendable () -> Void) -> @Sendable () -> Void
+
     private let exchange: Exchange
-    private var batches: Batches
-    private var part = BytesSource([])
-    /// Set from any thread when there is something new.
+    private let stream: EventStreams.Stream
+    private let make: Make
+    private let watch: Watch
+    /// Looks for news twice a second; nil if they come by themselves.
+    private let refresh: (@Sendable () -> Void)?
+    private var cursor: Cursor
+    private var text: EventText?
+    private var sent = 0
     private let news = News()
     /// Ends the watch; nil before the client reads any of the body: a response to HEAD has none.
     private var unwatch: (@Sendable () -> Void)?
     private var pace: LoopTimer?
     private var pulse: LoopTimer?
-    private var refresh: LoopTimer?
-    /// Whether a batch is being sent; parts of it may be left.
-    private var isTelling = false
-    /// Whether the other connections of the loop have their turn.
-    private var isYielding = false
-    /// Whether the next batch has to wait. Otherwise many changes would keep others on the loop waiting.
+    private var looks: LoopTimer?
+    private var state = State.idle
+    /// Whether the next state has to wait. Otherwise many changes would keep others waiting.
     private var isPaced = false
     private var isPulseDue = false
 
-    init(_ exchange: Exchange, _ batches: Batches) { (self.exchange, self.batches) = (exchange, batches) }
+    /// Whether the next part of a state is due, is being made, or will never come.
+    private enum State { case idle, telling, waiting, over }
+
+    init(
+        _ exchange: Exchange, _ stream: EventStreams.Stream, from cursor: Cursor,
+        refresh: (@Sendable () -> Void)? = nil, watch: @escaping Watch, make: @escaping Make
+    ) {
+        (self.exchange, self.stream, self.cursor, self.refresh) = (exchange, stream, cursor, refresh)
+        (self.watch, self.make) = (watch, make)
+    }
 
     func next(limit: Int) -> BodyStep {
         if unwatch == nil { begin() }
-        if case .span(let span) = part.next(limit: limit) { return .span(span) }
-        guard !isYielding else { return .wait }
-        do {
-            guard let bytes = try nextPart() else { return .wait }
-            part = BytesSource(bytes)
-            yield()
-            return part.next(limit: limit)
-        } catch {
-            // Something that cannot be written as JSON. The cut response tells the client that the rest is missing.
-            return .cut
+        if text.map({ sent == $0.bytes.count }) == true { text = nil }
+        if text == nil, isPulseDue { (text, sent, isPulseDue) = (.comment, 0, false) }
+        if let text {
+            let bytes = UnsafeRawBufferPointer(rebasing: text.bytes[sent...].prefix(limit))
+            sent += bytes.count
+            return .span(BodySpan(bytes: bytes))
         }
+        if state == .over { return .cut }
+        if state == .telling || state == .idle && !isPaced && news.take() { makePart() }
+        return .wait
     }
 
-    private func nextPart() throws -> [UInt8]? {
-        if !isTelling, !isPaced, news.take() {
-            batches.begin()
-            (isTelling, isPaced) = (true, true)
-            pace?.schedule(afterSeconds: EventText.batchSeconds)
+    private func makePart() {
+        if state == .idle {
+            isPaced = true
+            pace?.schedule(afterSeconds: EventText.paceSeconds)
         }
-        if isTelling, let bytes = try batches.next() { return bytes }
-        isTelling = false
-        guard isPulseDue else { return nil }
-        isPulseDue = false
-        return EventText.comment
+        state = .waiting
+        let bound = LoopBound(self, on: exchange.loop)
+        make(cursor) { part in bound.post { $0.take(part) } }
     }
 
-    /// Gives the other connections of the loop a turn before the next part.
-    private func yield() {
-        isYielding = true
-        LoopBound(self, on: exchange.loop).post {
-            $0.isYielding = false
-            $0.exchange.resume()
-        }
+    private func take(_ part: Part?) {
+        guard state != .over else { return }
+        if let part { (text, sent, cursor) = (part.text, 0, part.cursor) }
+        state = part.map { $0.isLast ? .idle : .telling } ?? .over
+        exchange.resume()
     }
 
     private func begin() {
@@ -92,17 +92,15 @@ final class EventBody<Batches: EventBatches>: BodySource {
         pulse = LoopTimer(on: exchange.loop) { [weak self] in self?.beat() }
         pulse?.schedule(afterSeconds: EventText.pulseSeconds)
         let (bound, news) = (LoopBound(exchange, on: exchange.loop), news)
-        unwatch = batches.watch {
-            if news.come() { bound.post { $0.resume() } }
-        }
-        guard batches.refreshSeconds != nil else { return }
-        refresh = LoopTimer(on: exchange.loop) { [weak self] in self?.lookForNews() }
-        lookForNews()
+        unwatch = watch { if news.come() { bound.post { $0.resume() } } }
+        guard refresh != nil else { return }
+        looks = LoopTimer(on: exchange.loop) { [weak self] in self?.look() }
+        look()
     }
 
-    private func lookForNews() {
-        if let seconds = batches.refreshSeconds { refresh?.schedule(afterSeconds: seconds) }
-        batches.refresh()
+    private func look() {
+        looks?.schedule(afterSeconds: LiveState.refreshSeconds)
+        refresh?()
     }
 
     private func beat() {
@@ -113,28 +111,38 @@ final class EventBody<Batches: EventBatches>: BodySource {
 
     func finish() {
         unwatch?()
-        (pace, pulse, refresh) = (nil, nil, nil)
+        (pace, pulse, looks, text, state) = (nil, nil, nil, nil, .over)
+    }
+
+    /// Whether something has come since the client was told last.
+    private final class News: Sendable {
+        /// True at first: the first state is news.
+        private let isThere = Atomic<Bool>(true)
+
+        /// - Returns: whether this is the first news since the last `take`.
+        func come() -> Bool { !isThere.exchange(true, ordering: .acquiringAndReleasing) }
+
+        func take() -> Bool { isThere.exchange(false, ordering: .acquiringAndReleasing) }
     }
 }
 
-/// Whether something has come since somebody looked last.
-private final class News: Sendable {
-    /// True at first: the first batch is everything.
-    private let isThere = Atomic<Bool>(true)
-
-    /// - Returns: whether this is the first news since the last `take`.
-    func come() -> Bool { !isThere.exchange(true, ordering: .acquiringAndReleasing) }
-
-    func take() -> Bool { isThere.exchange(false, ordering: .acquiringAndReleasing) }
-}
-
-/// The form of server-sent events (WHATWG HTML §9.2).
-enum EventText {
+/// Server-sent events as bytes (WHATWG HTML §9.2), shared by all who get them.
+final class EventText: Sendable {
     /// A comment line: it shows intermediaries that the connection is alive, and the kernel whether the client is.
-    static let comment = Array(": \n\n".utf8)
+    static let comment = EventText(Array(": \n\n".utf8))
     static let pulseSeconds = 15.0
-    /// At least this long lies between the beginnings of two batches.
-    static let batchSeconds = 0.1
+    /// At least this long lies between two states that a client is told.
+    static let paceSeconds = 0.1
+
+    nonisolated(unsafe) let bytes: UnsafeRawBufferPointer
+
+    init(_ bytes: [UInt8]) {
+        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
+        copy.copyBytes(from: bytes)
+        self.bytes = UnsafeRawBufferPointer(copy)
+    }
+
+    deinit { bytes.deallocate() }
 
     /// - Parameter line: the data, on one line, with its line feed.
     static func event(_ name: String, id: String? = nil, _ line: [UInt8]) -> [UInt8] {

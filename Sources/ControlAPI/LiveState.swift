@@ -24,7 +24,7 @@ package final class LiveState: Sendable {
     /// A state as the events carry it.
     struct Page: Sendable {
         let revision: UInt64
-        let line: [UInt8]
+        let text: EventText
     }
 
     private let collect: Collect
@@ -33,6 +33,9 @@ package final class LiveState: Sendable {
     private let statistics: @Sendable () -> StatsSnapshot
     private let perform: @Sendable (@escaping @Sendable () -> Void) -> Bool
     private let moment: @Sendable () -> ActivityBook.Moment
+    /// The streams of events that are followed.
+    let streams = EventStreams()
+    let downloadEvents: DownloadEvents
     private let state = Mutex(State())
     /// Taken by one collection at a time, and never by a loop: so reports are compared and written under it.
     private let record = Mutex(Record())
@@ -80,6 +83,7 @@ package final class LiveState: Sendable {
     ) {
         (self.collect, self.downloads, self.policy) = (collect, downloads, policy)
         (self.statistics, self.perform, self.moment) = (statistics, perform, moment)
+        downloadEvents = DownloadEvents(downloads, policy, perform: perform)
     }
 
     /// Looks at what happens now.
@@ -146,7 +150,7 @@ package final class LiveState: Sendable {
         let (statistics, moment, page, queue) = (statistics(), moment(), currentDownloads(), downloads.summary)
         let mask = policy.value.mask
         let (watched, unwritten) = state.withLock { ($0.watched, $0.unwritten) }
-        let (report, lines) = record.withLock { record in
+        let (report, texts) = record.withLock { record in
             let found = record.book.look(samples, at: moment, mask: mask)
             var report = NowReport(
                 time: moment.time, plays: found.plays, transfers: found.transfers, downloads: page.downloads,
@@ -157,9 +161,9 @@ package final class LiveState: Sendable {
             report.hidden.plays = found.hidden.plays
             report.hidden.transfers = found.hidden.transfers
             report.hidden.downloads = page.hidden
-            return (report, record.lines(of: report, for: watched, unwritten: unwritten, mask))
+            return (report, record.texts(of: report, for: watched, unwritten: unwritten, mask))
         }
-        let wakes = state.withLock { $0.put(lines) }
+        let wakes = state.withLock { $0.put(texts) }
         for wake in wakes { wake() }
         return Look(report: report, fetches: samples.fetches)
     }
@@ -197,45 +201,51 @@ extension LiveState.State {
 
     /// Takes new states, except of forms that nobody watches any more.
     /// - Returns: what wakes those who watch.
-    fileprivate mutating func put(_ lines: [Bool: [UInt8]]) -> [@Sendable () -> Void] {
-        let forms = watched.intersection(lines.keys)
+    fileprivate mutating func put(_ texts: [Bool: EventText]) -> [@Sendable () -> Void] {
+        let forms = watched.intersection(texts.keys)
         revision &+= 1
-        for form in forms { pages[form] = lines[form].map { LiveState.Page(revision: revision, line: $0) } }
+        for form in forms { pages[form] = texts[form].map { LiveState.Page(revision: revision, text: $0) } }
         return watchers.values.filter { forms.contains($0.showsSecrets) }.map(\.wake)
     }
 }
 
 extension LiveState.Record {
-    /// A report as JSON in the forms that are watched: in all of them if it is news, otherwise in those that have no
-    /// state yet.
-    fileprivate mutating func lines(
+    /// A report as an event in the forms that are watched: in all of them if it is news, otherwise in those that have
+    /// no state yet.
+    fileprivate mutating func texts(
         of new: NowReport, for watched: Set<Bool>, unwritten: Set<Bool>, _ mask: URLMask
-    ) -> [Bool: [UInt8]] {
+    ) -> [Bool: EventText] {
         writtenDownloads = writtenDownloads.filter { watched.contains($0.key) }
         let forms = new.differs(from: report) ? watched : unwritten
         report = watched.isEmpty ? nil : new
-        var lines: [Bool: [UInt8]] = [:]
+        var texts: [Bool: EventText] = [:]
         for showsSecrets in forms {
             // A report has nothing that JSON cannot express.
-            lines[showsSecrets] = try? line(of: new, showsSecrets: showsSecrets, showsSecrets ? nil : mask)
+            texts[showsSecrets] = (try? line(of: new, showsSecrets: showsSecrets, showsSecrets ? nil : mask)).map {
+                EventText(EventText.event("now", $0))
+            }
         }
-        return lines
+        return texts
     }
+
+    /// The most bytes of an event: clients that do not read hold one each.
+    private static let mostBytes = 256 << 10
 
     /// A report as JSON. Its downloads, which may be many and change seldom, are written only if they have changed.
     private mutating func line(of report: NowReport, showsSecrets: Bool, _ mask: URLMask?) throws -> [UInt8] {
         var rest = report
         rest.downloads = []
-        let line = try ControlJSON.line(rest, masked: mask)
+        var line = try ControlJSON.line(rest, masked: mask)
         // Names are sorted, and nothing before this one is text: it is the first.
-        guard !report.downloads.isEmpty, let place = line.firstRange(of: Array("\"downloads\":[]".utf8)) else {
-            return line
+        if !report.downloads.isEmpty, let place = line.firstRange(of: Array("\"downloads\":[]".utf8)) {
+            let known = writtenDownloads[showsSecrets]
+            let list =
+                known?.downloads == report.downloads && known?.mask == mask
+                ? known?.text ?? [] : Array(try ControlJSON.line(report.downloads, masked: mask).dropLast())
+            writtenDownloads[showsSecrets] = (report.downloads, mask, list)
+            line.replaceSubrange((place.upperBound - 2)..<place.upperBound, with: list)
         }
-        let known = writtenDownloads[showsSecrets]
-        let list =
-            known?.downloads == report.downloads && known?.mask == mask
-            ? known?.text ?? [] : Array(try ControlJSON.line(report.downloads, masked: mask).dropLast())
-        writtenDownloads[showsSecrets] = (report.downloads, mask, list)
-        return line[..<(place.upperBound - 2)] + list + line[place.upperBound...]
+        guard line.count > Self.mostBytes, let half = report.half else { return line }
+        return try self.line(of: half, showsSecrets: showsSecrets, mask)
     }
 }

@@ -46,6 +46,20 @@ package struct NowReport: Codable, Sendable, Equatable {
         (self.queue, self.cache, self.served) = (queue, cache, served)
     }
 
+    /// With half of each list; nil if they are empty.
+    var half: NowReport? {
+        guard !plays.isEmpty || !transfers.isEmpty || !downloads.isEmpty else { return nil }
+        var half = self
+        (half.plays, half.transfers) = (
+            Array(plays.prefix(plays.count / 2)), Array(transfers.prefix(transfers.count / 2))
+        )
+        half.downloads = Array(downloads.prefix(downloads.count / 2))
+        half.hidden.plays += plays.count - half.plays.count
+        half.hidden.transfers += transfers.count - half.transfers.count
+        half.hidden.downloads += downloads.count - half.downloads.count
+        return half
+    }
+
     /// Whether something else happens than at another moment.
     func differs(from other: NowReport?) -> Bool {
         guard var other else { return true }

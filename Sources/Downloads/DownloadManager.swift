@@ -66,7 +66,7 @@ package actor DownloadManager {
         budget = DownloadBudget(DownloadUsage(contents.usage), in: clock.local)
         var summary = queue.summary
         summary.isOffline = source?.isOffline ?? false
-        snapshots.post(queue.jobs.keys.compactMap(queue.snapshot), summary: summary)
+        snapshots.post(queue.jobs.keys.sorted().compactMap(queue.snapshot), summary: summary)
     }
 
     /// Runs work inside the actor and waits for it: not on a loop, nor inside the manager.

@@ -6,27 +6,39 @@ import Synchronization
 package final class DownloadSnapshots: Sendable {
     private let state = Mutex(State())
 
-    private struct State {
-        var revision: UInt64 = 0
+    fileprivate struct State {
+        /// Counts changes: each has a revision of its own. None is 0.
+        var revision: UInt64 = 1
         private(set) var entries: [Int64: Entry] = [:]
         /// The downloads of each URL, in no order.
         private(set) var idsByURL: [OriginURL: [Int64]] = [:]
         /// The revision of each change, the latest last, so that frequent readers need not visit all downloads.
         var log: [(revision: UInt64, id: Int64)] = []
-        /// Forgotten downloads, the latest last; before `removalsFrom` there may have been more.
-        var removals: [(revision: UInt64, id: Int64)] = []
-        var removalsFrom: UInt64 = 0
+        /// Forgotten downloads, the latest last.
+        var removals: [Removal] = []
+        /// Of those that are not remembered: the latest, and when the last of them ended.
+        var lost = (revision: UInt64(0), ended: UInt64(0))
         var summary = DownloadSummary()
         var watchers: [UInt64: @Sendable () -> Void] = [:]
         var nextWatcher: UInt64 = 0
 
-        mutating func put(_ entry: Entry) {
-            let (id, url) = (entry.report.id, entry.url)
-            if entries.updateValue(entry, forKey: id) == nil { idsByURL[url, default: []].append(id) }
+        mutating func put(_ new: Entry) {
+            revision += 1 // no trap: a count of events
+            let (id, old) = (new.report.id, entries[new.report.id])
+            var entry = new
+            (entry.revision, entry.added) = (revision, old?.added ?? revision)
+            entry.ended = entry.report.state.hasEnded ? min(old?.ended ?? .max, revision) : .max
+            entries[id] = entry
+            if old == nil { idsByURL[entry.url, default: []].append(id) }
+            log.append((revision, id))
         }
 
         mutating func forget(_ id: Int64) {
-            guard let url = entries.removeValue(forKey: id)?.url, var ids = idsByURL[url] else { return }
+            revision += 1 // no trap: a count of events
+            let entry = entries.removeValue(forKey: id)
+            removals.append(
+                Removal(revision: revision, id: id, added: entry?.added ?? 0, ended: entry?.ended ?? .max))
+            guard let url = entry?.url, var ids = idsByURL[url] else { return }
             ids.removeAll { $0 == id }
             idsByURL[url] = ids.isEmpty ? nil : ids
         }
@@ -37,12 +49,13 @@ package final class DownloadSnapshots: Sendable {
             log.removeAll { entries[$0.id]?.revision != $0.revision }
         }
 
-        mutating func noteRemovals(_ ids: [Int64]) {
-            removals += ids.map { (revision, $0) }
-            let surplus = removals.count - 2 * DownloadSnapshots.removalsKept
-            guard surplus > 0 else { return }
-            removalsFrom = removals[surplus + DownloadSnapshots.removalsKept - 1].revision
-            removals.removeFirst(surplus + DownloadSnapshots.removalsKept)
+        mutating func shortenRemovals() {
+            let surplus = removals.count - DownloadSnapshots.removalsKept
+            guard surplus > DownloadSnapshots.removalsKept else { return }
+            for removal in removals.prefix(surplus) {
+                lost = (removal.revision, max(lost.ended, removal.ended))
+            }
+            removals.removeFirst(surplus)
         }
 
         func entries(since revision: UInt64) -> [Entry] {
@@ -59,11 +72,17 @@ package final class DownloadSnapshots: Sendable {
         package let url: OriginURL
         /// Sorts the listing.
         package let place: Place
-        fileprivate var revision: UInt64 = 0
+        /// The revisions of its last change, of its first, and of its end; the latter the greatest number before.
+        fileprivate var (revision, added, ended) = (UInt64(0), UInt64(0), UInt64.max)
 
         package init(report: DownloadReport, url: OriginURL, place: Place) {
             (self.report, self.url, self.place) = (report, url, place)
         }
+    }
+
+    fileprivate struct Removal {
+        let (revision, id): (UInt64, Int64)
+        let (added, ended): (UInt64, UInt64)
     }
 
     /// At least this many forgotten downloads are remembered.
@@ -74,8 +93,37 @@ package final class DownloadSnapshots: Sendable {
         /// The current revision.
         package let revision: UInt64
         package let listing: DownloadListing
-        /// Forgotten downloads; nil if the revision is too old to know.
-        package let removed: [Int64]?
+    }
+
+    /// How far a reader is that takes all changes, some at a time: in the order in which they came, each download as
+    /// it is now. What has changed again since comes later.
+    package struct Reading: Sendable, Hashable {
+        /// The revision up to which changes were read.
+        package fileprivate(set) var changes: UInt64
+        /// The same for forgotten downloads.
+        fileprivate var removals: UInt64
+        /// Downloads that had ended by this revision are not wanted.
+        fileprivate var ended: UInt64 = 0
+        /// The greatest of the wanted IDs that were reported as unknown.
+        fileprivate var unknown: Int64 = .max
+    }
+
+    /// Some changes.
+    package struct Step {
+        package let changed: [(revision: UInt64, report: DownloadReport)]
+        /// What the reader knows and was forgotten before its end was read, and wanted IDs that are unknown; sorted.
+        package let removed: [Int64]
+        package private(set) var reading: Reading
+        /// The current revision.
+        package let revision: UInt64
+
+        /// Whether these are all.
+        package var isLast: Bool {
+            reading.changes == revision && reading.removals == revision && reading.unknown == .max
+        }
+
+        /// Without the changes after a revision: they are left for the next step.
+        package mutating func end(at revision: UInt64) { reading.changes = revision }
     }
 
     /// The position of a download in a listing.
@@ -103,14 +151,10 @@ package final class DownloadSnapshots: Sendable {
     /// - Parameter removed: forgotten downloads.
     package func post(_ changed: [Entry], removed: [Int64] = [], summary: DownloadSummary) {
         let watchers = state.withLock { state in
-            state.revision += 1 // no trap: a count of events
+            if changed.isEmpty, removed.isEmpty { state.revision += 1 } // no trap: a count of events
             for id in removed { state.forget(id) }
-            state.noteRemovals(removed)
-            for var entry in changed {
-                entry.revision = state.revision
-                state.put(entry)
-                state.log.append((state.revision, entry.report.id))
-            }
+            state.shortenRemovals()
+            for entry in changed { state.put(entry) }
             state.shortenLog()
             state.summary = summary
             return Array(state.watchers.values)
@@ -172,14 +216,33 @@ package final class DownloadSnapshots: Sendable {
 
     /// The changes since a revision; 0 for everything.
     package func changes(since revision: UInt64, where isWanted: (DownloadReport) -> Bool) -> Changes {
-        let (entries, removals, summary, current) = state.withLock { state in
-            let removals = state.removals.reversed().prefix { $0.revision > revision }.map(\.id)
-            return (
-                state.entries(since: revision), revision < state.removalsFrom ? nil : removals, state.summary,
-                state.revision
-            )
-        }
-        return Changes(revision: current, listing: listing(entries, summary, isWanted), removed: removals)
+        let (entries, summary, current) = state.withLock { ($0.entries(since: revision), $0.summary, $0.revision) }
+        return Changes(revision: current, listing: listing(entries, summary, isWanted))
+    }
+
+    /// Begins a reading of everything.
+    /// - Parameters:
+    ///   - hasEnded: whether downloads that have ended already are wanted.
+    ///   - isNamed: whether IDs that are unknown are reported.
+    package func reading(hasEnded: Bool, isNamed: Bool) -> Reading {
+        let revision = revision
+        return Reading(
+            changes: 0, removals: revision, ended: hasEnded ? 0 : revision, unknown: isNamed ? 0 : .max)
+    }
+
+    /// Continues a reading that had come to its end; nil if too much was forgotten since.
+    package func reading(from revision: UInt64) -> Reading? {
+        let reading = Reading(changes: revision, removals: revision)
+        return state.withLock { $0.revision >= revision && !$0.hasLost(reading) } ? reading : nil
+    }
+
+    /// The next changes of a reading.
+    /// - Parameters:
+    ///   - ids: the wanted downloads; nil for all.
+    ///   - count: how many changes, and as many forgotten ones.
+    /// - Returns: nil if it was so late that forgotten downloads are not known any more.
+    package func step(_ reading: Reading, of ids: Set<Int64>?, atMost count: Int) -> Step? {
+        state.withLock { $0.step(reading, of: ids, atMost: count) }
     }
 
     private func listing(_ entries: [Entry], _ summary: DownloadSummary, _ isWanted: (DownloadReport) -> Bool)
@@ -200,4 +263,90 @@ package final class DownloadSnapshots: Sendable {
     }
 
     package func unwatch(_ id: UInt64) { state.withLock { $0.watchers[id] = nil } }
+}
+
+extension DownloadSnapshots.State {
+    /// How many changes a step visits: others have replaced some.
+    private static let mostVisited = 4096
+
+    fileprivate func hasLost(_ reading: DownloadSnapshots.Reading) -> Bool {
+        reading.changes > 0 && reading.removals < lost.revision && max(reading.changes, reading.ended) < lost.ended
+    }
+
+    fileprivate func step(_ start: DownloadSnapshots.Reading, of ids: Set<Int64>?, atMost count: Int)
+        -> DownloadSnapshots.Step?
+    {
+        var (reading, removed) = (start, [Int64]())
+        if reading.changes >= reading.ended { reading.ended = 0 }
+        if hasLost(start) {
+            guard ids != nil else { return nil }
+            (reading.removals, reading.unknown) = (revision, 0)
+        }
+        let isComplete = takeRemovals(&reading, &removed, ids, count)
+        let changed = isComplete ? takeChanges(&reading, ids, count) : []
+        return DownloadSnapshots.Step(
+            changed: changed.map { ($0.revision, $0.report) }, removed: removed.sorted(), reading: reading,
+            revision: revision)
+    }
+
+    /// - Returns: whether these are all.
+    private func takeRemovals(
+        _ reading: inout DownloadSnapshots.Reading, _ removed: inout [Int64], _ ids: Set<Int64>?, _ count: Int
+    ) -> Bool {
+        if let ids, reading.unknown < .max {
+            let unknown = ids.filter { $0 > reading.unknown && entries[$0] == nil }.sorted()
+            removed += unknown.prefix(count)
+            reading.unknown = unknown.count > count ? removed[count - 1] : .max
+            guard unknown.count <= count else { return false }
+        }
+        let read = max(reading.changes, reading.ended)
+        for removal in removals[Self.index(after: reading.removals, removals, \.revision)...] {
+            guard removed.count < count else { return false }
+            reading.removals = removal.revision
+            guard removal.added <= reading.changes, removal.ended > read, ids?.contains(removal.id) ?? true else {
+                continue
+            }
+            removed.append(removal.id)
+        }
+        reading.removals = revision
+        return true
+    }
+
+    private func takeChanges(_ reading: inout DownloadSnapshots.Reading, _ ids: Set<Int64>?, _ count: Int)
+        -> [DownloadSnapshots.Entry]
+    {
+        let (read, ended) = (reading.changes, reading.ended)
+        func isWanted(_ entry: DownloadSnapshots.Entry) -> Bool {
+            entry.revision > read && (entry.revision > ended || !entry.report.state.hasEnded)
+        }
+        var changed: [DownloadSnapshots.Entry] = []
+        if let ids {
+            changed = ids.compactMap { entries[$0] }.filter(isWanted).sorted { $0.revision < $1.revision }
+            reading.changes = changed.count > count ? changed[count - 1].revision : revision
+            return Array(changed.prefix(count))
+        }
+        let first = Self.index(after: read, log, \.revision)
+        let visited = log[first...].prefix(Self.mostVisited)
+        for (index, change) in zip(visited.indices, visited) {
+            guard changed.count < count else { return changed }
+            reading.changes = index + 1 == log.count ? revision : change.revision
+            if let entry = entries[change.id], entry.revision == change.revision, isWanted(entry) {
+                changed.append(entry)
+            }
+        }
+        if first == log.count { reading.changes = revision }
+        return changed
+    }
+
+    /// The first index after a revision, by binary search.
+    private static func index<Element>(
+        after revision: UInt64, _ list: [Element], _ revisionOf: KeyPath<Element, UInt64>
+    ) -> Int {
+        var (low, high) = (0, list.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if list[middle][keyPath: revisionOf] <= revision { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
 }

@@ -18,7 +18,7 @@ import Testing
         try desk.act(.resume, "b")
         let changed = snapshots.changes(since: first) { _ in true }
         #expect(changed.listing.downloads.map { Desk.name($0) } == ["b", "c"], "each once, as it is now")
-        #expect(changed.revision > first && changed.removed == [])
+        #expect(changed.revision > first)
         #expect(
             snapshots.changes(since: first) { $0.state == .paused }.listing.downloads.map { Desk.name($0) } == ["c"])
         #expect(snapshots[1]?.state == .downloading)
@@ -53,20 +53,97 @@ import Testing
         #expect(snapshots.changes(since: first) { _ in true }.listing.downloads.map { Desk.name($0) } == ["a", "b"])
     }
 
+    private static func post(_ snapshots: DownloadSnapshots, _ ids: [Int64], _ state: DownloadState = .waiting) {
+        let entries = ids.map { id in
+            var report = DownloadReport(id: id, url: "https://example.org/\(id)", added: 1)
+            report.state = state
+            return DownloadSnapshots.Entry(
+                report: report, url: Desk.origin("\(id)"), place: .init(group: 0, priority: .normal, order: 0))
+        }
+        snapshots.post(entries, summary: DownloadSummary())
+    }
+
+    /// All steps of a reading to its end, and where that is.
+    private static func read(
+        _ snapshots: DownloadSnapshots, _ reading: DownloadSnapshots.Reading, of ids: Set<Int64>? = nil,
+        atMost count: Int = 64
+    ) throws -> (changed: [Int64], removed: [Int64], steps: Int, reading: DownloadSnapshots.Reading) {
+        var (result, goesOn) = ((changed: [Int64](), removed: [Int64](), steps: 0, reading: reading), true)
+        while goesOn {
+            let step = try #require(snapshots.step(result.reading, of: ids, atMost: count))
+            result.changed += step.changed.map(\.report.id)
+            result.removed += step.removed
+            (result.steps, result.reading, goesOn) = (result.steps + 1, step.reading, !step.isLast)
+        }
+        return result
+    }
+
     @Test func whatWasForgottenIsToldForAsLongAsItIsRemembered() throws {
         let snapshots = DownloadSnapshots()
         let summary = DownloadSummary()
+        Self.post(snapshots, Array(1..<20_001))
+        let first = try Self.read(snapshots, snapshots.reading(hasEnded: true, isNamed: false)).reading
         snapshots.post([], removed: [1, 2], summary: summary)
-        let first = snapshots.revision
+        let second = try Self.read(snapshots, first)
+        #expect(second.removed == [1, 2])
         snapshots.post([], removed: [3], summary: summary)
-        #expect(snapshots.changes(since: 0) { _ in true }.removed == [3, 2, 1])
-        #expect(snapshots.changes(since: first) { _ in true }.removed == [3])
-        for id in 4..<20_000 { snapshots.post([], removed: [Int64(id)], summary: summary) }
-        #expect(snapshots.changes(since: first) { _ in true }.removed == nil)
-        let late = snapshots.revision
-        snapshots.post([], removed: [20_000], summary: summary)
-        #expect(snapshots.changes(since: late) { _ in true }.removed == [20_000])
-        #expect(snapshots.changes(since: late - 4000) { _ in true }.removed?.count == 4001)
+        #expect(try Self.read(snapshots, second.reading).removed == [3])
+        #expect(try Self.read(snapshots, first).removed == [1, 2, 3])
+        var late: [DownloadSnapshots.Reading] = []
+        for id in 4..<20_000 {
+            if id > 15_000 { late.append(try #require(snapshots.reading(from: snapshots.revision))) }
+            snapshots.post([], removed: [Int64(id)], summary: summary)
+        }
+        #expect(snapshots.step(first, of: nil, atMost: 64) == nil && snapshots.reading(from: first.changes) == nil)
+        #expect(try Self.read(snapshots, first, of: [3, 7, 20_000]).removed == [3, 7], "these can be looked up")
+        #expect(try Self.read(snapshots, late[late.count - 1]).removed == [19_999])
+        #expect(try Self.read(snapshots, late[late.count - 4000]).removed.count == 4000)
+    }
+
+    /// However many: their end was read.
+    @Test func whatHadEndedIsForgottenInSilence() throws {
+        let snapshots = DownloadSnapshots()
+        let ids = Array<Int64>(1...10_000)
+        Self.post(snapshots, ids)
+        let began = try Self.read(snapshots, snapshots.reading(hasEnded: false, isNamed: false))
+        #expect(began.changed == ids)
+        Self.post(snapshots, ids, .completed)
+        let ended = try Self.read(snapshots, began.reading)
+        #expect(ended.changed == ids)
+        Self.post(snapshots, [1], .failed)
+        snapshots.post([], removed: ids, summary: DownloadSummary())
+        let forgotten = try Self.read(snapshots, ended.reading)
+        #expect(forgotten.changed == [] && forgotten.removed == [])
+        #expect(snapshots.step(began.reading, of: nil, atMost: 64) == nil, "their end is not known here")
+    }
+
+    @Test func stepsTakeEachDownloadOnceAsItIsNow() throws {
+        let snapshots = DownloadSnapshots()
+        Self.post(snapshots, Array(1...1000))
+        Self.post(snapshots, [1000], .completed)
+        var reading = snapshots.reading(hasEnded: false, isNamed: false)
+        let step = try #require(snapshots.step(reading, of: nil, atMost: 10))
+        #expect(step.changed.map(\.report.id) == Array(1...10) && !step.isLast)
+        reading = step.reading
+        Self.post(snapshots, [5, 500])
+        Self.post(snapshots, [500], .completed)
+        snapshots.post([], removed: [6, 600], summary: DownloadSummary())
+        let rest = try Self.read(snapshots, reading, atMost: 10)
+        let unchanged = Array<Int64>(11..<1000).filter { $0 != 500 && $0 != 600 }
+        #expect(rest.changed == unchanged + [5, 500])
+        #expect(rest.removed == [6], "600 was never told of, and 1000 had ended before")
+        #expect(rest.steps == 99)
+        #expect(try Self.read(snapshots, rest.reading).changed == [])
+    }
+
+    @Test func whatIsNamedAndUnknownIsToldInStepsToo() throws {
+        let snapshots = DownloadSnapshots()
+        Self.post(snapshots, [7, 8])
+        let named = Set<Int64>(1...100)
+        let all = try Self.read(snapshots, snapshots.reading(hasEnded: true, isNamed: true), of: named, atMost: 10)
+        #expect(all.changed == [7, 8])
+        #expect(all.removed == named.subtracting([7, 8]).sorted())
+        #expect(try Self.read(snapshots, all.reading, of: named).removed == [])
     }
 
     @Test func whoWatchesIsWokenByEachChangeAndByNothingElse() throws {

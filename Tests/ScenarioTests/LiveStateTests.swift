@@ -44,9 +44,9 @@ import Testing
 
         func pass() { state.withLock { $0.seconds += 1 } }
 
-        func play(_ names: String...) {
+        func play(_ names: String..., query: String = "") {
             let samples = names.map { name in
-                let url = "https://example.org/\(name)"
+                let url = "https://example.org/\(name)\(query)"
                 let key = PlaySample.Key(player: PlayerID(address: "::1", agent: nil), whole: CacheKey(text: url))
                 var sample = PlaySample(key, url: url, began: 0, lastUse: 0)
                 sample.requests = 1
@@ -68,7 +68,10 @@ import Testing
     }
 
     private static func names(_ page: LiveState.Page?) throws -> [String]? {
-        try page.map { try ControlJSON.decode(NowReport.self, from: $0.line).plays.map(\.title) }
+        try page.map { page in
+            let line = try #require(page.text.bytes.split(separator: UInt8(ascii: "\n")).last).dropFirst("data: ".count)
+            return try ControlJSON.decode(NowReport.self, from: line).plays.map(\.title)
+        }
     }
 
     /// While somebody else watches, too.
@@ -119,6 +122,17 @@ import Testing
         #expect(answers.withLock { $0 } == [["a"], ["a"]])
         look()
         #expect(try Self.names(live.page(showsSecrets: false)) == ["b"])
+    }
+
+    /// Those who do not read hold a state each.
+    @Test func aStateIsBoundedInBytes() throws {
+        let desk = Desk(), live = desk.make()
+        _ = live.watch(showsSecrets: true) {}
+        desk.play("a", "b", "c", "d", query: "?" + String(repeating: "x", count: 100_000))
+        live.refresh()
+        let page = try #require(live.page(showsSecrets: true))
+        #expect(try Self.names(page)?.count == 2 && page.text.bytes.count <= 257 << 10)
+        #expect(String(decoding: page.text.bytes, as: UTF8.self).contains("\"hidden\":{\"downloads\":0,\"plays\":2,"))
     }
 
     @Test func onlyNewsAreWritten() throws {
