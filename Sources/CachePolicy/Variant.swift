@@ -98,6 +98,8 @@ package struct Variant: Sendable, Equatable {
 
     private static func value(of name: String, in request: HeaderFields, _ fingerprint: (String) -> String) -> String? {
         guard let value = request.combined(name) else { return nil }
+        // What clients really send is shorter, and to sort a list costs far more than to read it.
+        guard value.utf8.count <= longestNormalized else { return " " + fingerprint(value) }
         let normalized = normalized(value, of: name)
         guard credentials.contains(name) || normalized.utf8.count > longestValue else { return normalized }
         // No value begins with a space, so no value can equal the fingerprint of another.
@@ -106,7 +108,7 @@ package struct Variant: Sendable, Equatable {
 
     private static let credentials = Set(HeaderFields.credentials.map { ASCII.lowercased($0) })
     private static let authorization = "authorization"
-    private static let longestValue = 256
+    private static let (longestValue, longestNormalized) = (256, 1 << 10)
 
     /// Whether credentials in `Authorization` selected it.
     var hasAuthorization: Bool { fields.contains { $0.name == Self.authorization && $0.value != nil } }
