@@ -5,6 +5,7 @@ import Foundation
 import HTTPModel
 import HTTPTransport
 import Presentations
+import Synchronization
 import Units
 
 extension ControlHandler {
@@ -14,8 +15,26 @@ extension ControlHandler {
         if let other = ["sort", "filter", "after", "limit", "offset", "brief", "urls"].first(where: parameters.has) {
             throw ControlError(400, "\(other) cannot be combined with url")
         }
-        let listsSegments = try parameters.flag("segments")
-        answerLong(exchange) { [policy] in try $0.existing(url, policy.value, listsSegments: listsSegments) }
+        guard try parameters.flag("segments") else {
+            return answerLong(exchange) { [policy] in try $0.existing(url, policy.value) }
+        }
+        let (listing, mask) = (try live.listings.open(exchange.countedClient), mask(for: exchange))
+        perform(exchange, isLong: true) { [policy] store in
+            var (detail, renditions) = (try store.detail(url, policy.value), [PresentationContents.Rendition]())
+            renditions = try PresentationContents.describe(
+                &detail.resource, in: store, policy.value, listsSegments: true, spreads: false)
+            return SegmentListing(
+                try ControlJSON.line(detail, masked: mask),
+                lists: renditions.filter { $0.report.segmentList != nil }.map { ($0.examined, $0.segmentReports) }, mask
+            )
+        } then: { [store] exchange, pieces in
+            var response = Response(200, length: nil)
+            response.describeJSON()
+            let source = PieceSource(exchange, store) {
+                try withExtendedLifetime(listing) { try pieces.next() }
+            }
+            exchange.respond(response, body: source)
+        }
     }
 
     /// As `answer`, for work that reads the playlists and segments of presentations, so that shorter requests need
@@ -124,11 +143,69 @@ struct ResourceChange: ReceivedValue {
 
 extension CacheStore {
     /// - Throws: also if nothing of it is cached.
-    fileprivate func existing(_ url: OriginURL, _ policy: ProxyPolicy, listsSegments: Bool = false) throws
-        -> ResourceDetail
-    {
-        guard var detail = try policy.find(url, resource) else { throw ControlError.notCached(url.absolute) }
-        try PresentationContents.describe(&detail.resource, in: self, policy, listsSegments: listsSegments)
+    fileprivate func existing(_ url: OriginURL, _ policy: ProxyPolicy) throws -> ResourceDetail {
+        var detail = try detail(url, policy)
+        try PresentationContents.describe(&detail.resource, in: self, policy)
         return detail
+    }
+
+    fileprivate func detail(_ url: OriginURL, _ policy: ProxyPolicy) throws -> ResourceDetail {
+        guard let detail = try policy.find(url, resource) else { throw ControlError.notCached(url.absolute) }
+        return detail
+    }
+}
+
+extension ControlHandler {
+    /// A line of JSON whose lists of segments are written some at a time: a few bytes of a manifest stand for a million.
+    final class SegmentListing: Sendable {
+        /// How many segments there are at most, and the reports on some of them.
+        typealias List = (count: Int, reports: @Sendable (Range<Int>) -> [SegmentReport])
+
+        static let pieceCount = 256
+
+        private let mask: URLMask?
+        private let state: Mutex<State>
+
+        private struct State: Sendable {
+            /// What stands around the lists.
+            var texts: ArraySlice<[UInt8]>
+            var lists: ArraySlice<List>
+            /// The place in the first list; nil before it.
+            var position: Int?
+            var isBegun = false
+        }
+
+        /// - Parameter line: has an empty list of segments for each of `lists`.
+        init(_ line: [UInt8], lists: [List], _ mask: URLMask?) {
+            // Not in a string: there quotation marks are escaped.
+            var (texts, rest): ([[UInt8]], ArraySlice<UInt8>) = ([], line[...])
+            let empty = Array("\"segment_list\":[]".utf8)
+            while texts.count < lists.count, let place = rest.firstRange(of: empty) {
+                texts.append(Array(rest[..<(place.upperBound - 1)]))
+                rest = rest[(place.upperBound - 1)...]
+            }
+            self.mask = mask
+            state = Mutex(State(texts: (texts + [Array(rest)])[...], lists: lists[...]))
+        }
+
+        /// The next bytes; nil at the end.
+        func next() throws -> [UInt8]? {
+            try state.withLock { state in
+                guard let position = state.position, let list = state.lists.first else {
+                    state.position = 0
+                    return state.texts.popFirst()
+                }
+                let end = min(position + Self.pieceCount, list.count)
+                let line = try ControlJSON.line(list.reports(position..<end), masked: mask).dropFirst().dropLast(2)
+                let piece = (state.isBegun && !line.isEmpty ? [ASCII.comma] : []) + line
+                state.isBegun = state.isBegun || !line.isEmpty
+                state.position = end
+                if end == list.count {
+                    state.lists.removeFirst()
+                    (state.position, state.isBegun) = (nil, false)
+                }
+                return piece
+            }
+        }
     }
 }

@@ -93,9 +93,8 @@ struct CachedRendition: Sendable {
     private static func percentages(_ rendition: PresentationContents.Rendition) -> [UInt8] {
         guard let segments = rendition.segments else { return [] }
         var cached = [UInt8](repeating: 0, count: min(segments.count, rendition.examined))
-        for segment in rendition.report.segmentList ?? [] {
-            guard let position = segments.position(number: segment.number), position < cached.count else { continue }
-            cached[position] = segment.percent
+        for position in cached.indices {
+            cached[position] = rendition.segmentReports(position..<position + 1).first?.percent ?? 0
         }
         return cached
     }

@@ -23,7 +23,7 @@ final class EventBody<Cursor: Sendable>: BodySource {
     typealias Watch = @Sendable (_ wake: @escaping @Sendable () -> Void) -> @Sendable () -> Void
 
     private let exchange: Exchange
-    private let stream: EventStreams.Stream
+    private let stream: OpenAnswers.Answer
     private let make: Make
     private let watch: Watch
     /// Looks for news twice a second; nil if they come by themselves.
@@ -46,7 +46,7 @@ final class EventBody<Cursor: Sendable>: BodySource {
     private enum State { case idle, telling, waiting, over }
 
     init(
-        _ exchange: Exchange, _ stream: EventStreams.Stream, from cursor: Cursor,
+        _ exchange: Exchange, _ stream: OpenAnswers.Answer, from cursor: Cursor,
         refresh: (@Sendable () -> Void)? = nil, watch: @escaping Watch, make: @escaping Make
     ) {
         (self.exchange, self.stream, self.cursor, self.refresh) = (exchange, stream, cursor, refresh)

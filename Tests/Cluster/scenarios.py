@@ -440,7 +440,7 @@ def join(cluster, options):
             Result(f"{room}: it joins with nothing: origin's bytes", nothing, None, "MB"),
             Result(f"{room}: it joins with the ring as its parent: origin's bytes", parent, None, "MB"),
             # Where there is room, nothing is fetched again.
-            Result(f"{room}: the latter / what is new" if room == "room" else f"{room}: the latter / the former", parent / (new if room == "room" else nothing), 1.02),
+            Result("room: the latter / what is new", parent / new, 1.02) if room == "room" else Result("full: the latter / the former", parent / nothing, 0.95),
         ]
         size = before.distinct() // len(NODES)
     return honest(*tallies) + results

@@ -206,6 +206,9 @@ import Testing
             of: whole, in: store, ProxyPolicy(), listsSegments: true, mostSegments: 5, isShared: true)
         #expect(try #require(shared).renditions.map(\.examined) == [2, 3])
         #expect(try #require(shared).report.renditions.map(\.cachedSegments) == [2, 3])
+        let all = try #require(try contents(listsSegments: true)).renditions
+        #expect(all.map(\.states.runCount) == [2, 2], "memory follows what is cached")
+        #expect(all[0].segmentReports(1..<5).map(\.isCached) == [true, true, false, false])
     }
 
     /// The index is not asked about each segment that is listed.

@@ -143,14 +143,14 @@ import Testing
     }
 
     @Test func aClientMayFollowSomeStreamsAndAllSomeMore() throws {
-        let streams = EventStreams()
+        let streams = OpenAnswers("streams", most: 7, mostOfAClient: 4)
         let (one, other) = (try #require(IPAddress("192.0.2.1")), try #require(IPAddress("192.0.2.2")))
-        var held = try (0..<EventStreams.mostOfAClient).map { _ in try streams.open(one) }
+        var held = try (0..<streams.mostOfAClient).map { _ in try streams.open(one) }
         #expect(throws: ControlError.self) { try streams.open(one) }
         do { _ = try streams.open(one) } catch { #expect(error.status == 429 && error.reason.contains("end one")) }
         held.removeLast()
         held.append(try streams.open(one))
-        while held.count < EventStreams.most {
+        while held.count < streams.most {
             held.append(try streams.open(held.count.isMultiple(of: 2) ? other : nil))
         }
         do {
@@ -158,6 +158,6 @@ import Testing
             Issue.record("there is a limit for all")
         } catch { #expect(error.status == 503) }
         held = []
-        for _ in 0..<EventStreams.mostOfAClient { held.append(try streams.open(one)) }
+        for _ in 0..<streams.mostOfAClient { held.append(try streams.open(one)) }
     }
 }

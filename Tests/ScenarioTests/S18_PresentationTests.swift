@@ -1,6 +1,7 @@
 import ControlAPI
 import DiskCache
 import Downloads
+import HTTPModel
 import Playlists
 import Testing
 import TestSupport
@@ -128,6 +129,26 @@ extension Scenarios {
                 #expect(stage.origin.requestCount("/v/high3.ts") == 1)
                 #expect(try stage.control("DELETE", "/resources?" + stage.parameter(Film.main)).status == 200)
                 #expect(try !isCached(stage, "/v/high3.ts"))
+            }
+        }
+
+        @Test func segmentsAreListedWhileTheyAreSent() async throws {
+            try await scenario { stage in
+                let lines = (1...1000).map { "#EXTINF:4,\n\($0).ts\n" }.joined()
+                let text = "#EXTM3U\n#EXT-X-TARGETDURATION:4\n\(lines)#EXT-X-ENDLIST\n"
+                stage.origin.serve("/film.m3u8", bytes: Array(text.utf8), contentType: "application/vnd.apple.mpegurl")
+                stage.origin.serve("/7.ts", Media(seed: 7, size: 1000), contentType: "video/mp2t")
+                for path in ["/film.m3u8", "/7.ts"] { try #expect(stage.get(path).status == 200) }
+                try stage.settle()
+                let query =
+                    "/resources?segments=true&url=" + PercentEncoding.encodingReserved(stage.origin.url("/film.m3u8"))
+                let answer = try stage.control("GET", query, .nothing)
+                #expect(answer.status == 200 && answer.headers["Transfer-Encoding"] == "chunked")
+                let detail = try ControlJSON.decode(ResourceDetail.self, from: answer.body)
+                #expect(try ControlJSON.line(detail) == answer.body)
+                let list = try #require(detail.resource.presentation?.renditions.first?.segmentList)
+                #expect(list.map(\.url) == (1...1000).map { stage.origin.url("/\($0).ts") })
+                #expect(list.filter(\.isCached).map(\.number) == [6] && list[6].cached == 1000)
             }
         }
 

@@ -25,7 +25,7 @@ struct CachedParts {
     }
 
     /// What is cached of an address.
-    struct State {
+    struct State: Equatable {
         var cached: Int64 = 0
         var isWhole = false
     }

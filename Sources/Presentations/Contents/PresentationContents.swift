@@ -22,6 +22,27 @@ package struct PresentationContents: Sendable {
         package let segments: (any SegmentSequence)?
         /// How many of them were examined, from the first on.
         package var examined = 0
+        /// What is cached of each of these, if that is recorded.
+        package var states = SegmentStates()
+
+        /// Reports on those at these positions.
+        package func segmentReports(_ positions: Range<Int>) -> [SegmentReport] {
+            guard let segments else { return [] }
+            return positions.compactMap { position in
+                let segment = segments[position]
+                guard let url = segment.url, !segment.isGap else { return nil }
+                let state = states[position]
+                return SegmentReport(
+                    number: segment.number, url: url.absolute, range: segment.range.map(ByteSpan.init),
+                    duration: segment.duration / .seconds(1), cached: state.cached, isCached: state.isWhole)
+            }
+        }
+
+        fileprivate var listed: RenditionReport {
+            var report = report
+            if report.segmentList != nil { report.segmentList = segmentReports(0..<examined) }
+            return report
+        }
     }
 
     /// - Parameters:
@@ -69,7 +90,9 @@ package struct PresentationContents: Sendable {
         }
     }
 
-    package var report: PresentationReport {
+    package var report: PresentationReport { report(renditions.map(\.listed)) }
+
+    private func report(_ renditions: [RenditionReport]) -> PresentationReport {
         let kind =
             switch document.content {
             case .hls: "hls"
@@ -78,7 +101,7 @@ package struct PresentationContents: Sendable {
             }
         return PresentationReport(
             kind: kind, title: document.title, isPlayable: isPlayable, isLive: document.isLive,
-            renditions: renditions.map(\.report))
+            renditions: renditions)
     }
 }
 
@@ -156,13 +179,9 @@ private struct RenditionSurvey {
         case .hls(let playlist):
             if let multivariant = playlist.multivariant { return try renditions(of: multivariant) }
             guard let segments = playlist.segments else { return [] }
-            var (report, examined) = try survey(segments, RenditionReport(name: "media", kind: "video"))
+            var report = RenditionReport(name: "media", kind: "video")
             report.url = document.url.absolute
-            return [
-                .init(
-                    id: RenditionID(playlist: document.key), url: document.url, report: report, segments: segments,
-                    examined: examined)
-            ]
+            return [try survey(segments, RenditionID(playlist: document.key), document.url, report)]
         case .dash(let mpd): return try renditions(of: mpd)
         case .feed: return []
         }
@@ -188,12 +207,9 @@ private struct RenditionSurvey {
         report.url = url.absolute
         let media = try budget > 0 ? PlaylistDocument(stored: key, in: store, importing: document.variables) : nil
         var segments: MediaPlaylistSegments?
-        var examined = 0
         if case .hls(let playlist)? = media?.content { segments = playlist.segments }
-        if let segments { (report, examined) = try survey(segments, report) }
-        renditionsLeft -= 1
-        return .init(
-            id: RenditionID(playlist: key), url: url, report: report, segments: segments, examined: examined)
+        defer { renditionsLeft -= 1 }
+        return try survey(segments, RenditionID(playlist: key), url, report)
     }
 
     // MARK: DASH
@@ -211,12 +227,8 @@ private struct RenditionSurvey {
                 name: name, kind: kind, bandwidth: representation.bandwidth)
             report.isEncrypted = representation.isProtected
             let segments = try budget > 0 ? self.segments(of: id, in: mpd) : nil
-            var examined = 0
-            if let segments { (report, examined) = try survey(segments, report) }
             found.append(
-                .init(
-                    id: RenditionID(playlist: document.key, representation: id), url: document.url, report: report,
-                    segments: segments, examined: examined))
+                try survey(segments, RenditionID(playlist: document.key, representation: id), document.url, report))
         }
         return found
     }
@@ -233,12 +245,18 @@ private struct RenditionSurvey {
 
     // MARK: Both
 
-    /// - Returns: also how many of the segments were examined.
-    private mutating func survey(_ segments: some SegmentSequence, _ report: RenditionReport) throws(StoreError)
-        -> (RenditionReport, examined: Int)
-    {
-        var report = report
-        var examined = 0
+    private mutating func survey(
+        _ segments: (any SegmentSequence)?, _ id: RenditionID, _ url: OriginURL, _ report: RenditionReport
+    ) throws(StoreError) -> PresentationContents.Rendition {
+        var (report, examined, states) = (report, 0, PresentationContents.SegmentStates())
+        if let segments { try survey(segments, &report, &examined, &states) }
+        return .init(id: id, url: url, report: report, segments: segments, examined: examined, states: states)
+    }
+
+    private mutating func survey(
+        _ segments: some SegmentSequence, _ report: inout RenditionReport, _ examined: inout Int,
+        _ states: inout PresentationContents.SegmentStates
+    ) throws(StoreError) {
         let share = isShared ? budget / max(1, renditionsLeft) : budget
         if listsSegments { (report.segmentList, report.initializations) = ([], []) }
         var (initializations, keys, isComplete) = (Set<InitializationSection>(), Set<OriginURL>(), !segments.isEmpty)
@@ -261,11 +279,17 @@ private struct RenditionSurvey {
                     PlaceReport(url: url.absolute, range: section.range.map(ByteSpan.init)))
                 isComplete = try add(url, section.range, to: &report) && isComplete
             }
-            guard let url = segment.url, !segment.isGap else { continue }
-            isComplete = try add(segment, at: url, to: &report) && isComplete
+            var state = CachedParts.State()
+            if let url = segment.url, !segment.isGap {
+                state = try parts.state(of: url, segment.range, isPart: true)
+                report.segments += 1
+                report.cached +|= state.cached
+                if state.isWhole { report.cachedSegments += 1 }
+                isComplete = state.isWhole && isComplete
+            }
+            if listsSegments { states.append(state) }
         }
         report.isComplete = isComplete
-        return (report, examined)
     }
 
     /// - Returns: whether all of it is cached.
@@ -274,20 +298,6 @@ private struct RenditionSurvey {
     {
         let state = try parts.state(of: url, range)
         report.cached +|= state.cached
-        return state.isWhole
-    }
-
-    private mutating func add(_ segment: MediaSegment, at url: OriginURL, to report: inout RenditionReport)
-        throws(StoreError) -> Bool
-    {
-        let state = try parts.state(of: url, segment.range, isPart: true)
-        report.segments += 1
-        report.cached +|= state.cached
-        if state.isWhole { report.cachedSegments += 1 }
-        report.segmentList?.append(
-            SegmentReport(
-                number: segment.number, url: url.absolute, range: segment.range.map(ByteSpan.init),
-                duration: segment.duration / .seconds(1), cached: state.cached, isCached: state.isWhole))
         return state.isWhole
     }
 }
@@ -303,19 +313,54 @@ extension PresentationContents {
         var segments = 0
         for index in reports.indices.filter({ reports[$0].parts != nil }).prefix(mostDescribed) {
             guard segments < mostSegments else { return }
-            try? describe(&reports[index], in: store, policy)
+            _ = try? describe(&reports[index], in: store, policy)
             segments +|= reports[index].presentation?.segments ?? 0
         }
     }
 
+    /// - Parameter spreads: whether the lists of segments are there at once; otherwise they are empty, and left to the
+    ///   caller.
+    /// - Returns: the renditions.
+    @discardableResult
     package static func describe(
-        _ report: inout ResourceReport, in store: CacheStore, _ policy: ProxyPolicy, listsSegments: Bool = false
-    ) throws(StoreError) {
-        guard report.parts != nil || report.type.flatMap({ PlaylistKind(mediaType: $0) }) != nil else { return }
+        _ report: inout ResourceReport, in store: CacheStore, _ policy: ProxyPolicy, listsSegments: Bool = false,
+        spreads: Bool = true
+    ) throws(StoreError) -> [Rendition] {
+        guard report.parts != nil || report.type.flatMap({ PlaylistKind(mediaType: $0) }) != nil else { return [] }
         let contents = try PresentationContents(
             of: CacheKey(text: report.url), in: store, policy, listsSegments: listsSegments)
-        guard let contents, !contents.renditions.isEmpty else { return }
-        report.presentation = contents.report
-        report.isComplete = contents.report.isComplete
+        guard let contents, !contents.renditions.isEmpty else { return [] }
+        let presentation = spreads ? contents.report : contents.report(contents.renditions.map(\.report))
+        (report.presentation, report.isComplete) = (presentation, presentation.isComplete)
+        return contents.renditions
+    }
+
+    /// What is cached of each of many segments, in runs: of a rule that stands for a million, most are not.
+    package struct SegmentStates: Sendable {
+        /// Where each run ends.
+        private var ends: [Int] = []
+        private var states: [CachedParts.State] = []
+
+        package var runCount: Int { ends.count }
+
+        mutating func append(_ state: CachedParts.State) {
+            let end = (ends.last ?? 0) + 1
+            if states.last == state {
+                ends[ends.count - 1] = end
+            } else {
+                ends.append(end)
+                states.append(state)
+            }
+        }
+
+        /// By binary search; nothing for one that was not examined.
+        subscript(position: Int) -> CachedParts.State {
+            var (low, high) = (0, ends.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if ends[middle] <= position { low = middle + 1 } else { high = middle }
+            }
+            return low < states.count ? states[low] : CachedParts.State()
+        }
     }
 }
