@@ -156,7 +156,8 @@ extension CacheStore {
 }
 
 extension ControlHandler {
-    /// A line of JSON whose lists of segments are written some at a time: a few bytes of a manifest stand for a million.
+    /// A line of JSON whose lists of segments are written some at a time: a few bytes of a manifest stand for a
+    /// million.
     final class SegmentListing: Sendable {
         /// How many segments there are at most, and the reports on some of them.
         typealias List = (count: Int, reports: @Sendable (Range<Int>) -> [SegmentReport])

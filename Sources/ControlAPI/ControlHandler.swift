@@ -207,7 +207,7 @@ package final class ControlHandler: RequestHandler {
             do throws(ControlError) { try access.checkReading(exchange.request) } catch {
                 return exchange.respond(error)
             }
-            if path == "/stats" { stats(exchange) } else { metrics(exchange) }
+            path == "/stats" ? exchange.respond(200, json: StatsJSON.page(numbers.stats())) : metrics(exchange)
         case "/healthz": health(exchange, whileDraining: 503)
         case "/healthz/balancer": health(exchange, whileDraining: 404)
         case _ where ControlPages.isHome(path):
@@ -223,13 +223,5 @@ package final class ControlHandler: RequestHandler {
     private func health(_ exchange: Exchange, whileDraining status: Int) {
         exchange.isProbe = true
         exchange.isDraining ? exchange.respond(status, text: "draining") : exchange.respond(200, text: "ok")
-    }
-
-    private func stats(_ exchange: Exchange) {
-        do {
-            exchange.respond(200, json: try StatsJSON.page(numbers.stats()))
-        } catch {
-            exchange.respond(500, text: "the statistics cannot be written as JSON: \(error)")
-        }
     }
 }

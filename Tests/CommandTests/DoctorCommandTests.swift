@@ -220,9 +220,9 @@ import Testing
             // What a proxy says, in the mouth of an older one.
             let proxy = try ProxyProcess(cacheDirectory: cache)
             let stats = try proxy.get("/stats").text
-            let version = try #require(stats.firstMatch(of: #/"version" : "([^"]+)"/#)).1
+            let version = try #require(stats.firstMatch(of: #/"version": "([^"]+)"/#)).1
             origin.serve("/healthz", bytes: Array("ok\n".utf8), contentType: "text/plain")
-            let old = stats.replacing("\"version\" : \"\(version)\"", with: "\"version\" : \"0.0.9\"")
+            let old = stats.replacing("\"version\": \"\(version)\"", with: "\"version\": \"0.0.9\"")
             origin.serve("/stats", bytes: Array(old.utf8), contentType: "application/json")
             let lock = try Owner(directory.file("other"), url: origin.url(""))
             let report = try doctor(["--cache-dir", directory.file("other")])

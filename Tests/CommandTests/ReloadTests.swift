@@ -30,7 +30,7 @@ import Testing
     private func cacheLimits(_ proxy: ProxyProcess) throws -> (limit: Int, minFree: Int) {
         let stats = try JSONSerialization.jsonObject(with: Data(try proxy.get("/stats").body)) as? [String: Any]
         let cache = try #require(stats?["cache"] as? [String: Any])
-        return (try #require(cache["limit"] as? Int), try #require(cache["minFree"] as? Int))
+        return (try #require(cache["limit"] as? Int), try #require(cache["min_free"] as? Int))
     }
 
     @Test func parentsAndUpstreamProxyChangeAtOnce() throws {

@@ -18,7 +18,11 @@ struct Statistics: Decodable {
 
 extension ProxyProcess {
     var statistics: Statistics {
-        get throws { try JSONDecoder().decode(Statistics.self, from: Data(try get("/stats").body)) }
+        get throws {
+            let decoder = JSONDecoder()
+            decoder.keyDecodingStrategy = .convertFromSnakeCase
+            return try decoder.decode(Statistics.self, from: Data(try get("/stats").body))
+        }
     }
 
     /// Asks until `predicate` holds.

@@ -1,12 +1,12 @@
 import ControlAPI
 import Foundation
+import Metrics
 import TestSupport
 import Testing
 
 extension Scenarios {
     @Suite struct S08StatsNames {
-        /// Names are those of the API; the old ones mean the same.
-        @Test func statisticsAreInSnakeCaseAndHaveTheirOldNames() async throws {
+        @Test func statisticsAreInSnakeCase() async throws {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", Media(seed: 8, size: 10_000))
                 _ = try stage.get("/film.mp4")
@@ -14,15 +14,34 @@ extension Scenarios {
                 let bytes = try RawClient.get(port: stage.proxy.port, path: "/stats").body
                 let page = try #require(JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
                 let sums = try #require(page["bytes"] as? [String: Any])
-                #expect(sums["from_upstream"] as? Int == 10_000 && sums["fromUpstream"] as? Int == 10_000)
-                #expect(page["uptime_seconds"] != nil && page["uptimeSeconds"] != nil)
+                #expect(sums["from_upstream"] as? Int == 10_000)
+                #expect(page["uptime_seconds"] != nil)
                 #expect((page["first_byte_of_misses"] as? [String: Any])?["count"] as? Int == 1)
                 // Reasons are no names: they are those of Cache-Status.
                 let reasons = try #require((page["upstream"] as? [String: Any])?["requests"] as? [String: Any])
                 #expect(reasons["uri-miss"] as? Int == 1)
                 #expect(try StatsJSON.read(bytes).bytes == stage.stats.bytes)
                 #expect(Self.names(page).filter { $0.contains("_") }.count > 10)
+                #expect(Self.names(page).allSatisfy { $0.allSatisfy { !$0.isUppercase } })
             }
+        }
+
+        /// What an encoder writes: nothing is missing, and nothing is written that cannot be read.
+        @Test(arguments: [0, 1]) func nothingIsMissing(count: UInt64) throws {
+            let metrics = ProxyMetrics()
+            if count > 0 {
+                metrics.bytesFromCache.add(1)
+                metrics.bytesFromUpstream.add(3)
+                for time in [metrics.firstByteOfHits, metrics.firstByteOfMisses] { time.record(nanoseconds: 5_000_000) }
+                for name in ["refused", "disk-read"] { metrics.errors.add(name) }
+            }
+            let stats = StatsSnapshot(
+                metrics, version: "1.2", uptimeSeconds: 3.25, size: 1, limit: 2, minFree: 3, openResources: 4,
+                shortResponses: (5, 6))
+            let page = StatsJSON.page(stats)
+            #expect(try StatsJSON.read(page) == stats)
+            let written = try #require(JSONSerialization.jsonObject(with: Data(page)) as? NSDictionary)
+            #expect(try written.isEqual(JSONSerialization.jsonObject(with: Data(ControlJSON.line(stats)))))
         }
 
         private static func names(_ value: Any) -> [String] {
