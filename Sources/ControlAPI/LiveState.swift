@@ -36,7 +36,7 @@ package final class LiveState: Sendable {
     /// The streams of events that are followed.
     let streams = OpenAnswers("streams of events", most: 128, mostOfAClient: 64)
     /// The lists of segments that are being sent: each keeps what it is made of.
-    let listings = OpenAnswers("lists of segments", most: 8, mostOfAClient: 8)
+    let listings = OpenAnswers("lists of segments", most: 4, mostOfAClient: 4)
     let downloadEvents: DownloadEvents
     private let state = Mutex(State())
     /// Taken by one collection at a time, and never by a loop: so reports are compared and written under it.

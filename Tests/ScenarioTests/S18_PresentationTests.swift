@@ -152,6 +152,33 @@ extension Scenarios {
             }
         }
 
+        /// Each keeps the playlist for as long as it is sent.
+        @Test func fourListsOfSegmentsAreSentAtATime() async throws {
+            try await scenario { stage in
+                let lines = (1...8000).map { "#EXTINF:4,\na-name-that-is-rather-long-\($0).ts\n" }.joined()
+                let text = "#EXTM3U\n#EXT-X-TARGETDURATION:4\n\(lines)#EXT-X-ENDLIST\n"
+                stage.origin.serve("/film.m3u8", bytes: Array(text.utf8), contentType: "application/vnd.apple.mpegurl")
+                try #expect(stage.get("/film.m3u8").status == 200)
+                try stage.settle()
+                let query =
+                    "/resources?segments=true&url=" + PercentEncoding.encodingReserved(stage.origin.url("/film.m3u8"))
+                let readers = try (0..<4).map { _ in
+                    let reader = try stage.player(receiveBuffer: 4096)
+                    try reader.send(reader.request("/api/v1" + query))
+                    return reader
+                }
+                for reader in readers { try #expect(reader.readHead().status == 200) }
+                let refused = try stage.control("GET", query, .nothing)
+                #expect(refused.status == 429 && refused.text.contains("4 lists of segments"))
+                try #expect(stage.control("GET", query.replacing("segments=true&", with: ""), .nothing).status == 200)
+                readers[0].close()
+                // A piece may still be written for it.
+                try stage.waitForStats("a turn") { _ in
+                    (try? stage.control("HEAD", query, .nothing).status) == 200
+                }
+            }
+        }
+
         /// A page that shows a list for hours needs a title, and not how many segments of each rendition there are.
         @Test func aBriefListHasTheTitleAndLooksAtNoSegment() async throws {
             try await scenario { stage in
