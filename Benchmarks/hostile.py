@@ -12,6 +12,8 @@
     players     600 files under `ulimit -n 1024` and 8 loops, then 330 players at once, each of a new file whose origin takes a second to answer: how
                 many are answered
     small       8,000 files of 3,000 bytes under a limit of 16 MB: the most that is allocated on the disk, unlinked files that are open included
+    unread      600 players at once that do not read: answers of 8 MB that are not to be stored, errors of 8 MB, answers to POST of 8 MB: own memory
+                beside them, what `/stats` counts as in transit, and descriptors besides those of the players
     mapped      a file of 1 GiB is read twice: own memory and PSS at once, and PSS ten seconds later
 
 Each row begins with an empty cache; --cache-dir says on which disk (its file system decides what `small` takes). REELCACHE may name several
@@ -29,6 +31,7 @@ import socket
 import sys
 import threading
 import time
+import urllib.request
 from pathlib import Path
 
 import bench
@@ -62,7 +65,7 @@ class HostileOrigin:
                             return
                         held += data
                     head, _, held = held.partition(b"\r\n\r\n")
-                    kind, number = re.match(rb"GET /(\w+)/(\d+)", head).groups()
+                    kind, number = re.match(rb"(?:GET|POST) /(\w+)/(\d+)", head).groups()
                     if not getattr(self, kind.decode())(connection, int(number), head):
                         return
             except OSError:
@@ -99,6 +102,13 @@ class HostileOrigin:
                            "Cache-Control: no-store\r\n\r\n".encode() + bytes((last - first) // 2))
         connection.recv(1)
         return False
+
+    def unread(self, connection, number, head, status="200 OK"):
+        connection.sendall(f"HTTP/1.1 {status}\r\nContent-Length: 8000000\r\nCache-Control: no-store\r\n\r\n".encode() + bytes(8_000_000))
+        return True
+
+    def error(self, connection, number, head):
+        return self.unread(connection, number, head, "403 Forbidden")
 
     def slow(self, connection, number, head):
         time.sleep(1)
@@ -303,6 +313,31 @@ def small(binary, options, origin, base):
     return row
 
 
+def unread(binary, options, origin, base):
+    row = {}
+    for kind, method, target in (("not stored", "GET", f"{base}/unread"), ("errors", "GET", f"{base}/error"), ("POST", "POST", "/m/unread")):
+        proxy, readers = Proxy(binary, options, "--mount", f"/m/=http://127.0.0.1:{origin.port}/"), []
+        before = proxy.memory()["own MB"]
+        for number in range(600):
+            player = socket.socket()
+            player.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            player.connect(("127.0.0.1", PORT))
+            player.sendall(f"{method} {target}/{number} HTTP/1.1\r\nHost: 127.0.0.1:{PORT}\r\n\r\n".encode())
+            readers.append(player)
+        former, now = -1, 0
+        while now != former:
+            time.sleep(2)
+            former, now = now, proxy.memory()["own MB"]
+        with urllib.request.urlopen(f"http://127.0.0.1:{PORT}/stats") as answer:
+            transit = json.load(answer).get("transit", {}).get("bytes")
+        row[kind] = {"own MB more": round(now - before, 1), "in transit MB": transit and round(transit / 1e6, 1),
+                     "descriptors besides": proxy.counts()["descriptors"] - len(readers)}
+        for player in readers:
+            player.close()
+        proxy.stop()
+    return row
+
+
 def mapped(binary, options, origin, base):
     bench.prepare([BIG])
     Service("origin", [str(TOOLS / "slorigin"), "--port", str(PORT_B), "--root", str(DATA), "--log", str(RUN / "requests.log")], PORT_B, RUN)
@@ -317,7 +352,7 @@ def mapped(binary, options, origin, base):
     return row
 
 
-ROWS = [heads, connection, names, announced, faroff, players, small, mapped]
+ROWS = [heads, connection, names, announced, faroff, players, small, unread, mapped]
 
 
 def main():

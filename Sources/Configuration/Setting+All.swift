@@ -34,7 +34,7 @@ extension Setting {
             reload: { try $0.cache.setMaxShortResponses($1.proxy.maxShortResponses) }),
         Setting(
             optional: .size(atLeast: ProxyConfiguration.leastBuffered), "max_buffered", at: \.proxy.maxBuffered,
-            standard: "a sixteenth of the memory, 64MB to 512MB",
+            standard: "a sixteenth of the memory, 16MB to 48MB",
             reload: { try $0.cache.setMaxBuffered($1.proxy.maxBuffered) }),
         Setting(
             listOf: .privateOrigin, "allow", at: \.proxy.allow, standard: "none",

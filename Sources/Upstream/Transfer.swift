@@ -28,7 +28,7 @@ package final class Transfer {
     private static let stallsInQueue = 4.0
 
     /// How much curl reads at a time where many transfers run: each has a buffer of its own.
-    private static let smallBuffer = 64 << 10
+    private static let smallBuffer = 32 << 10
 
     /// Retained until the end.
     package var delegate: (any TransferDelegate)?

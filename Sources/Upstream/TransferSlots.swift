@@ -194,8 +194,8 @@ package final class TransferSlots: Sendable {
         state.withLock { state in (state.taken.all, state.lines.values.reduce(0) { $0 + $1.count }) }
     }
 
-    /// Whether more than an eighth of the slots are taken.
-    var isCrowded: Bool { state.withLock { $0.taken.all > limits.total / 8 } }
+    /// Whether more than an eighth of the slots are taken, or of those for what is passed on.
+    var isCrowded: Bool { state.withLock { $0.taken.all > limits.total / 8 } || passing?.isCrowded == true }
 
     /// How many have a slot, and how many are parked, those that are passed on included.
     package var usage: (open: Int, parked: Int) {
