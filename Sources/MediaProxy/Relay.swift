@@ -1,5 +1,6 @@
 import CachePolicy
 import DiskCache
+import HTTPModel
 import Metrics
 
 /// Bytes on their way from one connection to another: one buffer is filled while the other is emptied, so that
@@ -24,7 +25,7 @@ struct Relay {
     private var emptying = StagingBuffer()
     private var given = 0
 
-    var isFull: Bool { Int64(filling.count) + Self.piece > window / 2 }
+    var isFull: Bool { Int64(filling.count) +| Self.piece > window / 2 } // no trap: half of it
 
     /// Whether all bytes have been taken.
     var isEmpty: Bool { filling.isEmpty && emptying.count <= given }
