@@ -76,7 +76,7 @@ extension ControlHandler {
         receiveBody(exchange, upTo: FeedLimits.bytes) { [self, change] body in
             answer(exchange) { [feeds] _ in
                 let list: OPML
-                do throws(FeedError) { list = try OPML(reading: body) } catch {
+                do throws(FeedError) { list = try OPML(reading: body, within: WorkBudget(bytes: body.count)) } catch {
                     throw ControlError(422, "the body cannot be imported: \(error)")
                 }
                 return try feeds.perform { try $0.importList(list, change) }

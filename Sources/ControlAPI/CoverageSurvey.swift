@@ -63,7 +63,9 @@ struct CoverageSurvey: Sendable {
     /// The segment that a fetch brings.
     private func arrival(_ fetch: FetchSample, in segments: (any SegmentSequence)?) -> CoverageStrip.Arrival? {
         guard let segments, fetch.whole == key, let url = try? OriginURL(url: fetch.url),
-            let position = segments.position(of: url, at: fetch.from) ?? segments.position(of: url, at: nil)
+            let position = [fetch.from, nil].lazy.compactMap({
+                (try? segments.position(of: url, at: $0, within: .ofMatch)).flatMap(\.self)
+            }).first
         else { return nil }
         let place = Int64(position)
         return .init(transfer: fetch.id, from: place, at: place, to: place +| 1)

@@ -182,10 +182,14 @@ extension MediaAnswer {
     }
 
     private func makeText(of document: PlaylistDocument, for form: PlaylistForm, from generation: Generation) {
-        let bound = LoopBound(self, on: exchange.loop)
-        exchange.onAbort = { [self] in abandon() }
+        let bound = LoopBound(self, on: exchange.loop), budget = WorkBudget(bytes: document.text.count)
+        exchange.onAbort = { [self] in
+            budget.cancel()
+            abandon()
+        }
+        let shelf = library.shelf
         let isRun = filler.filler.store.performOnText {
-            let text = Result { () throws(PlaylistError) in try document.text(for: form) }
+            let text = Result { () throws(PlaylistError) in try shelf.text(of: document, for: form, within: budget) }
             bound.post { $0.respond(with: text, of: document, from: generation) }
         }
         if !isRun { fail(.offline) }

@@ -15,20 +15,49 @@ struct AddressIndex: Sendable {
 
     /// - Parameter references: references with the ranges that players request, in order of their positions; at
     ///   most `PlaylistLimits.segments`.
-    init(_ references: some Sequence<(reference: String, range: Range<Int64>?)>, base: OriginURL) {
+    init(
+        _ references: some Sequence<(reference: String, range: Range<Int64>?)>, base: OriginURL,
+        within budget: WorkBudget
+    ) throws(PlaylistError) {
         var directories = DirectoryMemo<String?>()
         for (position, (reference, range)) in references.enumerated() {
-            guard let position = Int32(exactly: position) else { break }
-            let path = Self.path(reference, base, &directories)
-            guard let path else { continue }
-            entries.append(Entry(name: Self.name(path), range: range ?? Self.everything, position: position))
+            let path = try Self.path(reference, base, &directories, budget)
+            if let path { add(path, range ?? Self.everything, at: position) }
         }
+        sort()
+    }
+
+    /// - Parameter paths: paths with their queries, each with its position.
+    init(paths: some Sequence<(path: String, position: Int)>) {
+        for (path, position) in paths { add(path, Self.everything, at: position) }
+        sort()
+    }
+
+    private mutating func add(_ path: String, _ range: Range<Int64>, at position: Int) {
+        guard let position = Int32(exactly: position) else { return }
+        entries.append(Entry(name: Self.name(path), range: range, position: position))
+    }
+
+    private mutating func sort() {
         entries.sort { ($0.name, $0.range.lowerBound, $0.position) < ($1.name, $1.range.lowerBound, $1.position) }
     }
 
-    private static func path(_ reference: String, _ base: OriginURL, _ known: inout DirectoryMemo<String?>) -> String? {
-        guard let (directory, rest) = Reference.split(reference) else { return base.resolving(reference)?.pathAndQuery }
-        return known.value(for: directory) { base.resolving($0)?.pathAndQuery }.map { $0 + rest }
+    /// The memory that it takes, in bytes.
+    var size: Int { entries.capacity * MemoryLayout<Entry>.stride } // no trap: what is in memory
+
+    private static func path(
+        _ reference: String, _ base: OriginURL, _ known: inout DirectoryMemo<String?>, _ budget: WorkBudget
+    ) throws(PlaylistError) -> String? {
+        try budget.take(reference.utf8.count)
+        guard let (directory, rest) = Reference.split(reference) else {
+            return try base.resolving(reference, within: budget)?.pathAndQuery
+        }
+        let path = try known.value(for: directory) { name throws(PlaylistError) in
+            try base.resolving(name, within: budget)?.pathAndQuery
+        }
+        guard let path else { return nil }
+        try budget.take(path.utf8.count)
+        return path + rest
     }
 
     private static let everything: Range<Int64> = 0..<ByteNumber.greatest
@@ -38,14 +67,16 @@ struct AddressIndex: Sendable {
     private static let tries = 64
 
     /// The first position that contains this byte, among those that `isRight` confirms to be at this URL.
-    func position(of url: OriginURL, at byte: Int64?, isRight: (Int) -> Bool) -> Int? {
+    func position(
+        of url: OriginURL, at byte: Int64?, isRight: (Int) throws(PlaylistError) -> Bool
+    ) throws(PlaylistError) -> Int? {
         let name = Self.name(url.pathAndQuery), byte = byte ?? 0
         var found: Int?
         var place = upperBound(name, byte) - 1
         var left = Self.tries
         while place >= 0, entries[place].name == name, left > 0 {
             let entry = entries[place]
-            if entry.range.contains(byte), isRight(Int(entry.position)) { found = Int(entry.position) }
+            if entry.range.contains(byte), try isRight(Int(entry.position)) { found = Int(entry.position) }
             place -= 1
             left -= 1
         }
@@ -71,6 +102,12 @@ struct AddressIndex: Sendable {
 }
 
 extension OriginURL {
+    /// Resolves a reference, at the cost of both.
+    func resolving(_ reference: String, within budget: WorkBudget) throws(PlaylistError) -> OriginURL? {
+        try budget.take((pathAndQuery.utf8.count &+ reference.utf8.count) / 4 &+ 1)
+        return resolving(reference)
+    }
+
     /// Whether two URLs are equal except for their percent-encoding (RFC 3986 §6.2.2).
     func isEquivalent(to other: OriginURL) -> Bool {
         self == other || normalized == other.normalized

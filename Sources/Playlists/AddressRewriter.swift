@@ -15,6 +15,7 @@ struct AddressScope: Sendable, Hashable {
 struct AddressRewriter {
     let scope: AddressScope
     let form: ProxyForm
+    private let budget: WorkBudget
     private var directories = DirectoryMemo<Directory?>()
 
     /// The rewriting of all references into one directory.
@@ -25,38 +26,54 @@ struct AddressRewriter {
         let isRight: Bool
     }
 
-    init(_ scope: AddressScope, form: ProxyForm) {
-        self.scope = scope
-        self.form = form
+    init(_ scope: AddressScope, form: ProxyForm, within budget: WorkBudget) {
+        (self.scope, self.form, self.budget) = (scope, form, budget)
     }
 
     /// - Parameter reference: in the form of `Reference.text`.
     /// - Returns: the absolute replacement; nil if the reference is right as it stands, or its target is not
     ///   fetched over HTTP.
-    mutating func replacement(for reference: String) -> String? {
-        if let (directory, name) = directory(of: reference) { return directory.isRight ? nil : directory.text + name }
-        guard let target = formed(reference), scope.client.resolving(reference) != target else { return nil }
-        return target.absolute + Reference.fragment(of: reference)
+    mutating func replacement(for reference: String) throws(PlaylistError) -> String? {
+        if let (directory, name) = try directory(of: reference) {
+            return directory.isRight ? nil : try made(directory.text, name)
+        }
+        guard let target = try formed(reference),
+            try scope.client.resolving(reference, within: budget) != target
+        else { return nil }
+        return try made(target.absolute, Reference.fragment(of: reference))
     }
 
     /// The proxy's form of a reference; nil if its target is not fetched over HTTP.
-    mutating func absolute(_ reference: String) -> String? {
-        if let (directory, name) = directory(of: reference) { return directory.text + name }
-        return formed(reference).map { $0.absolute + Reference.fragment(of: reference) }
+    mutating func absolute(_ reference: String) throws(PlaylistError) -> String? {
+        if let (directory, name) = try directory(of: reference) { return try made(directory.text, name) }
+        guard let target = try formed(reference) else { return nil }
+        return try made(target.absolute, Reference.fragment(of: reference))
     }
 
-    private func formed(_ reference: String) -> OriginURL? { scope.origin.resolving(reference).map { form($0) } }
+    private func made(_ text: String, _ rest: Substring) throws(PlaylistError) -> String {
+        try budget.make(text.utf8.count &+ rest.utf8.count)
+        return text + rest
+    }
+
+    private func formed(_ reference: String) throws(PlaylistError) -> OriginURL? {
+        try scope.origin.resolving(reference, within: budget).map { form($0) }
+    }
 
     /// Nil if a reference must be resolved as a whole.
-    private mutating func directory(of reference: String) -> (Directory, name: Substring)? {
+    private mutating func directory(of reference: String) throws(PlaylistError) -> (Directory, name: Substring)? {
+        try budget.take(reference.utf8.count)
         guard let (name, rest) = Reference.split(reference) else { return nil }
-        let (scope, form) = (scope, form)
-        return directories.value(for: name) { Self.directory($0, scope, form) }.map { ($0, rest) }
+        let rewriter = self
+        let directory = try directories.value(for: name) { name throws(PlaylistError) in
+            try rewriter.makeDirectory(name)
+        }
+        return directory.map { ($0, rest) }
     }
 
-    private static func directory(_ reference: String, _ scope: AddressScope, _ form: ProxyForm) -> Directory? {
-        guard let formed = scope.origin.resolving(reference).map({ form($0) }) else { return nil }
-        return Directory(text: formed.absolute, isRight: scope.client.resolving(reference) == formed)
+    private func makeDirectory(_ reference: String) throws(PlaylistError) -> Directory? {
+        guard let formed = try formed(reference) else { return nil }
+        let isRight = try scope.client.resolving(reference, within: budget) == formed
+        return Directory(text: formed.absolute, isRight: isRight)
     }
 }
 
@@ -66,11 +83,13 @@ struct DirectoryMemo<Value> {
     private var values: [String: Value] = [:]
     private static var most: Int { 64 }
 
-    mutating func value(for directory: Substring, make: (String) -> Value) -> Value {
+    mutating func value(for directory: Substring, make: (String) throws(PlaylistError) -> Value)
+        throws(PlaylistError) -> Value
+    {
         // A relative directory is below the base.
         let name = directory.isEmpty ? "./" : String(directory)
         if let known = values[name] { return known }
-        let value = make(name)
+        let value = try make(name)
         if values.count >= Self.most { values = [:] }
         values[name] = value
         return value

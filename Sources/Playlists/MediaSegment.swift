@@ -35,26 +35,54 @@ package struct MediaSegment: Sendable, Equatable {
     package var isGap = false
 }
 
+/// An address as it is written. It is resolved when it is asked for: resolved ones below a long base would take its
+/// length each.
+package struct WrittenAddress: Sendable, Hashable {
+    /// In the form of `Reference.text`; empty for the base itself.
+    let reference: String
+    let base: OriginURL
+
+    /// Nil if it is inside the playlist itself (`data:`), or is not fetched over HTTP.
+    package var url: OriginURL? { reference.isEmpty ? base : base.resolving(reference) }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(reference) }
+}
+
+extension WrittenAddress {
+    /// What has an address, or may have one.
+    package protocol Holder {
+        var address: WrittenAddress? { get }
+    }
+}
+
+extension WrittenAddress.Holder {
+    /// Nil if it has no address, or is inside the playlist itself (`data:`), or is not fetched over HTTP (`skd://`).
+    package var url: OriginURL? { address.flatMap(\.url) }
+}
+
 /// The data that a decoder needs before segments: a file, or part of one.
-package struct InitializationSection: Sendable, Hashable {
-    /// Nil if it is inside the playlist itself, or is not fetched over HTTP.
-    package let url: OriginURL?
+package struct InitializationSection: Sendable, Hashable, WrittenAddress.Holder {
+    /// Nil if it is stated without one.
+    package let address: WrittenAddress?
     /// Bytes of the file, half-open; nil for all of it.
     package let range: Range<Int64>?
 }
 
 /// How segments are encrypted (RFC 8216 §4.3.2.4).
-package struct EncryptionKey: Sendable, Hashable {
+package struct EncryptionKey: Sendable, Hashable, WrittenAddress.Holder {
     /// `AES-128`, `SAMPLE-AES`, `SAMPLE-AES-CTR`, or a future method.
     package let method: String
-    /// The URL of the key; nil if the key is not fetched over HTTP, as with `skd://`.
-    package let url: OriginURL?
-    /// The `data:` URL that contains the key; nil if the key is elsewhere.
-    package let data: String?
+    package let address: WrittenAddress?
     /// As written, `0x...`; nil if the segment's number replaces it.
     package var initializationVector: String?
     /// `identity` if the file is the key itself; otherwise the name of a DRM system.
     package let format: String
+
+    /// The `data:` URL that contains the key; nil if the key is elsewhere.
+    package var data: String? {
+        guard let text = address?.reference, ASCII.begins(text, with: "data:") else { return nil }
+        return text.contains("\"") ? nil : text
+    }
 }
 
 /// The segments of one rendition, in order. They are created on demand.
@@ -67,10 +95,11 @@ package protocol SegmentSequence: Sendable {
     func number(at position: Int) -> Int64
     /// The first position from which on all segments last at most this long together; `count` if the last one lasts
     /// longer.
-    func position(within duration: Duration) -> Int
+    func position(within duration: Duration, _ budget: WorkBudget) throws(PlaylistError) -> Int
     /// The segment to which a request belongs: the first one at this URL that contains the byte.
     /// - Parameter byte: the first requested byte; nil for a request without a range.
-    func position(of url: OriginURL, at byte: Int64?) -> Int?
+    /// - Throws: if the budget is spent.
+    func position(of url: OriginURL, at byte: Int64?, within budget: WorkBudget) throws(PlaylistError) -> Int?
     /// The duration of the segment that will have this URL, if it is one after those that are listed.
     func laterDuration(of url: OriginURL) -> Duration?
     /// The hosts in the URLs of all segments.
@@ -82,15 +111,17 @@ extension SegmentSequence {
 
     package func laterDuration(of url: OriginURL) -> Duration? { nil }
 
-    package func position(within duration: Duration) -> Int {
-        position(within: duration) { self[$0].duration }
+    package func position(within duration: Duration, _ budget: WorkBudget) throws(PlaylistError) -> Int {
+        try position(within: duration, budget) { self[$0].duration }
     }
 
     /// Looks at the segments one by one, from the end.
-    func position(within duration: Duration, _ length: (Int) -> Duration) -> Int {
+    func position(within duration: Duration, _ budget: WorkBudget, _ length: (Int) -> Duration)
+        throws(PlaylistError) -> Int
+    {
         var rest = duration
         for position in (0..<count).reversed() {
-            PlaylistLimits.WorkSteps.take()
+            try budget.take()
             rest -= length(position)
             if rest < .zero { return position + 1 } // no trap: below the count
         }

@@ -17,6 +17,8 @@ package struct PlaylistError: Error, Sendable, Equatable, CustomStringConvertibl
         case missingImport
         /// An XML document with a document type, which could define entities.
         case documentType
+        /// Nobody waits for it any more.
+        case cancelled
     }
 
     package let kind: Kind

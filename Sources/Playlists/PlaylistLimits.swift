@@ -19,9 +19,6 @@ package enum PlaylistLimits {
     package static let line = 256 << 10
     /// Bytes of an address after its variables are replaced. Clients and servers give up at about 8 KiB.
     package static let address = 64 << 10
-    /// Bytes that variables, or the absolute forms of addresses, may add to a playlist in total: otherwise, a
-    /// variable of 64 KiB used in each line would turn a few megabytes into terabytes.
-    package static let expansion = 32 << 20
     /// Variables of an HLS playlist.
     package static let variables = 1000
     /// Keys for one segment, each with another `KEYFORMAT`: more than there are DRM systems.

@@ -47,7 +47,10 @@ package struct FeedDocument: Sendable {
         bytes: [UInt8], type: String? = nil, url: OriginURL, isPage: @escaping (OriginURL) -> Bool = { _ in false }
     ) {
         self.url = url
-        feed = Result { () throws(FeedError) in try Feed(reading: bytes, at: url, type: type, isPage: isPage) }
+        let budget = WorkBudget(bytes: bytes.count)
+        feed = Result { () throws(FeedError) in
+            try Feed(reading: bytes, at: url, type: type, isPage: isPage, within: budget)
+        }
     }
 }
 

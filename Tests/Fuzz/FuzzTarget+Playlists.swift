@@ -85,12 +85,12 @@ extension FuzzTarget {
 
     private static func hls(_ input: [UInt8]) throws {
         let base = try url("https://origin.example/a/b/c.m3u8?q=1"),
-            form = ProxyForm.path(at: try url("http://proxy.example:7335"))
-        guard let playlist = try? HLSPlaylist(input, at: base) else { return }
+            form = ProxyForm.path(at: try url("http://proxy.example:7335")), budget = WorkBudget(bytes: 1 << 20)
+        guard let playlist = try? HLSPlaylist(input, at: base, within: budget) else { return }
         // The client's URL is that of another place, as behind a redirect.
         for client in [form(base), try url("http://proxy.example:7335/http/other.example/x?q=1")] {
-            guard let edits = try? playlist.edits(for: form, at: client) else { continue }
-            let seen = try HLSPlaylist(edited(input, edits), at: client)
+            guard let edits = try? playlist.edits(for: form, at: client, within: budget) else { continue }
+            let seen = try HLSPlaylist(edited(input, edits), at: client, within: budget)
             let meant = playlist.addresses.map { playlist.url(of: $0).map { form($0) } }
             for (meant, found) in zip(meant, seen.addresses) where meant != nil {
                 try hold(
@@ -99,11 +99,11 @@ extension FuzzTarget {
             }
             try hold(meant.count == seen.addresses.count, "\(meant.count) addresses became \(seen.addresses.count)")
         }
-        if let segments = playlist.segments { try check(segments) }
+        if let segments = try playlist.segments(within: budget) { try check(segments) }
         guard let multivariant = playlist.multivariant else { return }
         let chosen = multivariant.choose(RenditionChoice(audio: .all, subtitles: .all))
-        guard let edits = multivariant.edits(keeping: Set(chosen.playlists)) else { return }
-        _ = try? HLSPlaylist(edited(input, edits), at: base)
+        guard let edits = try? multivariant.edits(keeping: Set(chosen.playlists), within: budget) else { return }
+        _ = try? HLSPlaylist(edited(input, edits), at: base, within: budget)
     }
 
     /// As it is written where it has to stand in quotes, and beside variables.
@@ -111,18 +111,20 @@ extension FuzzTarget {
 
     private static func mpd(_ input: [UInt8]) throws {
         let base = try url("https://origin.example/a/b/c.mpd"),
-            form = ProxyForm.path(at: try url("http://proxy.example:7335"))
-        guard let mpd = try? MPD(input, at: base) else { return }
+            form = ProxyForm.path(at: try url("http://proxy.example:7335")), budget = WorkBudget(bytes: 1 << 20)
+        guard let mpd = try? MPD(input, at: base, within: budget) else { return }
         for client in [form(base), try url("http://proxy.example:7335/http/other.example/x")] {
-            guard let edits = try? mpd.edits(for: form, at: client) else { continue }
-            let seen = try MPD(edited(input, edits), at: client)
+            guard let edits = try? mpd.edits(for: form, at: client, within: budget) else { continue }
+            let seen = try MPD(edited(input, edits), at: client, within: budget)
             try hold(seen.representations == mpd.representations, "representations were lost")
         }
         for id in mpd.representations.prefix(20) {
             if let segments = try? mpd.segments(of: id, at: .seconds(1_800_000_000)) { try check(segments) }
         }
         let chosen = mpd.choose(RenditionChoice(quality: .worst, audio: .all, subtitles: .all))
-        if let edits = mpd.edits(keeping: Set(chosen.representations)) { _ = try? MPD(edited(input, edits), at: base) }
+        if let edits = try mpd.edits(keeping: Set(chosen.representations), within: budget) {
+            _ = try? MPD(edited(input, edits), at: base, within: budget)
+        }
     }
 
     /// The first segments and the last.
@@ -134,7 +136,7 @@ extension FuzzTarget {
                 segment.duration >= .zero && segment.number >= 0,
                 "a segment of \(segment.duration), number \(segment.number)")
             guard let url = segment.url else { continue }
-            _ = segments.position(of: url, at: segment.range?.lowerBound)
+            _ = try? segments.position(of: url, at: segment.range?.lowerBound, within: .ofMatch)
         }
         _ = segments.next(3, after: segments.count - 2)
     }

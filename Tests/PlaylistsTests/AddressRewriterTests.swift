@@ -65,8 +65,8 @@ import Testing
 
     /// Resolves both by the letter of the RFC.
     static func check(_ reference: String, base: OriginURL, client: OriginURL, _ form: ProxyForm) throws {
-        var rewriter = AddressRewriter(AddressScope(origin: base, client: client), form: form)
-        let written = rewriter.replacement(for: reference) ?? reference
+        var rewriter = AddressRewriter(AddressScope(origin: base, client: client), form: form, within: .large)
+        let written = try rewriter.replacement(for: reference) ?? reference
         let meant = StrictURL(base.absolute).resolving(reference), found = StrictURL(client.absolute).resolving(written)
         guard let target = base.resolving(reference) else {
             #expect(written == reference, "what cannot be fetched stays: \(reference)")
@@ -82,8 +82,9 @@ import Testing
 
     private static func written(_ reference: String) -> String? {
         let base = OriginURL("http://a/b/c/d;p?q")
-        var rewriter = AddressRewriter(AddressScope(origin: base, client: ProxyForm.local(base)), form: .local)
-        return rewriter.replacement(for: reference)
+        var rewriter = AddressRewriter(
+            AddressScope(origin: base, client: ProxyForm.local(base)), form: .local, within: .large)
+        return (try? rewriter.replacement(for: reference)).flatMap(\.self)
     }
 
     @Test(arguments: ["g", "a/b.ts?x=1", "../c/g", "?y", "", "#s", "seg-$Number%05d$.m4s"])

@@ -123,9 +123,9 @@ import Testing
     // A base of 8,000 bytes would make 24 GB of three million short references.
     @Test func addressesTakeNoMoreThanTheirTextAllows() throws {
         let media = (0..<60).map { "<enclosure url='\($0)'/>" }.joined()
-        let base = "http://h/" + String(repeating: "x", count: 60_000) + "/"
+        let base = "http://h/" + String(repeating: "x", count: 8000) + "/"
         let feed = try Feed(FeedSamples.rss(String(repeating: "<item>\(media)</item>", count: 6)), at: base)
-        #expect(feed.cut == .tooManyItems && feed.items.count + feed.skipped.count == 5)
+        #expect(feed.cut == .tooManyItems && feed.items.count + feed.skipped.count == 1)
         let list = String(repeating: "a\n", count: 300)
         #expect(try Feed("#EXTM3U\n" + list, at: base).cut == .tooManyItems)
         let text = FeedSamples.rss("<item xml:base='/\(String(repeating: "y", count: 3000))/'>\(media)</item>")
@@ -143,8 +143,6 @@ import Testing
         let text = "<rss><channel><title>" + String(repeating: "&", count: FeedLimits.repairs + 10)
         let failure = feedFailure { _ = try Feed(text) }
         #expect(failure?.kind == .tooLarge)
-        let strays = "<rss><channel>" + String(repeating: "<a>", count: 200) + String(repeating: "</bb>", count: 30_000)
-        #expect(feedFailure { _ = try Feed(strays) }?.kind == .tooLarge)
     }
 
     @Test func itemsAndTagsOfHTMLThatAreNotClosedDoNotAddUp() throws {

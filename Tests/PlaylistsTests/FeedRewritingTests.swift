@@ -196,8 +196,8 @@ import Testing
         let feed = try? Feed(reading: bytes, at: OriginURL(url))
         #expect(feed?.cut != .malformed, "\(bytes.text)")
         let text = FeedText(bytes, charset: nil)
-        guard let repaired = try? text.repaired(), !repaired.bytes.isEmpty else { return }
-        let tree = FeedTree(repaired, at: OriginURL(url)) { _, _ in }
+        guard let repaired = try? text.repaired(within: .large), !repaired.bytes.isEmpty else { return }
+        let tree = FeedTree(repaired, at: FeedElement.Base(OriginURL(url), within: .large), within: .large) { _, _ in }
         tree?.read()
         #expect(tree?.failure?.kind != .malformed, "\(tree?.failure?.reason ?? ""): \(repaired.bytes.text)")
     }

@@ -20,7 +20,7 @@ import Testing
     }
 
     private static func repaired(_ text: String) throws -> String {
-        try XMLRepair(bytes(text), from: 0, .utf8).text.bytes.text
+        try XMLRepair(bytes(text), from: 0, .utf8, .large).text.bytes.text
     }
 
     @Test(arguments: [
@@ -43,7 +43,7 @@ import Testing
 
     @Test func endTagsWithoutMistakesAreNotChanges() throws {
         let text = "<a>" + String(repeating: "<b>x</b>", count: 1000) + "</a>"
-        let repair = try XMLRepair(bytes(text), from: 0, .utf8)
+        let repair = try XMLRepair(bytes(text), from: 0, .utf8, .large)
         #expect(repair.text.bytes.text == text && repair.text.pieces == 1)
     }
 

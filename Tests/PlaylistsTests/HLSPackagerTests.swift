@@ -77,7 +77,7 @@ import Testing
         let playlist = try #require(try HLSPlaylist(Self.variants).multivariant)
         let chosen = playlist.choose(RenditionChoice(quality: .worst))
         #expect(chosen.playlists.map(\.pathAndQuery) == ["/v/v1.m3u8", "/v/v2.m3u8"])
-        let left = try #require(playlist.edits(keeping: Set(chosen.playlists))).applied(to: bytes(Self.variants))
+        let left = try #require(try playlist.edits(keeping: Set(chosen.playlists))).applied(to: bytes(Self.variants))
         #expect(try HLSPlaylist(left.text).multivariant?.playlists == chosen.playlists)
     }
 

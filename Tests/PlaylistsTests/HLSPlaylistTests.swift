@@ -55,19 +55,21 @@ import Testing
             media.serverControl?.partHoldBack == .milliseconds(1500) && media.serverControl?.holdBack == .seconds(12))
         #expect(
             media.nextSequence == 104
-                && media.renditionReports.map(\.absolute) == ["https://cdn.example/low/index.m3u8"])
+                && media.renditionReports.map(\.url?.absolute) == ["https://cdn.example/low/index.m3u8"])
         #expect(media.preloadHints.map(\.start) == [5] && media.trailingParts.map(\.duration) == [.milliseconds(500)])
         let segment = segments[0]
         #expect(
             segment.number == 103 && segment.url?.absolute == "https://cdn.example/paths/a.m4s"
                 && segment.duration == .milliseconds(4004))
         #expect(
-            segment.initialization
-                == InitializationSection(url: OriginURL("https://other.example/init.mp4"), range: 0..<800))
+            segment.initialization?.url == OriginURL("https://other.example/init.mp4")
+                && segment.initialization?.range == 0..<800)
         #expect(
             segment.keys.map(\.url?.absolute) == ["https://cdn.example/key,1"]
                 && segment.keys.map(\.initializationVector) == ["0x01"])
-        #expect(segments.position(ofPart: OriginURL("https://cdn.example/b.m4s?part=0")) == 1)
+        let named = try playlist.companions(within: .large)
+        #expect(try named.contains(OriginURL("https://cdn.example/b.m4s?part=0"), within: .ofMatch))
+        #expect(try !named.contains(OriginURL("https://cdn.example/c.m4s?part=0"), within: .ofMatch))
     }
 
     static let multivariant = """
@@ -109,10 +111,11 @@ import Testing
             playlist.renditions.map(\.language) == ["en", "de-AT", "en", nil]
                 && playlist.renditions.map(\.isDefault) == [true, false, false, false])
         #expect(
-            playlist.title == "A film, with a comma" && playlist.steering?.absolute == "https://cdn.example/steer?x={a}"
+            playlist.title == "A film, with a comma"
+                && playlist.steering?.url?.absolute == "https://cdn.example/steer?x={a}"
         )
         #expect(
-            playlist.sessionData.map(\.absolute) == ["https://cdn.example/data.json"]
+            playlist.sessionData.map(\.url?.absolute) == ["https://cdn.example/data.json"]
                 && playlist.sessionKeys.map(\.url) == [nil])
         #expect(
             playlist.playlists.map(\.pathAndQuery) == [

@@ -49,7 +49,7 @@ extension MPD {
         #expect(
             segments.all.map(\.url) == [url, url, url]
                 && segments.all.map(\.range) == [812..<13744, 13744..<26838, 26838..<39826])
-        #expect(segments.initializations == [InitializationSection(url: url, range: 0..<812)])
+        #expect(segments.initializations.map(\.url) == [url] && segments.initializations.map(\.range) == [0..<812])
         #expect(
             segments.position(of: url, at: 13743) == 0 && segments.position(of: url, at: 13744) == 1
                 && segments.position(of: url, at: 39826) == nil)

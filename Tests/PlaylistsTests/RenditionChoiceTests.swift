@@ -97,7 +97,7 @@ import Testing
 
     private static func filtered(_ kept: [String]) throws -> String? {
         let playlist = try playlist()
-        return playlist.edits(keeping: Set(kept.map { OriginURL("https://cdn.example/v/\($0).m3u8") }))?.applied(
+        return try playlist.edits(keeping: Set(kept.map { OriginURL("https://cdn.example/v/\($0).m3u8") }))?.applied(
             to: bytes(multivariant)
         ).text
     }
@@ -126,7 +126,7 @@ import Testing
     @Test func removingAndRewritingGoTogether() throws {
         let text = "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\n/a.m3u8\n#EXT-X-STREAM-INF:BANDWIDTH=2\n/b.m3u8\n",
             playlist = try HLSPlaylist(text)
-        let removed = try #require(playlist.multivariant?.edits(keeping: [OriginURL("https://cdn.example/b.m3u8")]))
+        let removed = try #require(try playlist.multivariant?.edits(keeping: [OriginURL("https://cdn.example/b.m3u8")]))
         let edits = try playlist.edits(for: .local, at: ProxyForm.local(playlist.base)) + removed
         #expect(
             edits.applied(to: bytes(text)).text

@@ -52,8 +52,8 @@ import Testing
         if PlaylistKind.sniff(text) == nil, FeedRecognition.isFeed(text, type: type) {
             return try answer(to: Feed(reading: text, at: url, type: type))
         }
-        let document = try PlaylistDocument(text, key: url.cacheKey, url: url, base: url)
-        return try answer(to: document) + proxied(document.edits(for: .local, at: ProxyForm.local(url)))
+        let document = try PlaylistDocument(text, key: url.cacheKey, url: url, base: url, within: .large)
+        return try answer(to: document) + proxied(document.edits(for: .local, at: ProxyForm.local(url), within: .large))
     }
 
     private static func answer(to feed: Feed) throws -> String {

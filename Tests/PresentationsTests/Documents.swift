@@ -1,4 +1,5 @@
 import CachePolicy
+import DiskCache
 import Playlists
 
 @testable import Presentations
@@ -16,6 +17,29 @@ extension PlaylistDocument {
     ) throws(PlaylistError) {
         let url = OriginURL(address)
         try self.init(Array(text.utf8), key: url.cacheKey, url: url, base: url, importing: importing)
+    }
+
+    convenience init(
+        _ text: [UInt8], key: CacheKey, url: OriginURL, base: OriginURL, importing: [String: String]? = nil
+    ) throws(PlaylistError) {
+        try self.init(
+            text, key: key, url: url, base: base, importing: importing, within: WorkBudget(bytes: text.count))
+    }
+
+    convenience init(
+        feed text: [UInt8], type: String?, key: CacheKey, url: OriginURL, base: OriginURL,
+        generation: GenerationID? = nil
+    ) throws(FeedError) {
+        try self.init(
+            feed: text, type: type, key: key, url: url, base: base, generation: generation,
+            within: WorkBudget(bytes: text.count))
+    }
+}
+
+extension PlaylistShelf {
+    @discardableResult
+    func put(_ document: PlaylistDocument, at now: Duration) -> (whole: CacheKey, joined: [CacheKey]) {
+        put(document, at: now, within: WorkBudget(bytes: document.text.count))
     }
 }
 

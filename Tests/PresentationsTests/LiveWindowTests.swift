@@ -10,14 +10,13 @@ import Testing
         let lines =
             ["#EXTM3U", "#EXT-X-TARGETDURATION:\(seconds)", "#EXT-X-MEDIA-SEQUENCE:\(numbers.lowerBound)"]
             + numbers.flatMap { ["#EXTINF:\(seconds),", "\($0).ts"] }
-        let playlist = try HLSPlaylist(
-            Array(lines.joined(separator: "\n").utf8), at: try OriginURL(url: "https://a.example/live.m3u8"))
-        return try #require(playlist.segments)
+        return try #require(
+            try PlaylistDocument(lines.joined(separator: "\n"), at: "https://a.example/live.m3u8").media)
     }
 
     private func left(_ former: Range<Int>, _ newer: Range<Int>, seconds: Int = 4) throws -> [Int64] {
-        LiveWindow.left(by: try segments(newer, seconds: seconds), since: try segments(former, seconds: seconds))
-            .map(\.number)
+        let newer = try segments(newer, seconds: seconds), former = try segments(former, seconds: seconds)
+        return try LiveWindow.left(by: newer, since: former, within: .ofMatch).map(\.number)
     }
 
     @Test func whatIsNotListedAnyMoreIsLeft() throws {
@@ -40,7 +39,7 @@ import Testing
         let made = Counter()
         let long = CountedSegments(segments: try segments(0..<100_000), made: made)
         let newer = CountedSegments(segments: try segments(0..<100_001), made: made)
-        #expect(LiveWindow.left(by: newer, since: long).map(\.number) == [99_850])
+        #expect(try LiveWindow.left(by: newer, since: long, within: .ofMatch).map(\.number) == [99_850])
         #expect(made.value < 1000)
     }
 
@@ -57,16 +56,14 @@ import Testing
             let template = "<SegmentTemplate timescale=\"1000\" media=\"$Number$\"><SegmentTimeline>\(entries)"
             let text = Self.live(template + "</SegmentTimeline></SegmentTemplate>")
             let former = try PlaylistDocument(text), newer = try PlaylistDocument(text)
-            let made = Counter(), steps = Counter()
-            let left = PlaylistLimits.WorkSteps.$counter.withValue({ steps.add(Int64($0)) }) {
-                newer.left(since: former, at: .seconds(900))
-            }
-            #expect(left.isEmpty && steps.value < 100)
-            let segments = try #require(newer.renditions(at: .seconds(900)).first?.segments)
+            let made = Counter(), budget = WorkBudget(bytes: text.utf8.count)
+            #expect(try newer.left(since: former, at: .seconds(900), within: budget).isEmpty && budget.steps < 1000)
+            let segments = try #require(try newer.renditions(at: .seconds(900), within: budget).first?.segments)
             let counted = CountedSegments(segments: segments, made: made)
             for seconds in [0, 1, 299, 600, 10_000] {
                 #expect(
-                    segments.position(within: .seconds(seconds)) == counted.position(within: .seconds(seconds)))
+                    try segments.position(within: .seconds(seconds), .ofMatch)
+                        == counted.position(within: .seconds(seconds), WorkBudget(bytes: 1 << 20)))
             }
         }
     }
@@ -76,12 +73,12 @@ import Testing
         let steps = try [200, 400].map { count in
             let sets = (0..<count).map { "<Representation id=\"\($0)\"/>" }.joined()
             let text = Self.live("<SegmentTemplate duration=\"2\" media=\"$RepresentationID$/$Number$\"/>", sets)
-            let steps = Counter()
-            try PlaylistLimits.WorkSteps.$counter.withValue({ steps.add(Int64($0)) }) {
-                let former = try PlaylistDocument(text)
-                _ = try PlaylistDocument(text).left(since: former, at: .seconds(60))
+            let budget = WorkBudget(bytes: text.utf8.count), url = OriginURL("https://cdn.example/v/main.mpd")
+            let documents = try (0..<2).map { _ in
+                try PlaylistDocument(Array(text.utf8), key: url.cacheKey, url: url, base: url, within: budget)
             }
-            return steps.value
+            _ = try documents[1].left(since: documents[0], at: .seconds(60), within: budget)
+            return budget.steps
         }
         #expect(steps[1] < steps[0] * 5 / 2, "\(steps)")
     }
@@ -94,7 +91,8 @@ import Testing
             startNumber="\(first)"><SegmentTimeline><S t="0" d="2" r="299"/></SegmentTimeline></SegmentTemplate>
             """ + (0..<20).map { "<Representation id=\"\($0)\"/>" }.joined() + "</AdaptationSet></Period></MPD>"
         }
-        let left = try PlaylistDocument(mpd(5000)).left(since: try PlaylistDocument(mpd(0)), at: .zero)
+        let left = try PlaylistDocument(mpd(5000)).left(
+            since: try PlaylistDocument(mpd(0)), at: .zero, within: WorkBudget(bytes: 0))
         #expect(left.count == LiveWindow.most)
     }
 
@@ -114,6 +112,8 @@ private struct CountedSegments: SegmentSequence {
         return segments[position]
     }
     func number(at position: Int) -> Int64 { segments.number(at: position) }
-    func position(of url: OriginURL, at byte: Int64?) -> Int? { segments.position(of: url, at: byte) }
+    func position(of url: OriginURL, at byte: Int64?, within budget: WorkBudget) throws(PlaylistError) -> Int? {
+        try segments.position(of: url, at: byte, within: budget)
+    }
     var hosts: Set<String> { segments.hosts }
 }

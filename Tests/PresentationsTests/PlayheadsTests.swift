@@ -15,7 +15,7 @@ import Testing
         let head = ["#EXTM3U", "#EXT-X-TARGETDURATION:2", "#EXT-X-MEDIA-SEQUENCE:\(first)"]
         let text = (head + lines + (hasEnd ? ["#EXT-X-ENDLIST"] : [])).joined(separator: "\n")
         let url = try OriginURL(url: "https://a.example/film.m3u8")
-        return try #require(try HLSPlaylist(Array(text.utf8), at: url, importing: nil).segments)
+        return try #require(try HLSPlaylist(Array(text.utf8), at: url, within: .ofMatch).segments(within: .ofMatch))
     }
 
     private static func film(_ numbers: Range<Int>) throws -> MediaPlaylistSegments {

@@ -7,7 +7,8 @@ import Testing
 /// What follows from a reading of a feed, by tables.
 @Suite struct SubscriptionPlanTests {
     private static func items(_ text: String) throws -> [FeedItem] {
-        try Feed(reading: Array(text.utf8), at: FeedWorld.url("https://feed.test/rss")).items
+        let budget = WorkBudget(bytes: text.utf8.count)
+        return try Feed(reading: Array(text.utf8), at: FeedWorld.url("https://feed.test/rss"), within: budget).items
     }
 
     private static func items(_ items: [FeedWriter.Item]) throws -> [FeedItem] {

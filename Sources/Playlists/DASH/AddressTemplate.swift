@@ -111,7 +111,6 @@ struct AddressTemplate: Sendable, Equatable {
         /// - Returns: nil if the template cannot have produced the address. If two numbers are adjacent, the result
         ///   may still be wrong.
         func values(in url: OriginURL) -> (number: Int64?, time: Int64?)? {
-            PlaylistLimits.WorkSteps.take()
             guard OriginURL.areSameOrigin(url, origin) else { return nil }
             var rest = Array(PercentEncoding.normalized(url.pathAndQuery).utf8)[...]
             var number: Int64?, time: Int64?

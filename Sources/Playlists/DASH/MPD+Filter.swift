@@ -2,10 +2,13 @@ extension MPD {
     /// The edits that leave only some of the representations. Sets and periods that become empty are removed as
     /// well.
     /// - Returns: nil if nothing would be left.
-    package func edits(keeping kept: Set<RepresentationID>) -> [AddressEdit]? {
+    package func edits(keeping kept: Set<RepresentationID>, within budget: WorkBudget) throws(PlaylistError)
+        -> [AddressEdit]?
+    {
+        try budget.take(root.children.count &+ representations.count)
         var edits: [AddressEdit] = []
         var isEmpty = true
-        for (period, element) in zip(periods.indices, root.children(.period)) {
+        for (period, element) in zip(periods.indices, root.children.filter { $0.name == .period }) {
             let sets = setEdits(inPeriod: period, kept)
             if let sets {
                 isEmpty = false

@@ -11,14 +11,13 @@ extension MPD {
     /// - Parameters:
     ///   - form: how the client reaches an origin's URLs.
     ///   - client: the URL by which the client requested this MPD, without dot segments.
-    /// - Throws: if the text would grow beyond `PlaylistLimits.expansion`.
-    package func edits(for form: ProxyForm, at client: OriginURL) throws(PlaylistError) -> [AddressEdit] {
+    /// - Throws: if the budget is spent.
+    package func edits(for form: ProxyForm, at client: OriginURL, within budget: WorkBudget) throws(PlaylistError)
+        -> [AddressEdit]
+    {
         let document = AddressScope(origin: base, client: client)
-        var rewriting = MPDRewriting(document: document, form: form)
-        _ = rewriting.visit(root, [document])
-        guard rewriting.added <= PlaylistLimits.expansion else {
-            throw .tooLarge("the MPD is too large with its addresses rewritten")
-        }
+        var rewriting = MPDRewriting(document: document, form: form, budget: budget)
+        _ = try rewriting.visit(root, [document])
         return rewriting.edits.sorted { $0.range.lowerBound < $1.range.lowerBound }
     }
 }
@@ -28,110 +27,125 @@ extension MPD {
 private struct MPDRewriting {
     let document: AddressScope
     let form: ProxyForm
+    let budget: WorkBudget
     private(set) var edits: [AddressEdit] = []
-    /// Bytes of all replacements so far. Beyond the limit no more are kept, as the whole is useless then.
-    private(set) var added = 0
     private var rewriters: [AddressScope: AddressRewriter] = [:]
 
-    init(document: AddressScope, form: ProxyForm) {
-        self.document = document
-        self.form = form
+    init(document: AddressScope, form: ProxyForm, budget: WorkBudget) {
+        (self.document, self.form, self.budget) = (document, form, budget)
     }
 
     /// - Parameter outer: the bases of the level above, as alternatives.
     /// - Returns: the bases of the representations below, or the level's own if there are none.
-    mutating func visit(_ element: MPDElement, _ outer: [AddressScope]) -> [AddressScope] {
-        rewrite(element.addresses["xlink:href"], [document])
-        let scopes = enter(element.children(.baseURL), outer)
+    mutating func visit(_ element: MPDElement, _ outer: [AddressScope]) throws(PlaylistError) -> [AddressScope] {
+        try rewrite(element.addresses["xlink:href"], [document])
+        let scopes = try enter(element.children(.baseURL, budget), outer)
         var leaves: [AddressScope] = []
-        for child in element.children where child.isLevel { leaves = Self.union(leaves, visit(child, scopes)) }
+        for child in element.children where child.isLevel { leaves = try union(leaves, visit(child, scopes)) }
         if leaves.isEmpty { leaves = scopes }
-        for child in element.children { visitAddresses(child, leaves, scopes) }
+        for child in element.children { try visitAddresses(child, leaves, scopes) }
         return leaves
     }
 
     // MARK: - Bases
 
     /// Applies a level's own bases to those of the level above.
-    private mutating func enter(_ elements: [MPDElement], _ outer: [AddressScope]) -> [AddressScope] {
+    private mutating func enter(_ elements: [MPDElement], _ outer: [AddressScope]) throws(PlaylistError)
+        -> [AddressScope]
+    {
         guard !elements.isEmpty else { return outer }
-        return elements.reduce(into: []) { scopes, element in scopes = Self.union(scopes, enter(element, outer)) }
+        var scopes: [AddressScope] = []
+        for element in elements { scopes = try union(scopes, enter(element, outer)) }
+        return scopes
     }
 
-    private mutating func enter(_ element: MPDElement, _ outer: [AddressScope]) -> [AddressScope] {
+    private mutating func enter(_ element: MPDElement, _ outer: [AddressScope]) throws(PlaylistError) -> [AddressScope]
+    {
         let reference = element.content?.reference ?? ""
         // An empty element has no room for another reference, and needs none: its base is that of the level above.
-        let written = element.content.flatMap { rewrite($0, outer) } ?? reference
-        return outer.compactMap { scope in
-            guard let origin = scope.origin.resolving(reference), let client = scope.client.resolving(written) else {
-                return nil
-            }
+        let written = try rewrite(element.content, outer) ?? reference
+        let scopes = try outer.map { scope throws(PlaylistError) -> AddressScope? in
+            guard let origin = try scope.origin.resolving(reference, within: budget),
+                let client = try scope.client.resolving(written, within: budget)
+            else { return nil }
             return AddressScope(origin: origin, client: client)
         }
+        return scopes.compactMap(\.self)
     }
 
     /// Without duplicates, and no more than any real MPD has.
-    private static func union(_ a: [AddressScope], _ b: [AddressScope]) -> [AddressScope] {
-        b.reduce(into: a) { all, scope in
-            if all.count < PlaylistLimits.baseURLs, !all.contains(scope) { all.append(scope) }
+    private func union(_ a: [AddressScope], _ b: [AddressScope]) throws(PlaylistError) -> [AddressScope] {
+        var all = a
+        for scope in b where all.count < PlaylistLimits.baseURLs {
+            try budget.take(all.count)
+            if !all.contains(scope) { all.append(scope) }
         }
+        return all
     }
 
     // MARK: - Addresses
 
-    private mutating func visitAddresses(_ element: MPDElement, _ leaves: [AddressScope], _ level: [AddressScope]) {
+    private mutating func visitAddresses(_ element: MPDElement, _ leaves: [AddressScope], _ level: [AddressScope])
+        throws(PlaylistError)
+    {
         switch element.name {
-        case .segmentTemplate, .segmentList, .segmentBase: visitSegments(element, leaves)
-        case .location, .patchLocation, .contentSteering: rewrite(element.content, [document])
-        case .utcTiming: rewriteTimes(element, level)
-        case .eventStream: rewrite(element.addresses["xlink:href"], [document])
+        case .segmentTemplate, .segmentList, .segmentBase: try visitSegments(element, leaves)
+        case .location, .patchLocation, .contentSteering: try rewrite(element.content, [document])
+        case .utcTiming: try rewriteTimes(element, level)
+        case .eventStream: try rewrite(element.addresses["xlink:href"], [document])
         default: break
         }
     }
 
-    private mutating func visitSegments(_ element: MPDElement, _ scopes: [AddressScope]) {
-        rewrite(element.addresses["xlink:href"], [document])
+    private mutating func visitSegments(_ element: MPDElement, _ scopes: [AddressScope]) throws(PlaylistError) {
+        try rewrite(element.addresses["xlink:href"], [document])
         let isTemplate = element.name == .segmentTemplate
         for name in element.name.addresses {
-            rewrite(element.addresses[name], isTemplate ? scopes.map(\.escapingTemplates) : scopes)
+            try rewrite(element.addresses[name], isTemplate ? scopes.map(\.escapingTemplates) : scopes)
         }
         for child in element.children {
-            for name in child.name.addresses { rewrite(child.addresses[name], scopes) }
+            for name in child.name.addresses { try rewrite(child.addresses[name], scopes) }
         }
         for entry in element.segmentURLs {
-            rewrite(entry.media, scopes)
-            rewrite(entry.index, scopes)
+            try rewrite(entry.media, scopes)
+            try rewrite(entry.index, scopes)
         }
     }
 
     /// Rewrites a list of addresses in one attribute.
-    private mutating func rewriteTimes(_ element: MPDElement, _ scopes: [AddressScope]) {
+    private mutating func rewriteTimes(_ element: MPDElement, _ scopes: [AddressScope]) throws(PlaylistError) {
         guard let value = element.addresses["value"], !element.timeReferences.isEmpty else { return }
-        let references = element.timeReferences, written = references.map { replacement(for: $0, scopes) ?? $0 }
+        let references = element.timeReferences
+        var written: [String] = []
+        for reference in references { written.append(try replacement(for: reference, scopes) ?? reference) }
         if written != references { replace(value.range, with: written.joined(separator: " ")) }
     }
 
     /// - Returns: the replacement; nil if the reference stays.
     @discardableResult
-    private mutating func rewrite(_ text: MPDElement.Text?, _ scopes: [AddressScope]) -> String? {
-        guard let text, let replacement = replacement(for: text.reference, scopes) else { return nil }
+    private mutating func rewrite(_ text: MPDElement.Text?, _ scopes: [AddressScope]) throws(PlaylistError) -> String? {
+        guard let text, let replacement = try replacement(for: text.reference, scopes) else { return nil }
         replace(text.range, with: replacement)
         return replacement
     }
 
     /// Nil if the reference is right for all of the bases.
-    private mutating func replacement(for reference: String, _ scopes: [AddressScope]) -> String? {
-        let isRight = scopes.allSatisfy {
-            rewriters[$0, default: AddressRewriter($0, form: form)].replacement(for: reference) == nil
+    private mutating func replacement(for reference: String, _ scopes: [AddressScope]) throws(PlaylistError) -> String?
+    {
+        for scope in scopes {
+            // To find its rewriter.
+            try budget.take(scope.origin.pathAndQuery.utf8.count &+ scope.client.pathAndQuery.utf8.count)
+            var rewriter = rewriters[scope] ?? AddressRewriter(scope, form: form, within: budget)
+            let replacement = try rewriter.replacement(for: reference)
+            rewriters[scope] = rewriter
+            guard replacement != nil else { continue }
+            return scope == scopes.first ? replacement : try rewriters[scopes[0]]?.absolute(reference)
         }
-        guard !isRight, let first = scopes.first else { return nil }
-        return rewriters[first]?.absolute(reference)
+        return nil
     }
 
     private mutating func replace(_ range: Range<Int>, with text: String) {
-        let escaped = Self.escaped(text)
-        added += escaped.utf8.count
-        if added <= PlaylistLimits.expansion { edits.append(AddressEdit(range: range, replacement: escaped)) }
+        edits.append(AddressEdit(range: range, replacement: Self.escaped(text)))
     }
 
     /// XML 1.0 §2.4: valid in text and in attributes with either quote.

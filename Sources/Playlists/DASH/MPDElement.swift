@@ -2,7 +2,7 @@
 struct MPDElement: Sendable {
     /// The elements that matter for segments and addresses (ISO/IEC 23009-1 §5.3). Others are skipped with all
     /// their contents.
-    enum Name: String, Sendable {
+    enum Name: String, CaseIterable, Sendable {
         case mpd = "MPD"
         case period = "Period"
         case adaptationSet = "AdaptationSet"
@@ -26,6 +26,25 @@ struct MPDElement: Sendable {
         case essentialProperty = "EssentialProperty"
         case programInformation = "ProgramInformation"
         case title = "Title"
+
+        /// The elements directly within which it matters; anywhere else it is skipped as well.
+        var places: Set<Name> {
+            switch self {
+            case .mpd: []
+            case .period, .location, .patchLocation, .contentSteering, .utcTiming, .programInformation: [.mpd]
+            case .adaptationSet, .eventStream: [.period]
+            case .representation: [.adaptationSet]
+            case .baseURL, .segmentBase, .segmentList, .segmentTemplate:
+                [.mpd, .period, .adaptationSet, .representation]
+            case .segmentTimeline: [.segmentTemplate, .segmentList]
+            case .timelineEntry: [.segmentTimeline]
+            case .segmentURL: [.segmentList]
+            case .initialization, .representationIndex, .bitstreamSwitching:
+                [.segmentBase, .segmentList, .segmentTemplate]
+            case .contentProtection, .essentialProperty: [.adaptationSet, .representation]
+            case .title: [.programInformation]
+            }
+        }
 
         /// Whether the element's text matters.
         var hasText: Bool {
@@ -81,13 +100,13 @@ struct MPDElement: Sendable {
     /// The entries of a `SegmentList`.
     var segmentURLs: [SegmentURLEntry] = []
 
-    func children(_ name: Name) -> [MPDElement] {
-        PlaylistLimits.WorkSteps.take(children.count)
+    func children(_ name: Name, _ budget: WorkBudget) throws(PlaylistError) -> [MPDElement] {
+        try budget.take(children.count)
         return children.filter { $0.name == name }
     }
 
-    func child(_ name: Name) -> MPDElement? {
-        PlaylistLimits.WorkSteps.take(children.count)
+    func child(_ name: Name, _ budget: WorkBudget) throws(PlaylistError) -> MPDElement? {
+        try budget.take(children.count)
         return children.first { $0.name == name }
     }
 

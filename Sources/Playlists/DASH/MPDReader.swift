@@ -6,9 +6,10 @@ extension MPD {
     /// - Parameters:
     ///   - bytes: the text, decoded (no content coding).
     ///   - base: the URL that answered, after any redirects.
+    ///   - budget: earned by the text.
     /// - Throws: if the text is not well-formed XML or not an MPD, has a document type, or exceeds a limit.
-    package init(_ bytes: [UInt8], at base: OriginURL) throws(PlaylistError) {
-        let root = try MPDTree.read(bytes)
+    package init(_ bytes: [UInt8], at base: OriginURL, within budget: WorkBudget) throws(PlaylistError) {
+        let root = try MPDTree.read(bytes, within: budget)
         self.root = root
         self.base = base
         isDynamic = root["type"] == "dynamic"
@@ -19,17 +20,20 @@ extension MPD {
         timeShiftBufferDepth = root.duration("timeShiftBufferDepth")
         suggestedPresentationDelay = root.duration("suggestedPresentationDelay")
         maxSegmentDuration = root.duration("maxSegmentDuration")
-        locations = root.urls(.location, at: [base])
-        patchLocations = root.urls(.patchLocation, at: [base])
-        steering = root.urls(.contentSteering, at: [base]).first
-        title = root.child(.programInformation)?.child(.title)?.content?.value
-        let budget = MPDLevel.BaseBudget(bytes.count)
-        let reader = MPDLevel(bases: [base], information: nil, budget: budget).entering(root)
-        utcTimings = root.children(.utcTiming).map { UTCTiming($0, at: reader.bases.first ?? base) }
-        periods = Self.timed(root.children(.period).map { Period($0, reader) }, until: mediaPresentationDuration)
-        weight = bytes.count +| root.weight +| budget.used +| representations.count
-            * MemoryLayout<Representation>.stride
-        guard !budget.isSpent else { throw .tooLarge("the addresses of the MPD are too long in all") }
+        let former = budget.made
+        locations = try root.urls(.location, at: base, budget)
+        patchLocations = try root.urls(.patchLocation, at: base, budget)
+        steering = try root.urls(.contentSteering, at: base, budget).first
+        title = try root.child(.programInformation, budget)?.child(.title, budget)?.content?.value
+        let reader = try MPDLevel(bases: [base], information: nil, budget: budget).entering(root)
+        utcTimings = try root.children(.utcTiming, budget).map { element throws(PlaylistError) in
+            try UTCTiming(element, at: reader.bases.first ?? base, budget)
+        }
+        let all = try root.children(.period, budget).map { element throws(PlaylistError) in try Period(element, reader)
+        }
+        periods = Self.timed(all, until: mediaPresentationDuration)
+        // Elements are kept as they are written, and as what they mean.
+        weight = root.weight +| budget.made &- former +| representations.count * MemoryLayout<Representation>.stride
     }
 
     /// ISO/IEC 23009-1 §5.3.2.1: a period begins where the previous one ends, and ends where the next one begins.
@@ -56,50 +60,37 @@ extension MPD {
 private struct MPDLevel {
     let bases: [OriginURL]
     let information: SegmentInformation?
-    let budget: BaseBudget
+    let budget: WorkBudget
 
-    func entering(_ element: MPDElement) -> MPDLevel {
+    func entering(_ element: MPDElement) throws(PlaylistError) -> MPDLevel {
         MPDLevel(
-            bases: element.bases(within: bases, budget),
-            information: SegmentInformation(element, inheriting: information), budget: budget)
-    }
-
-    /// What the bases of all levels may take, resolved: a long one and many short ones below it would otherwise take
-    /// the product of both.
-    final class BaseBudget {
-        private let limit: Int
-        private(set) var used = 0
-
-        init(_ length: Int) { limit = length *| 32 +| 1 << 20 }
-
-        var isSpent: Bool { used > limit }
-
-        /// Nil once it is spent.
-        func taking(_ url: OriginURL?) -> OriginURL? {
-            guard let url, !isSpent else { return nil }
-            used += url.pathAndQuery.utf8.count + MemoryLayout<OriginURL>.stride // no trap: lengths in memory
-            return isSpent ? nil : url
-        }
+            bases: try element.bases(within: bases, budget),
+            information: try SegmentInformation(element, inheriting: information, budget), budget: budget)
     }
 }
 
 extension MPDElement {
     fileprivate func duration(_ name: String) -> Duration? { self[name].flatMap(ISO8601.duration) }
 
-    /// The URLs in the child elements of a name. Of several bases, the first counts.
-    fileprivate func urls(_ name: Name, at bases: [OriginURL]) -> [OriginURL] {
-        guard let base = bases.first else { return [] }
-        return children(name).compactMap { $0.content.flatMap { base.resolving($0.reference) } }
+    /// The URLs in the child elements of a name.
+    fileprivate func urls(_ name: Name, at base: OriginURL, _ budget: WorkBudget) throws(PlaylistError) -> [OriginURL] {
+        try children(name, budget).map { element throws(PlaylistError) in
+            try element.content.flatMap { text throws(PlaylistError) in
+                try base.resolving(text.reference, making: budget)
+            }
+        }.compactMap(\.self)
     }
 
     /// ISO/IEC 23009-1 §5.6.4: several bases are alternatives.
-    fileprivate func bases(within outer: [OriginURL], _ budget: MPDLevel.BaseBudget) -> [OriginURL] {
-        let references = children(.baseURL).map { $0.content?.reference ?? "" }
+    fileprivate func bases(within outer: [OriginURL], _ budget: WorkBudget) throws(PlaylistError) -> [OriginURL] {
+        let references = try children(.baseURL, budget).prefix(PlaylistLimits.baseURLs).map {
+            $0.content?.reference ?? ""
+        }
         guard !references.isEmpty else { return outer }
         var all: [OriginURL] = []
         for base in outer {
-            for reference in references.prefix(PlaylistLimits.baseURLs) where all.count < PlaylistLimits.baseURLs {
-                if let url = budget.taking(base.resolving(reference)) { all.append(url) }
+            for reference in references where all.count < PlaylistLimits.baseURLs {
+                if let url = try base.resolving(reference, making: budget) { all.append(url) }
             }
         }
         return all
@@ -107,8 +98,19 @@ extension MPDElement {
 
     /// The URL of the other document that contains the period or set. `urn:mpeg:dash:resolve-to-zero:2013` is not
     /// fetched: it means that there is none.
-    fileprivate func remote(at base: OriginURL?) -> OriginURL? {
-        addresses["xlink:href"].flatMap { base?.resolving($0.reference) }
+    fileprivate func remote(in level: MPDLevel) throws(PlaylistError) -> OriginURL? {
+        guard let text = addresses["xlink:href"] else { return nil }
+        return try level.bases.first?.resolving(text.reference, making: level.budget)
+    }
+}
+
+extension OriginURL {
+    /// Resolves a reference, to be kept: a long base and many references below it would otherwise take the product of
+    /// both.
+    fileprivate func resolving(_ reference: String, making budget: WorkBudget) throws(PlaylistError) -> OriginURL? {
+        guard let url = try resolving(reference, within: budget) else { return nil }
+        try budget.make(url.pathAndQuery.utf8.count &+ MemoryLayout<OriginURL>.stride)
+        return url
     }
 }
 
@@ -117,10 +119,12 @@ extension MPDElement.Text {
 }
 
 extension MPD.UTCTiming {
-    fileprivate init(_ element: MPDElement, at base: OriginURL) {
+    fileprivate init(_ element: MPDElement, at base: OriginURL, _ budget: WorkBudget) throws(PlaylistError) {
         self.init(
             scheme: element["schemeIdUri"] ?? "", value: element["value"] ?? "",
-            urls: element.timeReferences.compactMap { base.resolving($0) })
+            urls: try element.timeReferences.map { reference throws(PlaylistError) in
+                try base.resolving(reference, making: budget)
+            }.compactMap(\.self))
     }
 }
 
@@ -134,44 +138,52 @@ extension MPDElement {
 }
 
 extension MPD.Period {
-    fileprivate init(_ element: MPDElement, _ outer: MPDLevel) {
-        let level = outer.entering(element)
+    fileprivate init(_ element: MPDElement, _ outer: MPDLevel) throws(PlaylistError) {
+        let level = try outer.entering(element)
         self.init(
             id: element["id"], start: element.duration("start"), duration: element.duration("duration"),
-            adaptationSets: element.children(.adaptationSet).map { MPD.AdaptationSet($0, level) },
-            remote: element.remote(at: outer.bases.first))
+            adaptationSets: try element.children(.adaptationSet, level.budget).map { set throws(PlaylistError) in
+                try MPD.AdaptationSet(set, level)
+            }, remote: try element.remote(in: outer))
     }
 }
 
 extension MPD.AdaptationSet {
-    fileprivate init(_ element: MPDElement, _ outer: MPDLevel) {
-        let level = outer.entering(element)
+    fileprivate init(_ element: MPDElement, _ outer: MPDLevel) throws(PlaylistError) {
+        let level = try outer.entering(element), budget = level.budget
         // Once: a set may have as many children as representations.
-        let isProtected = element.isProtected
-        let representations = element.children(.representation).map {
-            MPD.Representation($0, of: element, isProtected: isProtected, level)
+        let isProtected = try element.isProtected(budget)
+        let representations = try element.children(.representation, budget).map { child throws(PlaylistError) in
+            try MPD.Representation(child, of: element, isProtected: isProtected, level)
         }
         self.init(
             id: element["id"], kind: MPD.MediaKind(element, representations), language: element["lang"],
-            isTrickMode: element.isTrickMode,
-            representations: representations, remote: element.remote(at: outer.bases.first), range: element.whole)
+            isTrickMode: try element.isTrickMode(budget),
+            representations: representations, remote: try element.remote(in: outer), range: element.whole)
     }
 }
 
 extension MPDElement {
-    fileprivate var isProtected: Bool { child(.contentProtection) != nil }
+    fileprivate func isProtected(_ budget: WorkBudget) throws(PlaylistError) -> Bool {
+        try child(.contentProtection, budget) != nil
+    }
 
     /// DASH-IF IOP §3.2.9
-    fileprivate var isTrickMode: Bool {
-        children(.essentialProperty).contains { $0["schemeIdUri"] == "http://dashif.org/guidelines/trickmode" }
+    fileprivate func isTrickMode(_ budget: WorkBudget) throws(PlaylistError) -> Bool {
+        try children(.essentialProperty, budget).contains {
+            $0["schemeIdUri"] == "http://dashif.org/guidelines/trickmode"
+        }
     }
 }
 
 extension MPD.Representation {
     /// ISO/IEC 23009-1 §5.3.7: values that all representations of a set share may be stated in the set.
     /// - Parameter isProtected: whether the set says that all of them are.
-    fileprivate init(_ element: MPDElement, of set: MPDElement, isProtected: Bool, _ outer: MPDLevel) {
-        let level = outer.entering(element)
+    fileprivate init(_ element: MPDElement, of set: MPDElement, isProtected: Bool, _ outer: MPDLevel)
+        throws(PlaylistError)
+    {
+        let level = try outer.entering(element)
+        let isOneProtected = try element.isProtected(level.budget)
         let common = { (name: String) in element[name] ?? set[name] }
         let width = common("width").flatMap { Resolution.side($0.utf8) },
             height = common("height").flatMap { Resolution.side($0.utf8) }
@@ -180,7 +192,7 @@ extension MPD.Representation {
             resolution: width.flatMap { width in height.map { Resolution(width: width, height: $0) } },
             frameRate: common("frameRate").flatMap(MediaNumbers.frameRate),
             codecs: MultivariantReader.codecs(common("codecs")),
-            mimeType: common("mimeType"), isProtected: isProtected || element.isProtected,
+            mimeType: common("mimeType"), isProtected: isProtected || isOneProtected,
             baseURLs: level.bases, information: level.information ?? SegmentInformation(),
             range: element.whole)
     }

@@ -6,6 +6,7 @@ import HTTPModel
 final class MPDTree: XMLEventReceiver {
     private let bytes: [UInt8]
     private let reader: XMLEventReader
+    private let budget: WorkBudget
     private var root: MPDElement?
     /// The elements that have begun but not ended, from the root.
     private var open: [MPDElement] = []
@@ -19,7 +20,7 @@ final class MPDTree: XMLEventReceiver {
 
     /// - Throws: if the text is not well-formed XML in an encoding that contains ASCII, is not an MPD, or exceeds a
     ///   limit.
-    static func read(_ bytes: [UInt8]) throws(PlaylistError) -> MPDElement {
+    static func read(_ bytes: [UInt8], within budget: WorkBudget) throws(PlaylistError) -> MPDElement {
         try PlaylistError.check(size: bytes.count)
         // Every character with which XML can begin has a zero byte in UTF-16; a byte order mark has no other
         // meaning.
@@ -29,15 +30,16 @@ final class MPDTree: XMLEventReceiver {
         guard let reader = XMLEventReader(bytes, .declared, piece: PlaylistLimits.line) else {
             throw .tooLarge("not enough memory for the MPD")
         }
-        let tree = MPDTree(bytes, reader)
+        // What the parser of XML does itself: it copies each byte some times.
+        try budget.take(bytes.count)
+        let tree = MPDTree(bytes, reader, budget)
         try tree.parse()
         guard let root = tree.root else { throw PlaylistError(.notAPlaylist, "the text is not an MPD") }
         return root
     }
 
-    private init(_ bytes: [UInt8], _ reader: XMLEventReader) {
-        self.bytes = bytes
-        self.reader = reader
+    private init(_ bytes: [UInt8], _ reader: XMLEventReader, _ budget: WorkBudget) {
+        (self.bytes, self.reader, self.budget) = (bytes, reader, budget)
     }
 
     // MARK: - The parser
@@ -66,12 +68,14 @@ final class MPDTree: XMLEventReceiver {
 
     func begin(_ name: UnsafePointer<CChar>, _ attributes: UnsafeMutablePointer<UnsafePointer<CChar>?>?) {
         guard failure == nil else { return }
+        let tag = reader.event
+        do throws(PlaylistError) { try budget.take(tag.count) } catch { return fail(error) }
         guard passedOver == 0, let known = known(String(cString: name)) else {
             passedOver += 1
             if open.count + passedOver > PlaylistLimits.depth { fail(.tooLarge("elements are nested too deeply")) }
             return
         }
-        let element = MPDElement(known, Self.pairs(attributes), tag: reader.event, in: bytes)
+        let element = MPDElement(known, Self.pairs(attributes), tag: tag, in: bytes)
         guard element.addresses.values.allSatisfy({ $0.range.count <= PlaylistLimits.line }) else {
             return fail(.tooLarge("an address in the MPD is too long"))
         }
@@ -86,7 +90,10 @@ final class MPDTree: XMLEventReceiver {
             prefix = String(name.dropLast(3))
             return prefix.isEmpty || prefix.hasSuffix(":") ? .mpd : nil
         }
-        return name.hasPrefix(prefix) ? MPDElement.Name(rawValue: String(name.dropFirst(prefix.count))) : nil
+        guard name.hasPrefix(prefix), let place = open.last?.name,
+            let known = MPDElement.Name(rawValue: String(name.dropFirst(prefix.count)))
+        else { return nil }
+        return known.places.contains(place) ? known : nil
     }
 
     private func count(_ name: MPDElement.Name) {

@@ -7,11 +7,9 @@ extension RepresentationSegments {
     ///
     ///     /v/720p/seg-$Number$.m4s     a head and a tail
     ///
-    /// Addresses are hashed as long as the text pays for it, `stepsPerByte` for each of its bytes: the representations
-    /// after that play, but nothing is fetched ahead for them.
+    /// Addresses are hashed as long as the text pays for it: the representations after that play, but nothing is
+    /// fetched ahead for them.
     package struct Index: Sendable {
-        /// Steps are bytes that are hashed, and entries.
-        private static let stepsPerByte = 16, freeSteps = 256 << 10
         /// How many entries with one hash are examined: some representations may have the same addresses.
         private static let tries = 64
 
@@ -52,34 +50,34 @@ extension RepresentationSegments {
         package private(set) var hosts: Set<String> = []
         private let ids: [MPD.RepresentationID]
         private var entries: [Entry] = []
-        private var steps: Int
 
         /// Roughly the memory that it takes, in bytes.
         package var weight: Int {
             ids.capacity * MemoryLayout<MPD.RepresentationID>.stride + entries.capacity * MemoryLayout<Entry>.stride
         }
 
-        /// - Parameter length: the length of the text in bytes.
-        package init(_ mpd: MPD, length: Int) {
+        package init(_ mpd: MPD, within budget: WorkBudget) {
             ids = mpd.representations
-            steps = length *| Self.stepsPerByte +| Self.freeSteps
-            for (place, id) in ids.enumerated() {
-                guard steps > 0, let place = Int32(exactly: place) else { break }
-                if let representation = mpd[id] { add(representation, Int32(place)) }
-            }
+            do throws(PlaylistError) {
+                for (place, id) in ids.enumerated() {
+                    guard let place = Int32(exactly: place) else { break }
+                    if let representation = mpd[id] { try add(representation, place, budget) }
+                }
+            } catch { _ = error }
             entries.sort { ($0.head, $0.tail, $0.low, $0.place) < ($1.head, $1.tail, $1.low, $1.place) }
         }
 
-        private mutating func add(_ representation: MPD.Representation, _ place: Int32) {
+        private mutating func add(_ representation: MPD.Representation, _ place: Int32, _ budget: WorkBudget)
+            throws(PlaylistError)
+        {
             guard let base = representation.baseURLs.first else { return }
             let information = representation.information
             switch information.kind {
-            case .base: add(base, Kind.whole, place)
-            case .list: addList(information.segmentURLs, at: base, place)
+            case .base: try add(base, Kind.whole, place, budget)
+            case .list: try addList(information.segmentURLs, at: base, place, budget)
             case .template:
-                guard let template = try? information.media?.get(),
-                    spend(template.length + base.pathAndQuery.utf8.count)
-                else { return }
+                guard let template = try? information.media?.get() else { return }
+                try spend(template.length &+ base.pathAndQuery.utf8.count, budget)
                 guard let matcher = template.matcher(at: base, representation) else { return }
                 hosts.insert(matcher.origin.host)
                 let ends = matcher.ends, head = Address.hash(ends.head, after: Address.seed(matcher.origin))
@@ -90,28 +88,35 @@ extension RepresentationSegments {
                 let low = ends.variables == 1 ? information.lowest(isTime: ends.isTime) : 0
                 entries.append(Entry(head: head, tail: tail, low: low, place: place, isTime: ends.isTime))
             }
-            guard steps > 0, let section = try? information.initialization(of: representation, at: base) else { return }
-            if let url = section.url { add(url, Kind.initialization, place) }
+            try spend(base.pathAndQuery.utf8.count, budget)
+            guard let section = try? information.initialization(of: representation, at: base) else { return }
+            if let url = section.url { try add(url, Kind.initialization, place, budget) }
         }
 
-        private mutating func add(_ url: OriginURL, _ kind: UInt64, _ place: Int32) {
-            guard spend(url.pathAndQuery.utf8.count) else { return }
+        private mutating func add(_ url: OriginURL, _ kind: UInt64, _ place: Int32, _ budget: WorkBudget)
+            throws(PlaylistError)
+        {
+            try spend(url.pathAndQuery.utf8.count, budget)
             hosts.insert(url.host)
             entries.append(Entry(head: Address.hash(of: url), tail: kind, low: 0, place: place))
         }
 
-        private mutating func addList(_ list: [SegmentURLEntry], at base: OriginURL, _ place: Int32) {
+        private mutating func addList(
+            _ list: [SegmentURLEntry], at base: OriginURL, _ place: Int32, _ budget: WorkBudget
+        ) throws(PlaylistError) {
             var directories = DirectoryMemo<UInt64?>()
             for (position, entry) in list.enumerated() {
                 let reference = entry.media?.reference ?? ""
-                guard spend(reference.utf8.count), let position = Int32(exactly: position) else { return }
+                try spend(reference.utf8.count, budget)
+                guard let position = Int32(exactly: position) else { return }
                 var head: UInt64?
                 if let (directory, rest) = Reference.split(reference), !rest.utf8.contains(UInt8(ascii: "%")) {
-                    head = directories.value(for: directory) { resolved(base.resolving($0)) }.map {
-                        Address.hash(rest.prefix { $0 != "#" }.utf8, after: $0)
+                    let directory = try directories.value(for: directory) { name throws(PlaylistError) in
+                        resolved(try base.resolving(name, within: budget))
                     }
+                    head = directory.map { Address.hash(rest.prefix { $0 != "#" }.utf8, after: $0) }
                 } else {
-                    head = spend(base.pathAndQuery.utf8.count) ? resolved(base.resolving(reference)) : nil
+                    head = resolved(try base.resolving(reference, within: budget))
                 }
                 guard let head else { continue }
                 let low = entry.mediaRange?.lowerBound ?? 0
@@ -125,29 +130,35 @@ extension RepresentationSegments {
             return Address.hash(of: url)
         }
 
-        private mutating func spend(_ bytes: Int) -> Bool {
-            steps -= bytes + MemoryLayout<Entry>.stride // no trap: both are small, and it ends below zero
-            PlaylistLimits.WorkSteps.take()
-            return steps > 0
+        /// For an entry, and the bytes that are hashed for it.
+        private func spend(_ bytes: Int, _ budget: WorkBudget) throws(PlaylistError) {
+            try budget.take(bytes &+ MemoryLayout<Entry>.stride)
+            // An array that grows has room for twice as many.
+            try budget.make(MemoryLayout<Entry>.stride * 2) // no trap: a small constant
         }
 
         // MARK: Finding
 
         /// In the order of the text.
         /// - Parameter byte: the first requested byte.
-        package func candidates(of address: Address, at byte: Int64?) -> [Candidate] {
+        /// - Throws: if the budget is spent.
+        package func candidates(of address: Address, at byte: Int64?, within budget: WorkBudget) throws(PlaylistError)
+            -> [Candidate]
+        {
             var found: [Candidate] = []
             let whole = address.heads.last ?? 0
             find(whole, Kind.whole, &found) { _ in .none }
             find(whole, Kind.initialization, &found) { _ in .initialization }
             find(whole, Kind.listed, upTo: byte ?? 0, &found) { .position(Int($0.position)) }
             for start in address.bytes.indices where ASCII.isDigit(address.bytes[start]) && found.count < Self.tries {
+                try budget.take()
                 let head = address.heads[start], first = lowerBound(head, Kind.several, .min)
                 guard first < entries.count, entries[first].head == head else { continue }
                 find(head, Kind.several, &found) { _ in .none }
                 var end = start
                 while end < address.bytes.count, ASCII.isDigit(address.bytes[end]), end - start < 40 {
                     end += 1
+                    try budget.take()
                     guard let value = ASCII.decimal(address.bytes[start..<end], upTo: ByteNumber.greatest) else {
                         break
                     }
@@ -183,7 +194,6 @@ extension RepresentationSegments {
         private func lowerBound(_ head: UInt64, _ tail: UInt64, _ value: Int64) -> Int {
             var low = 0, high = entries.count
             while low < high {
-                PlaylistLimits.WorkSteps.take()
                 let middle = low + (high - low) / 2, entry = entries[middle]
                 if (entry.head, entry.tail, entry.low) < (head, tail, value) { low = middle + 1 } else { high = middle }
             }

@@ -46,11 +46,11 @@ package struct RepresentationSegments: SegmentSequence {
         }
     }
 
-    package func position(within duration: Duration) -> Int {
+    package func position(within duration: Duration, _ budget: WorkBudget) throws(PlaylistError) -> Int {
         switch source {
         case .template(_, let timing), .list(_, let timing):
-            timing.position(within: timescale.ticks(duration), before: count)
-        case .file(let entries): position(within: duration) { entries[$0].duration }
+            try timing.position(within: timescale.ticks(duration), before: count, budget)
+        case .file(let entries): try position(within: duration, budget) { entries[$0].duration }
         case .whole(let whole): whole <= duration ? 0 : 1
         }
     }
@@ -81,15 +81,18 @@ package struct RepresentationSegments: SegmentSequence {
         entry.media.map { base.resolving($0.reference) } ?? base
     }
 
-    package func position(of url: OriginURL, at byte: Int64?) -> Int? {
+    package func position(of url: OriginURL, at byte: Int64?, within budget: WorkBudget) throws(PlaylistError) -> Int? {
         switch source {
         case .template(let template, let timing):
+            try spend(template, budget)
             guard let values = template.matcher(at: base, representation)?.values(in: url) else { return nil }
             let position =
                 values.number.flatMap(timing.position(number:)) ?? values.time.flatMap(timing.position(time:))
             guard let position else { return template.isVariable ? nil : timing.count > 0 ? 0 : nil }
             return self.url(at: position)?.isEquivalent(to: url) == true ? position : nil
-        case .list: return (0..<count).first { isListed($0, url, byte) }
+        case .list:
+            for position in 0..<count where try isListed(position, url, byte, budget) { return position }
+            return nil
         case .file(let entries):
             return base.isEquivalent(to: url) ? Self.position(of: byte, in: entries) : nil
         case .whole: return base.isEquivalent(to: url) ? 0 : nil
@@ -97,28 +100,37 @@ package struct RepresentationSegments: SegmentSequence {
     }
 
     /// The same for what an index has found.
-    package func position(of url: OriginURL, at byte: Int64?, _ hint: RepresentationSegments.Index.Candidate.Hint)
-        -> Int?
-    {
-        PlaylistLimits.WorkSteps.take()
+    package func position(
+        of url: OriginURL, at byte: Int64?, _ hint: RepresentationSegments.Index.Candidate.Hint,
+        within budget: WorkBudget
+    ) throws(PlaylistError) -> Int? {
+        let found: Int?
         switch (source, hint) {
         case (_, .initialization): return nil
-        case (.template(_, let timing), .number(let number)):
-            return timing.position(number: number).flatMap { isRight($0, url) ? $0 : nil }
-        case (.template(_, let timing), .time(let time)):
-            return timing.position(time: time).flatMap { isRight($0, url) ? $0 : nil }
-        case (.list, .position(let position)): return isListed(position, url, byte) ? position : nil
-        default: return position(of: url, at: byte)
+        case (.template(let template, let timing), .number(let number)):
+            try spend(template, budget)
+            found = timing.position(number: number)
+        case (.template(let template, let timing), .time(let time)):
+            try spend(template, budget)
+            found = timing.position(time: time)
+        case (.list, .position(let position)): return try isListed(position, url, byte, budget) ? position : nil
+        default: return try position(of: url, at: byte, within: budget)
         }
+        return found.flatMap { self.url(at: $0)?.isEquivalent(to: url) == true ? $0 : nil }
     }
 
-    private func isRight(_ position: Int, _ url: OriginURL) -> Bool {
-        self.url(at: position)?.isEquivalent(to: url) ?? false
+    /// What making and comparing one address costs, and finding its number among the runs.
+    private func spend(_ template: AddressTemplate, _ budget: WorkBudget) throws(PlaylistError) {
+        try budget.take(template.length &+ base.pathAndQuery.utf8.count &+ 64)
     }
 
-    private func isListed(_ position: Int, _ url: OriginURL, _ byte: Int64?) -> Bool {
+    private func isListed(_ position: Int, _ url: OriginURL, _ byte: Int64?, _ budget: WorkBudget)
+        throws(PlaylistError) -> Bool
+    {
         guard case .list(let entries, _) = source, position < count else { return false }
-        return (entries[position].mediaRange?.contains(byte ?? 0) ?? true) && isRight(position, url)
+        try budget.take(base.pathAndQuery.utf8.count &+ (entries[position].media?.value.utf8.count ?? 0))
+        guard entries[position].mediaRange?.contains(byte ?? 0) ?? true else { return false }
+        return self.url(at: position)?.isEquivalent(to: url) ?? false
     }
 
     package func laterDuration(of url: OriginURL) -> Duration? {
@@ -191,9 +203,9 @@ extension SegmentInformation {
     {
         if let template = initializationTemplate, kind == .template {
             let reference = try template.get().reference(number: 0, time: 0, of: representation)
-            return InitializationSection(url: base.resolving(reference), range: nil)
+            return InitializationSection(address: WrittenAddress(reference: reference, base: base), range: nil)
         }
-        return initialization.map { InitializationSection(url: $0.url(at: base), range: $0.range) }
+        return initialization.map { InitializationSection(address: $0.address(at: base), range: $0.range) }
     }
 
     /// - Parameter listed: the number of segments, if they are listed.
@@ -268,7 +280,7 @@ extension MPD {
         guard let representation = self[id], let base = representation.baseURLs.first,
             representation.information.kind == .base
         else { return nil }
-        guard let index = representation.information.index, let url = index.url(at: base) else { return nil }
+        guard let index = representation.information.index, let url = index.address(at: base).url else { return nil }
         return (url, index.range)
     }
 }

@@ -42,24 +42,26 @@ struct SegmentInformation: Sendable {
     ///   - element: a level, which has one of the three elements, or none.
     ///   - outer: the information of the level above.
     /// - Returns: nil if no level states anything.
-    init?(_ element: MPDElement, inheriting outer: SegmentInformation?) {
-        guard let (kind, source) = Self.source(element) else {
+    init?(_ element: MPDElement, inheriting outer: SegmentInformation?, _ budget: WorkBudget) throws(PlaylistError) {
+        guard let (kind, source) = try Self.source(element, budget) else {
             guard let outer else { return nil }
             self = outer
             return
         }
         if let outer, outer.kind == kind { self = outer }
         self.kind = kind
-        take(source)
+        try take(source, budget)
     }
 
-    private static func source(_ element: MPDElement) -> (Kind, MPDElement)? {
-        if let template = element.child(.segmentTemplate) { return (.template, template) }
-        if let list = element.child(.segmentList) { return (.list, list) }
-        return element.child(.segmentBase).map { (.base, $0) }
+    private static func source(_ element: MPDElement, _ budget: WorkBudget) throws(PlaylistError) -> (
+        Kind, MPDElement
+    )? {
+        if let template = try element.child(.segmentTemplate, budget) { return (.template, template) }
+        if let list = try element.child(.segmentList, budget) { return (.list, list) }
+        return try element.child(.segmentBase, budget).map { (.base, $0) }
     }
 
-    private mutating func take(_ source: MPDElement) {
+    private mutating func take(_ source: MPDElement, _ budget: WorkBudget) throws(PlaylistError) {
         timescale =
             source["timescale"].flatMap { ASCII.decimal($0.utf8, upTo: PlaylistLimits.timescale) }.flatMap {
                 $0 > 0 ? $0 : nil
@@ -68,16 +70,18 @@ struct SegmentInformation: Sendable {
         startNumber = source.number("startNumber") ?? startNumber
         endNumber = source.number("endNumber") ?? endNumber
         presentationTimeOffset = source.ticks("presentationTimeOffset") ?? presentationTimeOffset
-        timeline = source.child(.segmentTimeline).map { SegmentTiming.Timeline($0.timeline) } ?? timeline
+        if let element = try source.child(.segmentTimeline, budget) {
+            timeline = try SegmentTiming.Timeline(element.timeline, budget)
+        }
         if !source.segmentURLs.isEmpty { segmentURLs = source.segmentURLs }
         media = source.template("media") ?? media
         initializationTemplate = source.template("initialization") ?? initializationTemplate
-        takePlaces(source)
+        try takePlaces(source, budget)
     }
 
-    private mutating func takePlaces(_ source: MPDElement) {
-        if let element = source.child(.initialization) { initialization = Place(element) }
-        if let element = source.child(.representationIndex) { index = Place(element) }
+    private mutating func takePlaces(_ source: MPDElement, _ budget: WorkBudget) throws(PlaylistError) {
+        if let element = try source.child(.initialization, budget) { initialization = Place(element) }
+        if let element = try source.child(.representationIndex, budget) { index = Place(element) }
         if let range = source["indexRange"].flatMap(MediaNumbers.byteRange) {
             index = Place(reference: index?.reference, range: range)
         }
@@ -105,5 +109,5 @@ extension SegmentInformation.Place {
             range: element["range"].flatMap(MediaNumbers.byteRange))
     }
 
-    func url(at base: OriginURL) -> OriginURL? { reference.map { base.resolving($0) } ?? base }
+    func address(at base: OriginURL) -> WrittenAddress { WrittenAddress(reference: reference ?? "", base: base) }
 }

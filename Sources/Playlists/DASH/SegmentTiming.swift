@@ -87,7 +87,9 @@ struct SegmentTiming: Sendable, Equatable {
 
     /// The first position from which to an end no more than this duration passes.
     /// - Parameter end: at most `count`.
-    func position(within duration: Int64, before end: Int) -> Int {
+    func position(within duration: Int64, before end: Int, _ budget: WorkBudget) throws(PlaylistError) -> Int {
+        // The depth of both searches.
+        try budget.take(128)
         guard let last = lastRun({ $0.position < end }) else { return 0 }
         let start = last.elapsed +| last.duration *| Int64(end - last.position) -| duration
         guard start > 0, let run = lastRun({ $0.elapsed < start }) else { return 0 }
@@ -117,7 +119,6 @@ struct SegmentTiming: Sendable, Equatable {
         var low = 0, high = runs
         while low < high {
             let middle = low + (high - low) / 2
-            PlaylistLimits.WorkSteps.take()
             if run(middle).map(condition) ?? false { low = middle + 1 } else { high = middle }
         }
         return low > 0 ? run(low - 1) : nil
@@ -134,11 +135,11 @@ extension SegmentTiming {
         /// The time of the first segment.
         let start: Int64
 
-        init(_ entries: [TimelineEntry]) {
+        init(_ entries: [TimelineEntry], _ budget: WorkBudget) throws(PlaylistError) {
+            try budget.take(entries.count)
             start = entries.first?.time ?? 0
             var time: Int64 = 0, number: (Int64, isStated: Bool) = (0, false)
             for (place, entry) in entries.enumerated() {
-                PlaylistLimits.WorkSteps.take()
                 time = entry.time ?? time
                 if let stated = entry.number { number = (stated, true) }
                 let isLast = place + 1 == entries.count

@@ -12,58 +12,62 @@ extension Feed {
     ///   - type: the response's `Content-Type`. The beginning of the text takes precedence.
     ///   - isPage: whether media can be found behind the page at a URL. Then an item without media that links to it has
     ///     that page in its place.
+    ///   - budget: earned by the text.
     /// - Throws: if the text is not a feed, defines entities that expand, or exceeds `FeedLimits`.
     package init(
         reading bytes: [UInt8], at url: OriginURL, type: String? = nil,
-        isPage: @escaping (OriginURL) -> Bool = { _ in false }
+        isPage: @escaping (OriginURL) -> Bool = { _ in false }, within budget: WorkBudget
     ) throws(FeedError) {
         try FeedError.check(bytes)
+        // To find its encoding, and to read it as that.
+        try budget.take(ofFeed: bytes.count)
+        let base = FeedElement.Base(url, within: budget)
         let text = FeedText(bytes, charset: MediaTypeName.charset(type))
         switch try FeedFormat(of: text.bytes, type: type, path: url.pathAndQuery.prefix { $0 != "?" }) {
-        case .xml: self = try FeedReader.read(text, at: url, isPage)
-        case .m3u: self = try FileList.m3u(bytes, at: url)
-        case .pls: self = FileList.pls(bytes, at: url)
+        case .xml: self = try FeedReader.read(text, at: base, isPage, budget)
+        case .m3u: self = try FileList.m3u(bytes, at: base, within: budget)
+        case .pls: self = try FileList.pls(bytes, at: base, within: budget)
         }
+        try budget.take(ofFeed: 0)
     }
 }
 
 /// Reads a feed in XML, one item at a time.
 final class FeedReader {
     private let text: FeedText
-    private let url: OriginURL
+    private let base: FeedElement.Base
     private let isPage: (OriginURL) -> Bool
+    private let budget: WorkBudget
     private var drafts: [FeedDraft] = []
     private var addresses = FeedAddresses()
     private var hasMore = false
-    /// Bytes of all addresses that were resolved.
-    private var resolved = 0
 
-    private init(_ text: FeedText, at url: OriginURL, _ isPage: @escaping (OriginURL) -> Bool) {
-        self.text = text
-        self.url = url
-        self.isPage = isPage
+    private init(
+        _ text: FeedText, at base: FeedElement.Base, _ isPage: @escaping (OriginURL) -> Bool, _ budget: WorkBudget
+    ) {
+        (self.text, self.base, self.isPage, self.budget) = (text, base, isPage, budget)
     }
 
     /// Reads the text unchanged, then with repairs if it is not well-formed or too deep: unclosed items nest in each
     /// other.
-    static func read(_ text: FeedText, at url: OriginURL, _ isPage: @escaping (OriginURL) -> Bool) throws(FeedError)
-        -> Feed
-    {
+    static func read(
+        _ text: FeedText, at base: FeedElement.Base, _ isPage: @escaping (OriginURL) -> Bool, _ budget: WorkBudget
+    ) throws(FeedError) -> Feed {
         do {
-            return try FeedReader(text, at: url, isPage).read(upTo: [])
+            return try FeedReader(text, at: base, isPage, budget).read(upTo: [])
         } catch  where error.kind == .malformed || error.kind == .tooDeep {
-            return try repaired(text, at: url, isPage)
+            return try repaired(text, at: base, isPage, budget)
         }
     }
 
     /// Reads the text with repairs. If it has too many mistakes for them, the items before the first mistake count.
-    private static func repaired(_ text: FeedText, at url: OriginURL, _ isPage: @escaping (OriginURL) -> Bool)
-        throws(FeedError) -> Feed
-    {
+    private static func repaired(
+        _ text: FeedText, at base: FeedElement.Base, _ isPage: @escaping (OriginURL) -> Bool, _ budget: WorkBudget
+    ) throws(FeedError) -> Feed {
         do {
-            return try FeedReader(try text.repaired(), at: url, isPage).read(upTo: [.malformed])
+            return try FeedReader(try text.repaired(within: budget), at: base, isPage, budget).read(upTo: [.malformed])
         } catch {
-            let feed = try? FeedReader(text, at: url, isPage).read(upTo: [.malformed, .tooDeep])
+            let feed = try? FeedReader(text, at: base, isPage, budget).read(upTo: [.malformed, .tooDeep])
             guard let feed, !feed.items.isEmpty else { throw error }
             return feed
         }
@@ -71,7 +75,7 @@ final class FeedReader {
 
     /// - Parameter mistakes: those that end the reading, with the items before them as the result. Others are thrown.
     private func read(upTo mistakes: [FeedError.Kind]) throws(FeedError) -> Feed {
-        let tree = FeedTree(text, at: url) { [self] in take($0, isCut: $1) }
+        let tree = FeedTree(text, at: base, within: budget) { [self] in take($0, isCut: $1) }
         guard let tree else { throw .tooLarge("no memory for it") }
         tree.read()
         if let failure = tree.failure, !mistakes.contains(failure.kind) { throw failure }
@@ -81,20 +85,20 @@ final class FeedReader {
     }
 
     private func take(_ element: FeedElement, isCut: Bool) {
+        // Each field looks for its elements among all of the item.
+        _ = try? budget.take(element.children.count &* 32)
         addresses.add(element, in: text)
-        guard drafts.count < FeedLimits.items, resolved <= FeedLimits.resolved else {
-            hasMore = true
-            return
-        }
+        guard drafts.count < FeedLimits.items, !hasMore else { return hasMore = true }
         let draft = FeedDraft(element, isCut: isCut, isPage: isPage)
-        resolved += draft.resolved
+        // A long base would otherwise be part of a million short references.
+        guard (try? budget.make(draft.resolved)) != nil else { return hasMore = true }
         drafts.append(draft)
     }
 
     private func feed(_ root: FeedElement, isCut: Bool) throws(FeedError) -> Feed {
         if root.name == .opml { throw .notAFeed("it is an OPML file, a list of feeds") }
         let kind: Feed.Kind = root.name == .feed ? .atom : root.name == .playlist ? .xspf : .rss
-        var feed = Feed(kind: kind, url: url)
+        var feed = Feed(kind: kind, url: base.url)
         for channel in root.children(.channel) + [root] { feed.take(channel) }
         // Such a link does not distinguish items.
         for place in drafts.indices where drafts[place].page == feed.homePage { drafts[place].page = nil }

@@ -10,53 +10,56 @@ extension Feed {
     /// - Parameters:
     ///   - form: how the client reaches an origin's URLs.
     ///   - client: the URL that the client requested.
-    /// - Throws: if addresses were left out, as rewriting would then lead clients past the proxy, or the text would grow beyond `PlaylistLimits.expansion`.
-    package func edits(for form: ProxyForm, at client: OriginURL) throws(FeedError) -> [AddressEdit] {
+    /// - Throws: if addresses were left out, as rewriting would then lead clients past the proxy, or if the budget is
+    ///   spent.
+    package func edits(for form: ProxyForm, at client: OriginURL, within budget: WorkBudget) throws(FeedError)
+        -> [AddressEdit]
+    {
         guard addresses.isComplete else { throw .incomplete }
-        var rewriting = FeedRewriting(form: form, client: client, isXML: kind != .m3u && kind != .pls)
-        for address in addresses.all where rewriting.added <= PlaylistLimits.expansion { rewriting.take(address) }
-        guard rewriting.added <= PlaylistLimits.expansion else { throw .tooLarge("its addresses, rewritten") }
+        var rewriting = Rewriting(
+            form: form, client: client, isXML: kind != .m3u && kind != .pls, budget: budget)
+        do throws(PlaylistError) {
+            for address in addresses.all { try rewriting.take(address) }
+        } catch { throw FeedError(error) }
         return rewriting.edits.sorted { $0.range.lowerBound < $1.range.lowerBound }
     }
 
     /// The text with these edits applied.
     /// - Parameter bytes: the bytes from which the feed was read.
-    package func rewritten(_ bytes: [UInt8], for form: ProxyForm, at client: OriginURL) throws(FeedError) -> [UInt8] {
-        try edits(for: form, at: client).applied(to: bytes)
+    package func rewritten(_ bytes: [UInt8], for form: ProxyForm, at client: OriginURL, within budget: WorkBudget)
+        throws(FeedError) -> [UInt8]
+    {
+        try edits(for: form, at: client, within: budget).applied(to: bytes)
     }
 }
 
-private struct FeedRewriting {
-    let form: ProxyForm
-    let client: OriginURL
-    let isXML: Bool
-    private(set) var edits: [AddressEdit] = []
-    /// Bytes of all replacements so far. Replacements beyond the limit are dropped.
-    private(set) var added = 0
-    private var rewriters: [OriginURL: AddressRewriter] = [:]
+extension Feed {
+    private struct Rewriting {
+        let form: ProxyForm
+        let client: OriginURL
+        let isXML: Bool
+        let budget: WorkBudget
+        private(set) var edits: [AddressEdit] = []
+        private var rewriters: [ObjectIdentifier: AddressRewriter] = [:]
 
-    init(form: ProxyForm, client: OriginURL, isXML: Bool) {
-        self.form = form
-        self.client = client
-        self.isXML = isXML
-    }
-
-    mutating func take(_ address: FeedAddresses.Address) {
-        let scope = AddressScope(origin: address.base, client: client)
-        var rewriter = rewriters[address.base] ?? AddressRewriter(scope, form: form)
-        // Feeds with a base for each item are rare: further rewriters are not kept.
-        defer { if rewriters.count < 64 { rewriters[address.base] = rewriter } }
-        let written =
-            address.hasOwnBase
-            ? rewriter.absolute(address.reference) : rewriter.replacement(for: address.reference)
-        guard let written else { return }
-        var replacement = isXML ? XMLCharacter.escaped(written) : written
-        // A slash before the end of a tag would end the element too, where the value has no quotes.
-        if isXML, replacement.hasSuffix("/"), !address.reference.hasSuffix("/") {
-            replacement = replacement.dropLast() + "&#47;"
+        init(form: ProxyForm, client: OriginURL, isXML: Bool, budget: WorkBudget) {
+            (self.form, self.client, self.isXML, self.budget) = (form, client, isXML, budget)
         }
-        added += replacement.utf8.count
-        if added <= PlaylistLimits.expansion {
+
+        mutating func take(_ address: FeedAddresses.Address) throws(PlaylistError) {
+            let scope = AddressScope(origin: address.base.url, client: client), name = ObjectIdentifier(address.base)
+            var rewriter = rewriters[name] ?? AddressRewriter(scope, form: form, within: budget)
+            let written =
+                try address.base.isStated
+                ? rewriter.absolute(address.reference) : rewriter.replacement(for: address.reference)
+            // Feeds with a base for each item are rare: further rewriters are not kept.
+            if rewriters.count < 64 { rewriters[name] = rewriter }
+            guard let written else { return }
+            var replacement = isXML ? XMLCharacter.escaped(written) : written
+            // A slash before the end of a tag would end the element too, where the value has no quotes.
+            if isXML, replacement.hasSuffix("/"), !address.reference.hasSuffix("/") {
+                replacement = replacement.dropLast() + "&#47;"
+            }
             edits.append(AddressEdit(range: address.range, replacement: replacement))
         }
     }

@@ -51,4 +51,7 @@ package struct Feed: Sendable, Equatable {
     package var isRepaired = false
 
     var addresses = FeedAddresses()
+
+    /// The memory that its addresses take, in bytes.
+    package var weight: Int { addresses.size }
 }

@@ -6,9 +6,7 @@ struct FeedAddresses: Sendable, Equatable {
         /// The position in the received text, without quotes or tags.
         let range: Range<Int>
         let reference: String
-        let base: OriginURL
-        /// Whether the text states `base`, which some clients use and others ignore.
-        let hasOwnBase: Bool
+        let base: FeedElement.Base
     }
 
     private(set) var all: [Address] = []
@@ -17,6 +15,18 @@ struct FeedAddresses: Sendable, Equatable {
 
     mutating func add(_ address: Address) {
         if all.count < FeedLimits.addresses { all.append(address) } else { isComplete = false }
+    }
+
+    /// The memory that they take, in bytes.
+    var size: Int {
+        // no trap: what is in memory
+        var weight = all.capacity * MemoryLayout<Address>.stride, last: FeedElement.Base?
+        for address in all {
+            if address.reference.utf8.count > 15 { weight += address.reference.utf8.count + 48 }
+            if address.base !== last { weight += address.base.url.pathAndQuery.utf8.count + 256 }
+            last = address.base
+        }
+        return weight
     }
 
     /// Notes that an address may be missing.
@@ -42,7 +52,7 @@ struct FeedAddresses: Sendable, Equatable {
             isComplete = isComplete && reference.url(at: element.base) == nil
             return
         }
-        add(Address(range: range, reference: reference.text, base: element.base, hasOwnBase: element.hasOwnBase))
+        add(Address(range: range, reference: reference.text, base: element.base))
     }
 }
 

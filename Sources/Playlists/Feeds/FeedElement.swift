@@ -3,7 +3,7 @@ import CachePolicy
 /// One element of a feed, of a list in XML, or of an OPML file, with the positions of its addresses in the text.
 struct FeedElement {
     /// The elements that are kept, in lower case, with the usual prefix of their vocabulary. Others are skipped.
-    enum Name: String {
+    enum Name: String, CaseIterable {
         case rss, feed, channel, opml, playlist, html
         case rdf = "rdf:rdf"
         case item, entry, track
@@ -44,10 +44,7 @@ struct FeedElement {
     ]
 
     let name: Name
-    /// The URL against which its references are resolved.
-    let base: OriginURL
-    /// Whether the text states `base` (`xml:base`).
-    let hasOwnBase: Bool
+    let base: Base
     /// The attributes, in lower case and without a prefix, with entities replaced.
     let attributes: [String: String]
     /// The positions of the values that may be addresses, without quotes.
@@ -66,6 +63,36 @@ struct FeedElement {
 
     /// The texts of the children with any of these names, in the order of the names.
     func texts(_ names: Name...) -> [String] { names.flatMap { name in children(name).map(\.text) } }
+}
+
+extension FeedElement {
+    /// The URL against which the references of some elements are resolved, each within the budget of the text.
+    final class Base: Sendable, Equatable {
+        let url: OriginURL
+        /// Whether the text states it (`xml:base`), which some clients use and others ignore.
+        let isStated: Bool
+        private let budget: WorkBudget
+
+        init(_ url: OriginURL, isStated: Bool = false, within budget: WorkBudget) {
+            (self.url, self.isStated, self.budget) = (url, isStated, budget)
+        }
+
+        static func == (a: Base, b: Base) -> Bool { a === b || a.url == b.url && a.isStated == b.isStated }
+
+        /// Nil if it is not fetched over HTTP, or nothing is left of the budget: the text is then refused at its end.
+        func resolving(_ reference: String) -> OriginURL? {
+            (try? url.resolving(reference, within: budget)).flatMap { $0 }
+        }
+
+        /// The base of an element that states another one.
+        func entering(_ written: String) throws(PlaylistError) -> Base? {
+            guard let own = FeedReference(written)?.url(at: self), own.absolute.utf8.count <= FeedLimits.base else {
+                return nil
+            }
+            try budget.make(own.pathAndQuery.utf8.count &+ 128)
+            return Base(own, isStated: true, within: budget)
+        }
+    }
 }
 
 extension FeedElement.Name {

@@ -32,6 +32,9 @@ package struct FeedError: Error, Sendable, Equatable, CustomStringConvertible {
 
     package var description: String { reason.printable }
 
+    /// What a spent budget means for a feed.
+    init(_ error: PlaylistError) { self.init(.tooLarge, error.reason.replacing("playlist", with: "feed")) }
+
     static let empty = FeedError(.empty, "the feed is empty")
     static let page = FeedError(.page, "this is an HTML page, not a feed")
     static let entities = FeedError(.entities, "the feed defines entities that expand: it is not read")

@@ -68,7 +68,7 @@ private struct MediaOffer {
     struct Failure: Error { let reason: SkippedItem.Reason }
 
     let reference: String?
-    let base: OriginURL
+    let base: FeedElement.Base
     var type: String?
     var length: String?
     var isDefault = false

@@ -14,8 +14,6 @@ package enum FeedLimits {
     static let elementsOfItem = 1000
     /// Elements that are kept outside of items, such as the entries of an OPML file.
     static let elements = 100_000
-    /// Bytes of all resolved addresses of items: a long base would otherwise be part of a million short references.
-    static let resolved = 16 << 20
     /// Bytes of a resolved `xml:base`. A longer one is ignored.
     static let base = 2048
     /// Addresses that are rewritten.
@@ -30,8 +28,6 @@ package enum FeedLimits {
     static let identity = 1024
     /// Changes that a repair makes. A text that needs more is not a feed with mistakes.
     static let repairs = 500_000
-    /// Open elements that a repair compares with tags that have no partner.
-    static let comparisons = 5_000_000
     /// The bounds of the lifetime that a feed states, in seconds: five minutes to a week.
     package static let lifetimes: ClosedRange<Int64> = 300...604_800
     /// Levels of nested folders in an OPML file.

@@ -26,7 +26,7 @@ struct FeedReference: Equatable {
         self.init(scheme != nil && rest.hasPrefix("//") ? "http:" + rest : rest)
     }
 
-    func url(at base: OriginURL) -> OriginURL? {
+    func url(at base: FeedElement.Base) -> OriginURL? {
         guard !isDamaged else { return nil }
         return base.resolving(text).flatMap { $0.absolute.utf8.count <= FeedLimits.text ? $0 : nil }
     }

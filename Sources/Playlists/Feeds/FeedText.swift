@@ -41,7 +41,9 @@ struct FeedText {
     }
 
     /// The same text with repairs, after which it is well-formed.
-    func repaired() throws(FeedError) -> FeedText { FeedText(try XMLRepair(bytes, from: start, encoding), of: self) }
+    func repaired(within budget: WorkBudget) throws(FeedError) -> FeedText {
+        FeedText(try XMLRepair(bytes, from: start, encoding, budget), of: self)
+    }
 
     /// The position of bytes in the received text; nil if that was transcoded.
     func source(of range: Range<Int>) -> Range<Int>? {

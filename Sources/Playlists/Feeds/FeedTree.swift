@@ -7,7 +7,8 @@ import HTTPModel
 /// sizes are bounded.
 final class FeedTree: XMLEventReceiver {
     private let text: FeedText
-    private let url: OriginURL
+    private let base: FeedElement.Base
+    private let budget: WorkBudget
     private let reader: XMLEventReader
     /// Receives each item when it ends.
     private let onItem: (FeedElement, _ isCut: Bool) -> Void
@@ -23,17 +24,20 @@ final class FeedTree: XMLEventReceiver {
     private var vocabulary = FeedVocabulary()
     /// The depth of each element that declares vocabularies, and those that apply again after it.
     private var outerVocabularies: [(depth: Int, vocabulary: FeedVocabulary)] = []
-    private var elements = 0, elementsOfItem = 0
+    private var elements = 0, elementsOfItem = 0, openItems = 0
 
     /// - Returns: nil if memory is exhausted.
-    init?(_ text: FeedText, at url: OriginURL, onItem: @escaping (FeedElement, _ isCut: Bool) -> Void) {
+    init?(
+        _ text: FeedText, at base: FeedElement.Base, within budget: WorkBudget,
+        onItem: @escaping (FeedElement, _ isCut: Bool) -> Void
+    ) {
         let encoding = text.xmlEncoding
         guard let reader = XMLEventReader(text.bytes, from: text.start, encoding, piece: FeedLimits.tag) else {
             return nil
         }
         self.reader = reader
         self.text = text
-        self.url = url
+        (self.base, self.budget) = (base, budget)
         self.onItem = onItem
     }
 
@@ -51,6 +55,8 @@ final class FeedTree: XMLEventReceiver {
 
     /// Reads the whole text, or up to `failure`.
     func read() {
+        // What the parser of XML does itself: it copies each byte some times.
+        guard hasTaken(text.bytes.count) else { return }
         switch reader.read(to: self) {
         case .complete, .stopped: return
         case .tooLong: failure = failure ?? tooLong
@@ -67,6 +73,11 @@ final class FeedTree: XMLEventReceiver {
             return .tooLarge("a tag of more than \(FeedLimits.tag) bytes")
         }
         return FeedError(.malformed, "the XML cannot be read: a comment of more than \(FeedLimits.tag) bytes")
+    }
+
+    private func hasTaken(_ steps: Int) -> Bool {
+        do throws(PlaylistError) { try budget.take(steps) } catch { fail(FeedError(error)) }
+        return failure == nil
     }
 
     private func fail(_ error: FeedError) {
@@ -93,7 +104,8 @@ final class FeedTree: XMLEventReceiver {
     // MARK: - Elements
 
     func begin(_ name: UnsafePointer<CChar>, _ attributes: UnsafeMutablePointer<UnsafePointer<CChar>?>?) {
-        guard failure == nil else { return }
+        let tag = reader.event
+        guard failure == nil, hasTaken(tag.count) else { return }
         if open.count + passedOver >= FeedLimits.depth { return fail(.tooDeep) }
         if let last = open.indices.last { open[last].content = nil }
         let written = TagAttributes(attributes)
@@ -104,11 +116,15 @@ final class FeedTree: XMLEventReceiver {
             passedOver += 1
             return
         }
-        open.append(element(known, written))
+        if let element = element(known, written, tag) { open.append(element) }
+        if known.isItem { openItems += 1 }
     }
 
     private func declare(_ namespaces: [(String, String)]) {
-        guard !namespaces.isEmpty else { return }
+        // The vocabulary is copied, and each namespace is compared with those that are known.
+        guard !namespaces.isEmpty,
+            hasTaken(namespaces.reduce(vocabulary.count &* 8) { $0 &+ $1.1.utf8.count &* 20 })
+        else { return }
         outerVocabularies.append((open.count + passedOver, vocabulary))
         for (prefix, namespace) in namespaces { vocabulary.declare(prefix, as: namespace) }
     }
@@ -125,28 +141,25 @@ final class FeedTree: XMLEventReceiver {
         return local == "html" ? .page : .notAFeed("its XML begins with \(name.prefix(64))")
     }
 
-    private func element(_ name: FeedElement.Name, _ written: TagAttributes) -> FeedElement {
-        let tag = reader.event, base = self.base(written)
+    /// Nil once the budget is spent.
+    private func element(_ name: FeedElement.Name, _ written: TagAttributes, _ tag: Range<Int>) -> FeedElement? {
+        let outer = open.last?.base ?? base, base: FeedElement.Base
+        do throws(PlaylistError) { base = try written.base.flatMap(outer.entering) ?? outer } catch {
+            fail(FeedError(error))
+            return nil
+        }
         let wanted = name.addresses.compactMap { written.spelling[$0] }
         let ranges = wanted.isEmpty ? [:] : StartTag.values(of: wanted, in: text.bytes, tag)
         var places: [String: Range<Int>] = [:]
         for address in name.addresses { places[address] = written.spelling[address].flatMap { ranges[$0] } }
         return FeedElement(
-            name: name, base: base.url, hasOwnBase: base.isOwn, attributes: written.values, places: places,
+            name: name, base: base, attributes: written.values, places: places,
             content: tag.upperBound..<tag.upperBound)
-    }
-
-    private func base(_ written: TagAttributes) -> (url: OriginURL, isOwn: Bool) {
-        let outer = open.last.map { ($0.base, $0.hasOwnBase) } ?? (url, false)
-        guard let own = written.base.flatMap({ FeedReference($0) })?.url(at: outer.0),
-            own.absolute.utf8.count <= FeedLimits.base
-        else { return outer }
-        return (own, true)
     }
 
     /// - Returns: whether the element is kept.
     private func count(_ name: FeedElement.Name) -> Bool {
-        if open.contains(where: \.name.isItem) {
+        if openItems > 0 {
             // Items within an item count as well, as the outer one keeps all its elements until it ends.
             elementsOfItem += 1
             hasLeftOut = hasLeftOut || elementsOfItem > FeedLimits.elementsOfItem
@@ -165,6 +178,7 @@ final class FeedTree: XMLEventReceiver {
             return leaveVocabulary()
         }
         guard var element = open.popLast() else { return }
+        if element.name.isItem { openItems -= 1 } // no trap: counted when it began
         leaveVocabulary()
         let tag = reader.event
         if let start = element.content?.lowerBound, !tag.isEmpty, tag.lowerBound >= start {

@@ -9,6 +9,9 @@ struct FeedVocabulary {
     private var declared: [String: String] = [:]
     private var names: [String: FeedElement.Name?] = [:]
 
+    /// How much of it is copied with it.
+    var count: Int { declared.count + names.count }
+
     /// How many names are remembered. A text has few; further ones are resolved each time.
     private static let mostNames = 200
     private static let foreign = "?"

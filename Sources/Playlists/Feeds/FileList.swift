@@ -7,11 +7,14 @@ struct FileList {
     private let encoding: TextEncoding
     private var feed: Feed
     private var drafts: [FeedDraft] = []
-    /// Bytes of all addresses that were resolved.
-    private var resolved = 0
+    private let base: FeedElement.Base
+    private let budget: WorkBudget
+    /// Whether nothing is left for further addresses.
+    private var isSpent = false
 
-    private init(_ kind: Feed.Kind, _ bytes: [UInt8], at url: OriginURL) {
-        feed = Feed(kind: kind, url: url)
+    private init(_ kind: Feed.Kind, _ bytes: [UInt8], at base: FeedElement.Base, _ budget: WorkBudget) {
+        feed = Feed(kind: kind, url: base.url)
+        (self.base, self.budget) = (base, budget)
         encoding = TextEncoding(of: bytes, declared: nil)
         self.bytes = encoding.transcoded(bytes)
     }
@@ -45,14 +48,16 @@ struct FileList {
         // Positions in the received text are not known.
         if case .utf16 = encoding { return }
         guard !reference.isDamaged, !reference.text.contains("\\") else { return }
-        feed.addresses.add(.init(range: range, reference: reference.text, base: feed.url, hasOwnBase: false))
+        feed.addresses.add(.init(range: range, reference: reference.text, base: base))
     }
 
     private mutating func add(_ reference: FeedReference, _ draft: FeedDraft) {
-        guard drafts.count < FeedLimits.items, resolved <= FeedLimits.resolved else { return feed.cut = .tooManyItems }
+        guard drafts.count < FeedLimits.items, !isSpent else { return feed.cut = .tooManyItems }
         var draft = draft
-        if let url = reference.text.contains("\\") ? nil : reference.url(at: feed.url) {
-            resolved += url.absolute.utf8.count
+        if let url = reference.text.contains("\\") ? nil : reference.url(at: base) {
+            // A long base would otherwise be part of a million short references.
+            isSpent = (try? budget.make(url.absolute.utf8.count)) == nil
+            guard !isSpent else { return feed.cut = .tooManyItems }
             draft.take(Enclosure(url: url))
         } else {
             draft.fault = reference.fault
@@ -66,11 +71,12 @@ struct FileList {
 extension FileList {
     /// Reads an M3U list: a line for each file, and lines that begin with `#` about the next file.
     /// - Throws: if it is an HLS playlist.
-    static func m3u(_ bytes: [UInt8], at url: OriginURL) throws(FeedError) -> Feed {
-        var list = FileList(.m3u, bytes, at: url)
+    static func m3u(_ bytes: [UInt8], at base: FeedElement.Base, within budget: WorkBudget) throws(FeedError) -> Feed {
+        var list = FileList(.m3u, bytes, at: base, budget)
         var draft = FeedDraft()
         for range in lines(of: list.bytes) {
             if list.isFull { break }
+            try budget.take(ofFeed: range.count)
             let line = list.encoding.string(list.bytes[range])
             if line.hasPrefix("#EXT-X-") { throw .stream }
             if line.hasPrefix("#") {
@@ -111,11 +117,12 @@ extension FileList {
 extension FileList {
     /// Reads a PLS list: `File1=`, `Title1=` and `Length1=` in any order and case. The numbers give the order, and may
     /// have gaps.
-    static func pls(_ bytes: [UInt8], at url: OriginURL) -> Feed {
-        var list = FileList(.pls, bytes, at: url)
-        var entries: [Int64: PLSEntry] = [:]
+    static func pls(_ bytes: [UInt8], at base: FeedElement.Base, within budget: WorkBudget) throws(FeedError) -> Feed {
+        var list = FileList(.pls, bytes, at: base, budget)
+        var entries: [Int64: Entry] = [:]
         for range in lines(of: list.bytes) {
             if list.isFull { break }
+            try budget.take(ofFeed: range.count)
             guard let (name, number, value) = list.assignment(range) else { continue }
             let text = list.encoding.string(list.bytes[value])
             if name == "playlistname" || name == "x-gnome-title" { list.feed.title = FeedTitle.line(text) }
@@ -123,7 +130,7 @@ extension FileList {
             if let reference { list.addAddress(reference, at: value) }
             guard let number else { continue }
             if entries.count < FeedLimits.items || entries[number] != nil {
-                entries[number, default: PLSEntry()].take(name, text, reference)
+                entries[number, default: Entry()].take(name, text, reference)
             } else if reference != nil {
                 list.feed.cut = .tooManyItems
             }
@@ -147,18 +154,20 @@ extension FileList {
     }
 }
 
-/// The entries of a PLS list with one number.
-private struct PLSEntry {
-    private(set) var file: FeedReference?
-    private(set) var draft = FeedDraft()
+extension FileList {
+    /// The entries of a PLS list with one number.
+    private struct Entry {
+        private(set) var file: FeedReference?
+        private(set) var draft = FeedDraft()
 
-    /// If a name has two values, the first counts.
-    mutating func take(_ name: String, _ text: String, _ reference: FeedReference?) {
-        switch name {
-        case "file": file = file ?? reference
-        case "title": draft.title = draft.title ?? FeedTitle.line(text)
-        case "length": draft.duration = draft.duration ?? FeedDuration.duration(text)
-        default: break
+        /// If a name has two values, the first counts.
+        mutating func take(_ name: String, _ text: String, _ reference: FeedReference?) {
+            switch name {
+            case "file": file = file ?? reference
+            case "title": draft.title = draft.title ?? FeedTitle.line(text)
+            case "length": draft.duration = draft.duration ?? FeedDuration.duration(text)
+            default: break
+            }
         }
     }
 }

@@ -17,6 +17,11 @@ package struct OPMLFeed: Sendable, Equatable {
         self.url = url
         self.categories = Array(categories.lazy.compactMap(FeedTitle.line).prefix(FeedLimits.categories))
     }
+
+    /// - Parameter folders: shared by all that is in them.
+    fileprivate init(title: String, url: OriginURL, folders: [String]) {
+        (self.title, self.url, categories) = (title, url, folders)
+    }
 }
 
 /// A list of subscriptions, as podcast apps export and import it (OPML 2.0).
@@ -37,30 +42,34 @@ extension OPML {
     /// Reads a list.
     ///
     /// An entry is a feed if it has a feed's address, whatever its `type`. Other entries are folders with their name.
-    /// - Throws: if the text is not OPML, or exceeds `FeedLimits`.
-    package init(reading bytes: [UInt8]) throws(FeedError) {
+    /// - Throws: if the text is not OPML, or exceeds `FeedLimits` or its budget.
+    package init(reading bytes: [UInt8], within budget: WorkBudget) throws(FeedError) {
         try FeedError.check(bytes)
+        try budget.take(ofFeed: bytes.count)
         let text = FeedText(bytes, charset: nil)
         guard case .xml = try FeedFormat(of: text.bytes, type: nil, path: "") else {
             throw .notAFeed("it is not an OPML file")
         }
         let root: FeedElement
         do {
-            root = try Self.root(of: text, isLast: false)
+            root = try Self.root(of: text, isLast: false, budget)
         } catch  where error.kind == .malformed {
-            root = try Self.root(of: text.repaired(), isLast: true)
+            root = try Self.root(of: text.repaired(within: budget), isLast: true, budget)
         }
         guard root.name == .opml else { throw .notAFeed("it is not an OPML file") }
         title = root.child(.head)?.child(.title).flatMap { FeedTitle.line($0.text) }
-        var reading = OPMLReading()
-        for element in root.children(.body) + [root] { reading.take(element.children(.outline), in: []) }
+        var reading = OPMLReading(budget: budget)
+        do throws(PlaylistError) {
+            for element in root.children(.body) + [root] { try reading.take(element.children(.outline), in: []) }
+        } catch { throw FeedError(error) }
         (feeds, skipped) = (reading.feeds, reading.skipped)
     }
 
-    private static func root(of text: FeedText, isLast: Bool) throws(FeedError) -> FeedElement {
-        guard let nowhere, let tree = FeedTree(text, at: nowhere, onItem: { _, _ in }) else {
-            throw .tooLarge("no memory for it")
-        }
+    private static func root(of text: FeedText, isLast: Bool, _ budget: WorkBudget) throws(FeedError) -> FeedElement {
+        guard let nowhere,
+            let tree = FeedTree(
+                text, at: FeedElement.Base(nowhere, within: budget), within: budget, onItem: { _, _ in })
+        else { throw .tooLarge("no memory for it") }
         tree.read()
         if let failure = tree.failure, failure.kind != .malformed || !isLast { throw failure }
         guard let root = tree.outermost else { throw tree.failure ?? .notAFeed("it has no elements") }
@@ -77,13 +86,17 @@ private struct OPMLReading {
     private(set) var skipped: [SkippedItem] = []
     private var seen: Set<OriginURL> = []
     private var position = 0
+    private let budget: WorkBudget
 
-    mutating func take(_ outlines: [FeedElement], in folders: [String]) {
+    init(budget: WorkBudget) { self.budget = budget }
+
+    mutating func take(_ outlines: [FeedElement], in folders: [String]) throws(PlaylistError) {
         for outline in outlines {
+            try budget.take(folders.count &+ outline.children.count)
             let title = [outline["text"], outline["title"]].lazy.compactMap { $0.flatMap(FeedTitle.line) }.first
             if let address = outline.feedAddress { take(address, title, in: folders) }
             let inner = folders + (title.map { [$0] } ?? [])
-            take(outline.children(.outline), in: Array(inner.prefix(FeedLimits.categories)))
+            try take(outline.children(.outline), in: Array(inner.prefix(FeedLimits.categories)))
         }
     }
 
@@ -94,7 +107,7 @@ private struct OPMLReading {
             return skip(title ?? address, read?.fault ?? .noEnclosure)
         }
         guard seen.insert(url).inserted else { return skip(title ?? address, .duplicate) }
-        feeds.append(OPMLFeed(title: title, url: url, categories: folders))
+        feeds.append(OPMLFeed(title: title ?? url.absolute, url: url, folders: folders))
     }
 
     /// The URL as it is written, or with its ampersands decoded if they are escaped twice.

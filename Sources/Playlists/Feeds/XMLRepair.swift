@@ -15,14 +15,14 @@ struct XMLRepair {
     private var open: [Range<Int>] = []
     private var place: Int
     private var hasRoot = false
-    /// How many open elements were compared with tags that have no partner.
-    private var compared = 0
+    private let budget: WorkBudget
 
     private static let tooMany = FeedError.tooLarge("its XML has too many mistakes")
 
     /// - Parameter start: where the XML begins.
-    init(_ bytes: [UInt8], from start: Int, _ encoding: TextEncoding) throws(FeedError) {
+    init(_ bytes: [UInt8], from start: Int, _ encoding: TextEncoding, _ budget: WorkBudget) throws(FeedError) {
         source = bytes
+        self.budget = budget
         place = start
         if case .table = encoding { isUTF8 = false } else { isUTF8 = true }
         // Everything after the end of the root is ignored.
@@ -32,8 +32,10 @@ struct XMLRepair {
     }
 
     private mutating func takePiece() throws(FeedError) {
+        let former = place
         if source[place] == XMLByte.less { try takeMarkup() } else { try takeText() }
-        guard text.pieces <= FeedLimits.repairs, compared <= FeedLimits.comparisons else { throw Self.tooMany }
+        try budget.take(ofFeed: place &- former)
+        guard text.pieces <= FeedLimits.repairs else { throw Self.tooMany }
     }
 
     // MARK: - Text
@@ -160,14 +162,16 @@ struct XMLRepair {
     private mutating func take(_ tag: XMLTag) throws(FeedError) {
         place = tag.range.upperBound
         switch tag.kind {
-        case .end: takeEnd(tag)
+        case .end: try takeEnd(tag)
         case .start, .both:
-            closeOthers(before: tag)
+            // Each attribute is compared with those before it.
+            try budget.take(ofFeed: tag.attributes.count &* tag.attributes.count)
+            try closeOthers(before: tag)
             guard open.count < FeedLimits.depth else { throw .tooDeep }
             try write(tag)
             hasRoot = true
             if tag.kind == .start { open.append(tag.name) }
-            if tag.kind == .start, isOne(tag.name, of: Self.withoutEnd) { takeEnd(tag) }
+            if tag.kind == .start, isOne(tag.name, of: Self.withoutEnd) { try takeEnd(tag) }
         }
     }
 
@@ -186,9 +190,9 @@ struct XMLRepair {
     }
 
     /// Closes an open item before the next item, and an open paragraph before the next paragraph.
-    private mutating func closeOthers(before tag: XMLTag) {
+    private mutating func closeOthers(before tag: XMLTag) throws(FeedError) {
         let here = tag.range.lowerBound..<tag.range.lowerBound
-        if isOne(tag.name, of: Self.items), let outer = partner(of: tag.name) { close(to: outer, for: here) }
+        if isOne(tag.name, of: Self.items), let outer = try partner(of: tag.name) { close(to: outer, for: here) }
         if let last = open.last, isSame(last, tag.name), isOne(last, of: Self.paragraphs) {
             close(to: open.count - 1, for: here)
         }
@@ -199,17 +203,17 @@ struct XMLRepair {
     /// Elements of HTML without an end tag.
     private static let withoutEnd = ["br", "img", "hr", "wbr", "input"]
 
-    private mutating func takeEnd(_ tag: XMLTag) {
-        guard let partner = partner(of: tag.name) else { return }
+    private mutating func takeEnd(_ tag: XMLTag) throws(FeedError) {
+        guard let partner = try partner(of: tag.name) else { return }
         close(to: partner + 1, for: tag.range.lowerBound..<tag.range.lowerBound)
         let end = tag.kind == .end ? tag.range : tag.range.upperBound..<tag.range.upperBound
         if let name = open.popLast() { writeEnd(name, for: end) }
     }
 
     /// The innermost open element with this name.
-    private mutating func partner(of name: Range<Int>) -> Int? {
+    private func partner(of name: Range<Int>) throws(FeedError) -> Int? {
         let partner = open.lastIndex { isSame($0, name) }
-        compared += partner == nil ? open.count : 0
+        if partner == nil { try budget.take(ofFeed: open.count) }
         return partner
     }
 

@@ -9,19 +9,19 @@ extension HLSPlaylist {
     /// - Parameters:
     ///   - form: how the client reaches an origin's URLs.
     ///   - client: the URL by which the client requested this playlist, without dot segments.
-    /// - Throws: if the text would grow beyond `PlaylistLimits.expansion`.
-    package func edits(for form: ProxyForm, at client: OriginURL) throws(PlaylistError) -> [AddressEdit] {
-        var rewriter = AddressRewriter(AddressScope(origin: base, client: client), form: form)
-        var edits = queryVariables.compactMap { $0.edit(for: client) }
-        var added = 0
+    /// - Throws: if the budget is spent.
+    package func edits(for form: ProxyForm, at client: OriginURL, within budget: WorkBudget) throws(PlaylistError)
+        -> [AddressEdit]
+    {
+        var rewriter = AddressRewriter(AddressScope(origin: base, client: client), form: form, within: budget)
+        var edits: [AddressEdit] = []
+        for variable in queryVariables {
+            try budget.take(client.pathAndQuery.utf8.count)
+            if let edit = variable.edit(for: client) { edits.append(edit) }
+        }
         for address in addresses {
-            guard let replacement = rewriter.replacement(for: address.reference) else { continue }
-            let text = Self.escaped(replacement)
-            added += text.utf8.count
-            guard added <= PlaylistLimits.expansion else {
-                throw .tooLarge("the playlist is too large with its addresses rewritten")
-            }
-            edits.append(AddressEdit(range: address.range, replacement: text))
+            guard let replacement = try rewriter.replacement(for: address.reference) else { continue }
+            edits.append(AddressEdit(range: address.range, replacement: Self.escaped(replacement)))
         }
         return edits.sorted { $0.range.lowerBound < $1.range.lowerBound }
     }

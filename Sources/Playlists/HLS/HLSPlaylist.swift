@@ -19,17 +19,20 @@ package struct HLSPlaylist: Sendable {
     /// The variables that `EXT-X-DEFINE` defines, for media playlists that import them.
     package let variables: [String: String]
     let queryVariables: [QueryVariable]
+    /// The memory that it takes besides its text, in bytes.
+    package let weight: Int
 
     /// Parses a playlist. Unknown tags and invalid values are ignored, as players do.
     /// - Parameters:
     ///   - bytes: the text, decoded (no content coding).
     ///   - base: the URL that answered, after any redirects.
     ///   - variables: those of the multivariant playlist that refers to this one; nil if unknown.
+    ///   - budget: earned by the text.
     /// - Throws: if the text is not a playlist, exceeds a limit, uses an undefined variable, or has segments that
     ///   cannot be told apart.
-    package init(_ bytes: [UInt8], at base: OriginURL, importing variables: [String: String]? = nil)
-        throws(PlaylistError)
-    {
+    package init(
+        _ bytes: [UInt8], at base: OriginURL, importing variables: [String: String]? = nil, within budget: WorkBudget
+    ) throws(PlaylistError) {
         try PlaylistError.check(size: bytes.count)
         guard bytes.starts(with: [0xFE, 0xFF]) == false, bytes.starts(with: [0xFF, 0xFE]) == false else {
             throw PlaylistError(.encoding, "the playlist is in UTF-16: only UTF-8 is supported")
@@ -37,13 +40,16 @@ package struct HLSPlaylist: Sendable {
         guard PlaylistKind.isM3U(PlaylistKind.withoutBlanks(bytes[...])) else {
             throw PlaylistError(.notAPlaylist, "the text does not begin with #EXTM3U")
         }
-        var reader = HLSReader(bytes, base: base, imported: variables)
+        let former = budget.made
+        var reader = HLSReader(bytes, base: base, imported: variables, within: budget)
         try reader.read()
         self.base = base
         content = try reader.content()
         addresses = reader.isPlainList ? reader.addresses.map(\.asEntry) : reader.addresses
         self.variables = reader.variables.values
         queryVariables = reader.queryVariables
+        // Replaced variables are kept as often as they were made.
+        weight = reader.weight &+ budget.made &- former
     }
 
     package var multivariant: MultivariantPlaylist? {

@@ -6,6 +6,7 @@ struct HLSReader {
     let bytes: [UInt8]
     let base: OriginURL
     private let imported: [String: String]?
+    private let budget: WorkBudget
     private(set) var variables = Variables()
     private(set) var queryVariables: [QueryVariable] = []
     private(set) var addresses: [PlaylistAddress] = []
@@ -14,11 +15,18 @@ struct HLSReader {
     private var hasMultivariantTags = false
     private var hasMediaTags = false
     private var tagsWithAttributes = 0
+    /// What the strings of all lines take: shorter ones are kept in place.
+    private var strings = 0
 
-    init(_ bytes: [UInt8], base: OriginURL, imported: [String: String]?) {
-        self.bytes = bytes
-        self.base = base
-        self.imported = imported
+    init(_ bytes: [UInt8], base: OriginURL, imported: [String: String]?, within budget: WorkBudget) {
+        (self.bytes, self.base, self.imported, self.budget) = (bytes, base, imported, budget)
+    }
+
+    /// The memory that all takes that was read, in bytes.
+    var weight: Int {
+        // no trap: what is in memory
+        strings + addresses.capacity * MemoryLayout<PlaylistAddress>.stride
+            + (isPlainList ? 0 : media.weight + multivariant.weight)
     }
 
     /// Whether it has tags of neither kind.
@@ -34,7 +42,10 @@ struct HLSReader {
     }
 
     mutating func read() throws(PlaylistError) {
-        for line in HLSLines(bytes) where !line.content.isEmpty {
+        for line in HLSLines(bytes) {
+            try budget.take(line.whole.count)
+            guard !line.content.isEmpty else { continue }
+            if line.content.count > 15 { strings += line.content.count + 64 } // no trap: a text's length
             guard line.content.count <= PlaylistLimits.line else {
                 throw .tooLarge("the line is too long: \(line.content.count) bytes", line: line.number)
             }
@@ -64,7 +75,7 @@ struct HLSReader {
     private mutating func takeAddress(_ line: HLSLine) throws(PlaylistError) {
         let reference = try reference(line.content, line)
         if multivariant.isWaiting {
-            multivariant.take(reference, url: base.resolving(reference), line)
+            multivariant.take(WrittenAddress(reference: reference, base: base), line)
             addresses.append(PlaylistAddress(range: line.content, reference: reference, role: .variant))
         } else {
             try media.take(reference, line)
@@ -73,7 +84,7 @@ struct HLSReader {
     }
 
     private mutating func reference(_ range: Range<Int>, _ line: HLSLine) throws(PlaylistError) -> String {
-        Reference.text(try variables.replacing(in: bytes[range], line: line.number))
+        Reference.text(try variables.replacing(in: bytes[range], line: line.number, within: budget))
     }
 
     // MARK: - Tags
@@ -94,7 +105,8 @@ struct HLSReader {
         var values = TagValues(base: base, line: line)
         let roles = tag.addresses
         for attribute in try AttributeList(bytes, value, line: line.number).attributes {
-            let text = try variables.replacing(in: bytes[attribute.value], line: line.number)
+            try budget.take(attribute.whole.count)
+            let text = try variables.replacing(in: bytes[attribute.value], line: line.number, within: budget)
             if let role = roles.first(where: { $0.attribute == attribute.name })?.role {
                 let reference = Reference.text(text)
                 values.add(attribute.name, reference, at: attribute.removal)
@@ -133,7 +145,9 @@ struct HLSReader {
     private mutating func replaced(_ attribute: AttributeList.Attribute, _ line: HLSLine) throws(PlaylistError)
         -> String
     {
-        String(decoding: try variables.replacing(in: bytes[attribute.value], line: line.number), as: UTF8.self)
+        String(
+            decoding: try variables.replacing(in: bytes[attribute.value], line: line.number, within: budget),
+            as: UTF8.self)
     }
 
     private func importedValue(of name: String, _ line: HLSLine) throws(PlaylistError) -> String {
@@ -148,6 +162,7 @@ struct HLSReader {
 
     private mutating func defineFromQuery(_ attribute: AttributeList.Attribute, _ line: HLSLine) throws(PlaylistError) {
         let name = text(attribute)
+        try budget.take(base.pathAndQuery.utf8.count)
         guard let value = QueryVariable.value(of: name, in: base) else {
             throw PlaylistError(
                 .undefinedVariable, "the playlist's URL has no parameter \(name.prefix(64)) for the variable",
@@ -182,8 +197,10 @@ struct TagValues {
 
     func has(_ name: String) -> Bool { values[name] == "YES" }
 
-    /// The URL in an attribute; nil if it is missing, or is not fetched over HTTP.
-    func url(_ name: String) -> OriginURL? { values[name].flatMap(base.resolving) }
+    /// The address in an attribute; nil if it is missing.
+    func address(_ name: String) -> WrittenAddress? {
+        values[name].map { WrittenAddress(reference: $0, base: base) }
+    }
 
     func seconds(_ name: String) -> Duration? { values[name].flatMap { MediaNumbers.seconds($0.utf8) } }
 
@@ -191,9 +208,7 @@ struct TagValues {
     var key: EncryptionKey? {
         guard let method = values["METHOD"], method != "NONE" else { return nil }
         return EncryptionKey(
-            method: method, url: url("URI"),
-            data: values["URI"].flatMap { ASCII.begins($0, with: "data:") && !$0.contains("\"") ? $0 : nil },
-            initializationVector: values["IV"],
+            method: method, address: address("URI"), initializationVector: values["IV"],
             format: values["KEYFORMAT"] ?? "identity")
     }
 }

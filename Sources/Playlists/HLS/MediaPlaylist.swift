@@ -27,9 +27,11 @@ package struct MediaPlaylist: Sendable {
     /// The parts of the segment that is not complete yet.
     package internal(set) var trailingParts: [Part] = []
     package internal(set) var preloadHints: [PreloadHint] = []
-    package internal(set) var renditionReports: [OriginURL] = []
-    /// The sets of keys, to which segments refer by index.
-    package internal(set) var keySets: [[EncryptionKey]] = []
+    package internal(set) var renditionReports: [WrittenAddress] = []
+    /// Each key once.
+    package internal(set) var keys: [EncryptionKey] = []
+    /// The sets of keys, by their indices, to which segments refer by index.
+    package internal(set) var keySets: [[Int32]] = []
     /// The initialization sections, to which segments refer by index.
     package internal(set) var initializations: [InitializationSection] = []
 
@@ -58,7 +60,7 @@ package struct MediaPlaylist: Sendable {
 
     /// A piece of a segment, published before the segment is complete (draft-pantos-hls-rfc8216bis §4.4.4.9).
     package struct Part: Sendable, Equatable {
-        package let url: OriginURL?
+        package let address: WrittenAddress
         package let range: Range<Int64>?
         package let duration: Duration
         package let isIndependent: Bool
@@ -73,7 +75,7 @@ package struct MediaPlaylist: Sendable {
         }
 
         package let kind: Kind
-        package let url: OriginURL?
+        package let address: WrittenAddress?
         /// The offset of the first byte.
         package let start: Int64
         /// Bytes; nil for all up to the end.

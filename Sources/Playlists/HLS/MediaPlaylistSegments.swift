@@ -8,11 +8,15 @@ package struct MediaPlaylistSegments: SegmentSequence {
     private let index: AddressIndex
 
     /// - Parameter base: the URL from which the playlist was received.
-    package init(_ playlist: MediaPlaylist, at base: OriginURL) {
+    package init(_ playlist: MediaPlaylist, at base: OriginURL, within budget: WorkBudget) throws(PlaylistError) {
         self.playlist = playlist
         self.base = base
-        index = AddressIndex(playlist.segments.lazy.map { ($0.reference, $0.range) }, base: base)
+        index = try AddressIndex(
+            playlist.segments.lazy.map { ($0.reference, $0.range) }, base: base, within: budget)
     }
+
+    /// The memory that it takes besides the playlist, in bytes.
+    package var weight: Int { index.size }
 
     package var count: Int { playlist.segments.count }
 
@@ -20,7 +24,8 @@ package struct MediaPlaylistSegments: SegmentSequence {
         let segment = playlist.segments[position]
         return MediaSegment(
             number: number(at: position), url: base.resolving(segment.reference), range: segment.range,
-            duration: segment.duration, keys: segment.keySet.map { playlist.keySets[Int($0)] } ?? [],
+            duration: segment.duration,
+            keys: segment.keySet.map { playlist.keySets[Int($0)].map { playlist.keys[Int($0)] } } ?? [],
             initialization: segment.initialization.map { playlist.initializations[Int($0)] },
             isDiscontinuity: segment.isDiscontinuity, isGap: segment.isGap)
     }
@@ -29,13 +34,13 @@ package struct MediaPlaylistSegments: SegmentSequence {
         playlist.mediaSequence +| playlist.skippedSegments +| Int64(position)
     }
 
-    package func position(within duration: Duration) -> Int {
-        position(within: duration) { playlist.segments[$0].duration }
+    package func position(within duration: Duration, _ budget: WorkBudget) throws(PlaylistError) -> Int {
+        try position(within: duration, budget) { playlist.segments[$0].duration }
     }
 
-    package func position(of url: OriginURL, at byte: Int64?) -> Int? {
-        index.position(of: url, at: byte) {
-            base.resolving(playlist.segments[$0].reference)?.isEquivalent(to: url) ?? false
+    package func position(of url: OriginURL, at byte: Int64?, within budget: WorkBudget) throws(PlaylistError) -> Int? {
+        try index.position(of: url, at: byte) { position throws(PlaylistError) in
+            try base.resolving(playlist.segments[position].reference, within: budget)?.isEquivalent(to: url) ?? false
         }
     }
 
@@ -48,18 +53,62 @@ package struct MediaPlaylistSegments: SegmentSequence {
         return hosts
     }
 
-    /// The segment to which a part belongs; for a part of the unfinished segment, the position after all listed
-    /// ones.
-    /// - Returns: nil if the URL is not a part, or only `EXT-X-PRELOAD-HINT` names it.
-    package func position(ofPart url: OriginURL) -> Int? {
-        if let position = playlist.segments.lastIndex(where: { $0.parts.contains { $0.url == url } }) {
-            return position
-        }
-        return playlist.trailingParts.contains { $0.url == url } ? playlist.segments.count : nil
-    }
 }
 
 extension HLSPlaylist {
     /// The segments of a media playlist, with an index that is built on each call; nil for other kinds.
-    package var segments: MediaPlaylistSegments? { media.map { MediaPlaylistSegments($0, at: base) } }
+    package func segments(within budget: WorkBudget) throws(PlaylistError) -> MediaPlaylistSegments? {
+        guard let media else { return nil }
+        return try MediaPlaylistSegments(media, at: base, within: budget)
+    }
+
+    /// The other resources of the presentation that it names, besides segments and playlists: initialization sections,
+    /// keys, pieces of segments.
+    package func companions(within budget: WorkBudget) throws(PlaylistError) -> NamedAddresses {
+        guard let media else {
+            return try NamedAddresses(multivariant?.sessionKeys.compactMap(\.address) ?? [], at: base, within: budget)
+        }
+        let parts = (media.segments.lazy.map(\.parts) + [media.trailingParts]).joined().map(\.address)
+        let others = media.keys.compactMap(\.address) + media.initializations.compactMap(\.address)
+        return try NamedAddresses(
+            others + parts + media.preloadHints.compactMap(\.address), at: base, within: budget)
+    }
+
+    /// The further playlists of the presentation: those of a multivariant playlist.
+    package func playlists(within budget: WorkBudget) throws(PlaylistError) -> NamedAddresses {
+        try NamedAddresses(multivariant?.addresses ?? [], at: base, within: budget)
+    }
+}
+
+/// Addresses that one text names, found by hash.
+package struct NamedAddresses: Sendable {
+    private let references: [String]
+    private let base: OriginURL
+    private let index: AddressIndex
+    /// Those of addresses outside of the text's own host.
+    package private(set) var hosts: Set<String> = []
+
+    fileprivate init(_ addresses: [WrittenAddress], at base: OriginURL, within budget: WorkBudget)
+        throws(PlaylistError)
+    {
+        references = addresses.map(\.reference)
+        self.base = base
+        index = try AddressIndex(references.lazy.map { ($0, nil) }, base: base, within: budget)
+        if !references.isEmpty { hosts = [base.host] }
+        // Most references are relative.
+        for reference in references where reference.contains("//") {
+            if let host = try base.resolving(reference, within: budget)?.host { hosts.insert(host) }
+        }
+    }
+
+    /// The memory that it takes besides the strings of its text, in bytes.
+    package var weight: Int {
+        references.capacity * MemoryLayout<String>.stride + index.size // no trap: what is in memory
+    }
+
+    package func contains(_ url: OriginURL, within budget: WorkBudget) throws(PlaylistError) -> Bool {
+        try index.position(of: url, at: nil) { position throws(PlaylistError) in
+            try base.resolving(references[position], within: budget) == url
+        } != nil
+    }
 }

@@ -6,7 +6,8 @@ import HTTPModel
 struct MediaReader {
     private var playlist = MediaPlaylist()
     private var next = PendingSegment()
-    private var keys: [EncryptionKey] = []
+    /// The current ones, by their indices.
+    private var keys: [Int32] = []
     /// The index of `keys` among the playlist's sets; nil until a segment needs it.
     private var keySet: Int32?
     private var initialization: Int32?
@@ -22,6 +23,19 @@ struct MediaReader {
     }
 
     var hasSegments: Bool { !playlist.segments.isEmpty }
+
+    /// The memory that it takes besides its strings, in bytes.
+    private(set) var parts = 0
+    var weight: Int {
+        // no trap: what is in memory
+        playlist.segments.capacity * MemoryLayout<MediaPlaylist.Segment>.stride
+            + parts * 2 * MemoryLayout<MediaPlaylist.Part>.stride
+            + playlist.keys.capacity * MemoryLayout<EncryptionKey>.stride
+            + playlist.keySets.reduce(playlist.keySets.capacity * 8) { $0 + 32 + $1.capacity * 4 }
+            + playlist.initializations.capacity * MemoryLayout<InitializationSection>.stride
+            + playlist.preloadHints.capacity * MemoryLayout<MediaPlaylist.PreloadHint>.stride
+            + playlist.renditionReports.capacity * MemoryLayout<WrittenAddress>.stride
+    }
 
     var finished: MediaPlaylist {
         var playlist = playlist
@@ -87,7 +101,7 @@ struct MediaReader {
         case .map: try takeInitialization(values)
         case .part: try takePart(values)
         case .preloadHint: takeHint(values)
-        case .renditionReport: values.url("URI").map { playlist.renditionReports.append($0) }
+        case .renditionReport: values.address("URI").map { playlist.renditionReports.append($0) }
         case .partInformation: playlist.partTarget = values.seconds("PART-TARGET")
         case .serverControl: takeServerControl(values)
         case .skip:
@@ -104,11 +118,13 @@ struct MediaReader {
             keys = []
             return
         }
-        keys.removeAll { $0.format == key.format }
+        let known = keys.first { playlist.keys[Int($0)] == key }
+        keys.removeAll { playlist.keys[Int($0)].format == key.format }
         guard keys.count < PlaylistLimits.keyFormats else {
             throw .tooLarge("more than \(PlaylistLimits.keyFormats) keys at a time", line: values.line.number)
         }
-        keys.append(key)
+        keys.append(known ?? Int32(truncatingIfNeeded: playlist.keys.count))
+        if known == nil { playlist.keys.append(key) }
     }
 
     /// RFC 8216 §4.3.2.5
@@ -117,19 +133,20 @@ struct MediaReader {
             try ByteRangeValue(Array(text.utf8)[...], line: values.line.number).range(
                 after: 0, line: values.line.number)
         }
-        let section = InitializationSection(url: values.url("URI"), range: range)
+        let section = InitializationSection(address: values.address("URI"), range: range)
         if playlist.initializations.last != section { playlist.initializations.append(section) }
         initialization = Int32(exactly: playlist.initializations.count - 1)
     }
 
     private mutating func takePart(_ values: TagValues) throws(PlaylistError) {
-        guard let reference = values["URI"] else { return }
+        guard let address = values.address("URI") else { return }
+        parts += 1
         let value = try values["BYTERANGE"].map { text throws(PlaylistError) in
             try ByteRangeValue(Array(text.utf8)[...], line: values.line.number)
         }
         next.parts.append(
             MediaPlaylist.Part(
-                url: values.url("URI"), range: try lastPart.next(value, of: reference, line: values.line.number),
+                address: address, range: try lastPart.next(value, of: address.reference, line: values.line.number),
                 duration: values.seconds("DURATION") ?? .zero,
                 isIndependent: values.has("INDEPENDENT"), isGap: values.has("GAP")))
     }
@@ -138,7 +155,7 @@ struct MediaReader {
         guard let kind = values["TYPE"].flatMap(MediaPlaylist.PreloadHint.Kind.init) else { return }
         playlist.preloadHints.append(
             MediaPlaylist.PreloadHint(
-                kind: kind, url: values.url("URI"),
+                kind: kind, address: values.address("URI"),
                 start: values["BYTERANGE-START"].flatMap { ByteNumber.parse($0.utf8) } ?? 0,
                 length: values["BYTERANGE-LENGTH"].flatMap { ByteNumber.parse($0.utf8) }))
     }

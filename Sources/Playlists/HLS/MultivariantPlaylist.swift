@@ -10,15 +10,18 @@ package struct MultivariantPlaylist: Sendable {
     package internal(set) var renditions: [AlternativeRendition] = []
     package internal(set) var sessionKeys: [EncryptionKey] = []
     /// JSON that accompanies the media, without URLs that cannot be fetched.
-    package internal(set) var sessionData: [OriginURL] = []
+    package internal(set) var sessionData: [WrittenAddress] = []
     /// The server that directs players between hosts.
-    package internal(set) var steering: OriginURL?
+    package internal(set) var steering: WrittenAddress?
 
     /// All media playlists, in order and without duplicates.
     package var playlists: [OriginURL] {
         var known: Set<OriginURL> = []
-        let all = variants.map(\.url) + renditions.map(\.url) + iFrameVariants.map(\.url)
-        return all.compactMap { $0 }.filter { known.insert($0).inserted }
+        return addresses.compactMap(\.url).filter { known.insert($0).inserted }
+    }
+
+    var addresses: [WrittenAddress] {
+        variants.compactMap(\.address) + renditions.compactMap(\.address) + iFrameVariants.compactMap(\.address)
     }
 
     /// The title that the author states in session data (`com.apple.hls.title`); nil if absent.
@@ -26,9 +29,9 @@ package struct MultivariantPlaylist: Sendable {
 }
 
 /// One way to play the presentation: a media playlist, with groups of others that accompany it (RFC 8216 §4.3.4.2).
-package struct Variant: Sendable, Equatable {
-    /// The URL of its media playlist.
-    package internal(set) var url: OriginURL?
+package struct Variant: Sendable, Equatable, WrittenAddress.Holder {
+    /// That of its media playlist.
+    package internal(set) var address: WrittenAddress?
     /// The greatest bit rate of any segment, including accompanying renditions, in bits per second.
     package let bandwidth: Int64?
     package let averageBandwidth: Int64?
@@ -51,7 +54,7 @@ package struct Variant: Sendable, Equatable {
 }
 
 /// One alternative of a group (`EXT-X-MEDIA`, RFC 8216 §4.3.4.1).
-package struct AlternativeRendition: Sendable, Equatable {
+package struct AlternativeRendition: Sendable, Equatable, WrittenAddress.Holder {
     package enum Kind: String, Sendable {
         case audio = "AUDIO"
         case video = "VIDEO"
@@ -68,10 +71,9 @@ package struct AlternativeRendition: Sendable, Equatable {
     package let isDefault: Bool
     package let isAutoselected: Bool
     package let isForced: Bool
-    /// The URL of its media playlist; nil if it is inside the variants' own segments.
-    package let url: OriginURL?
-    /// Whether it has an address, even one that is not fetched over HTTP.
-    let hasAddress: Bool
+    /// That of its media playlist, even one that is not fetched over HTTP; nil if it is inside the variants' own
+    /// segments.
+    package let address: WrittenAddress?
     /// Its line in the text.
     let line: Range<Int>
 }

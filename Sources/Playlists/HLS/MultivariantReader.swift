@@ -9,10 +9,19 @@ struct MultivariantReader {
 
     var isWaiting: Bool { pending != nil }
 
+    /// The memory that it takes besides its strings, in bytes.
+    var weight: Int {
+        // no trap: what is in memory
+        (playlist.variants.capacity + playlist.iFrameVariants.capacity) * (MemoryLayout<Variant>.stride + 160)
+            + playlist.renditions.capacity * MemoryLayout<AlternativeRendition>.stride
+            + playlist.sessionKeys.capacity * MemoryLayout<EncryptionKey>.stride
+            + playlist.sessionData.capacity * MemoryLayout<WrittenAddress>.stride
+    }
+
     /// Handles the address of the pending variant.
-    mutating func take(_ reference: String, url: OriginURL?, _ line: HLSLine) {
+    mutating func take(_ address: WrittenAddress, _ line: HLSLine) {
         guard var variant = pending else { return }
-        variant.url = url
+        variant.address = address
         variant.lines.append(line.whole)
         playlist.variants.append(variant)
         pending = nil
@@ -25,14 +34,14 @@ struct MultivariantReader {
         case .rendition: rendition(values).map { playlist.renditions.append($0) }
         case .sessionKey: values.key.map { playlist.sessionKeys.append($0) }
         case .sessionData: takeSessionData(values)
-        case .contentSteering: playlist.steering = values.url("SERVER-URI")
+        case .contentSteering: playlist.steering = values.address("SERVER-URI")
         default: break
         }
     }
 
     private func variant(_ values: TagValues) -> Variant {
         Variant(
-            url: values.url("URI"), bandwidth: values["BANDWIDTH"].flatMap(MediaNumbers.bandwidth),
+            address: values.address("URI"), bandwidth: values["BANDWIDTH"].flatMap(MediaNumbers.bandwidth),
             averageBandwidth: values["AVERAGE-BANDWIDTH"].flatMap(MediaNumbers.bandwidth),
             resolution: values["RESOLUTION"].flatMap(Resolution.init),
             frameRate: values["FRAME-RATE"].flatMap(MediaNumbers.frameRate), codecs: Self.codecs(values["CODECS"]),
@@ -52,13 +61,12 @@ struct MultivariantReader {
         return AlternativeRendition(
             kind: kind, group: group, name: values["NAME"] ?? "", language: values["LANGUAGE"],
             isDefault: values.has("DEFAULT"),
-            isAutoselected: values.has("AUTOSELECT"), isForced: values.has("FORCED"), url: values.url("URI"),
-            hasAddress: values["URI"] != nil,
+            isAutoselected: values.has("AUTOSELECT"), isForced: values.has("FORCED"), address: values.address("URI"),
             line: values.line.whole)
     }
 
     private mutating func takeSessionData(_ values: TagValues) {
-        if let url = values.url("URI") { playlist.sessionData.append(url) }
+        if let address = values.address("URI") { playlist.sessionData.append(address) }
         if values["DATA-ID"] == "com.apple.hls.title", playlist.title == nil { playlist.title = values["VALUE"] }
     }
 }

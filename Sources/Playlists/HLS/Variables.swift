@@ -7,8 +7,6 @@ import HTTPModel
 /// and in total: with variables inside variables, a text of a few lines could become terabytes.
 struct Variables: Sendable {
     private(set) var values: [String: String] = [:]
-    /// Bytes that replacements have produced so far.
-    private var expanded = 0
 
     mutating func define(_ name: String, as value: String, line: Int) throws(PlaylistError) {
         guard !name.isEmpty, name.utf8.allSatisfy(Self.isName) else {
@@ -29,7 +27,9 @@ struct Variables: Sendable {
 
     /// The text with variables replaced. A pattern without a valid name stays as text.
     /// - Throws: if a variable is not defined, or a limit is exceeded.
-    mutating func replacing(in text: ArraySlice<UInt8>, line: Int) throws(PlaylistError) -> ArraySlice<UInt8> {
+    func replacing(in text: ArraySlice<UInt8>, line: Int, within budget: WorkBudget) throws(PlaylistError)
+        -> ArraySlice<UInt8>
+    {
         guard text.contains(Self.brace) else { return text }
         var result: [UInt8] = []
         var rest = text
@@ -49,18 +49,11 @@ struct Variables: Sendable {
             }
         }
         result += rest
-        try count(result.count, line: line)
+        try budget.make(result.count)
         return result[...]
     }
 
     private static let brace = UInt8(ascii: "{")
-
-    private mutating func count(_ bytes: Int, line: Int) throws(PlaylistError) {
-        expanded += bytes
-        guard expanded <= PlaylistLimits.expansion else {
-            throw .tooLarge("the playlist is too large with its variables replaced", line: line)
-        }
-    }
 
     /// The name of the variable at the beginning of a text.
     private static func name(_ text: ArraySlice<UInt8>) -> String? {

@@ -84,7 +84,8 @@ package struct PresentationContents: Sendable {
     /// Whether it plays without its origin: something that can be played on its own is completely cached.
     package var isPlayable: Bool {
         switch (document.content, kept) {
-        case (.hls(let playlist), .playlists(let kept)?): playlist.multivariant?.edits(keeping: kept) != nil
+        case (.hls(let playlist), .playlists(let kept)?):
+            (try? playlist.multivariant?.edits(keeping: kept, within: WorkBudget(bytes: document.text.count))) != nil
         case (.dash(let mpd), _): mpd.plays(Set(renditions.filter(\.report.isComplete).compactMap(\.id.representation)))
         default: renditions.contains(where: \.report.isComplete)
         }
@@ -145,7 +146,10 @@ extension PlaylistDocument {
             let text = try? ContentCoding.decoded(stored.bytes, stored.fields)
         else { return nil }
         let url = (try? OriginURL(url: key.text)) ?? base
-        do { try self.init(text, key: key, url: url, base: base, importing: variables) } catch { return nil }
+        let budget = WorkBudget(bytes: text.count)
+        do {
+            try self.init(text, key: key, url: url, base: base, importing: variables, within: budget)
+        } catch { return nil }
     }
 }
 
@@ -178,7 +182,7 @@ private struct RenditionSurvey {
         switch document.content {
         case .hls(let playlist):
             if let multivariant = playlist.multivariant { return try renditions(of: multivariant) }
-            guard let segments = playlist.segments else { return [] }
+            guard let segments = document.media else { return [] }
             var report = RenditionReport(name: "media", kind: "video")
             report.url = document.url.absolute
             return [try survey(segments, RenditionID(playlist: document.key), document.url, report)]
@@ -206,10 +210,8 @@ private struct RenditionSurvey {
         var report = RenditionReport(name: name, kind: kind, bandwidth: bandwidth)
         report.url = url.absolute
         let media = try budget > 0 ? PlaylistDocument(stored: key, in: store, importing: document.variables) : nil
-        var segments: MediaPlaylistSegments?
-        if case .hls(let playlist)? = media?.content { segments = playlist.segments }
         defer { renditionsLeft -= 1 }
-        return try survey(segments, RenditionID(playlist: key), url, report)
+        return try survey(media?.media, RenditionID(playlist: key), url, report)
     }
 
     // MARK: DASH
@@ -259,7 +261,9 @@ private struct RenditionSurvey {
     ) throws(StoreError) {
         let share = isShared ? budget / max(1, renditionsLeft) : budget
         if listsSegments { (report.segmentList, report.initializations) = ([], []) }
-        var (initializations, keys, isComplete) = (Set<InitializationSection>(), Set<OriginURL>(), !segments.isEmpty)
+        var (initializations, keys, isComplete) = (
+            Set<InitializationSection>(), Set<WrittenAddress>(), !segments.isEmpty
+        )
         for segment in segments.all {
             guard examined < share else {
                 isComplete = false
@@ -270,11 +274,12 @@ private struct RenditionSurvey {
             for key in segment.keys {
                 report.isEncrypted = true
                 // Keys of DRM systems come from elsewhere, and downloads do not fetch them.
-                if key.isFile, let url = key.url, keys.insert(url).inserted {
+                guard let address = key.address, keys.insert(address).inserted else { continue }
+                if key.isFile, let url = key.url {
                     isComplete = try add(url, nil, to: &report) && isComplete
                 }
             }
-            if let section = segment.initialization, let url = section.url, initializations.insert(section).inserted {
+            if let section = segment.initialization, initializations.insert(section).inserted, let url = section.url {
                 report.initializations?.append(
                     PlaceReport(url: url.absolute, range: section.range.map(ByteSpan.init)))
                 isComplete = try add(url, section.range, to: &report) && isComplete

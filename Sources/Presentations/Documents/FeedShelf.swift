@@ -11,7 +11,8 @@ package final class FeedShelf: Sendable {
 
     /// The most documents, and bytes that they take with their URLs and their texts for clients. The last one stays
     /// whatever it takes.
-    static let (mostDocuments, mostBytes) = (128, 64 << 20)
+    private static let mostDocuments = 128
+    private let mostBytes: Int
 
     private struct Entry {
         let document: PlaylistDocument
@@ -30,9 +31,9 @@ package final class FeedShelf: Sendable {
         }
 
         /// Removes the documents that are beyond the limits, but not this one.
-        mutating func shrink(keeping key: CacheKey) -> [PlaylistDocument] {
+        mutating func shrink(keeping key: CacheKey, to mostBytes: Int) -> [PlaylistDocument] {
             var removed: [PlaylistDocument] = []
-            while entries.count > FeedShelf.mostDocuments || bytes > FeedShelf.mostBytes {
+            while entries.count > FeedShelf.mostDocuments || bytes > mostBytes {
                 let oldest = entries.filter { $0.key != key }.min { $0.value.lastUse < $1.value.lastUse }
                 guard let oldest, let document = remove(oldest.key) else { break }
                 removed.append(document)
@@ -46,7 +47,7 @@ package final class FeedShelf: Sendable {
         }
     }
 
-    init() {}
+    init(mostBytes: Int = 64 << 20) { self.mostBytes = mostBytes }
 
     /// Adds a document, replacing the one that its resource had before.
     func put(_ document: PlaylistDocument) {
@@ -56,7 +57,7 @@ package final class FeedShelf: Sendable {
             state.entries[document.key] = Entry(document: document, lastUse: 0)
             state.bytes = state.bytes +| document.weight
             state.touch(document.key)
-            return [former].compactMap(\.self) + state.shrink(keeping: document.key)
+            return [former].compactMap(\.self) + state.shrink(keeping: document.key, to: mostBytes)
         }
         isEmpty.store(false, ordering: .releasing)
         withExtendedLifetime(removed) {}
@@ -76,7 +77,9 @@ package final class FeedShelf: Sendable {
     /// Whether a document has this item. Costs one atomic load while the shelf is empty.
     func contains(_ item: OriginURL) -> Bool {
         guard !isEmpty.load(ordering: .acquiring) else { return false }
-        return state.withLock { state in state.entries.values.contains { $0.document.order.contains(item) } }
+        return state.withLock { state in
+            state.entries.values.contains { $0.document.order.contains(item, within: .ofMatch) }
+        }
     }
 
     /// The documents that have an item, the most recent one first.
@@ -85,12 +88,12 @@ package final class FeedShelf: Sendable {
         let documents = state.withLock { state in
             state.entries.values.sorted { $0.lastUse > $1.lastUse }.map(\.document)
         }
-        return documents.filter { $0.order.contains(item) }
+        return documents.filter { $0.order.contains(item, within: .ofMatch) }
     }
 
     /// What is played after an item, by the most recent document that has something after it.
     func next(after item: OriginURL) -> PlaybackOrder.Next {
-        let found = documents(with: item).map { $0.order.next(after: item) }
+        let found = documents(with: item).map { $0.order.next(after: item, within: .ofMatch) }
         return found.first { $0 != .nothing } ?? found.first ?? .unknown
     }
 }

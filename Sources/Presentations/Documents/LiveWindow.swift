@@ -4,16 +4,22 @@ import Playlists
 extension PlaylistDocument {
     /// The segments that have left a live playlist since an earlier state of it.
     /// - Parameter now: the time since 1970.
-    func left(since former: PlaylistDocument, at now: Duration) -> [MediaSegment] {
+    /// - Throws: if the budget is spent.
+    func left(since former: PlaylistDocument, at now: Duration, within budget: WorkBudget) throws(PlaylistError)
+        -> [MediaSegment]
+    {
         // A delta update lists only the end of its window (draft-pantos-hls-rfc8216bis §4.4.5.2).
         if case .hls(let playlist) = content, playlist.media?.skippedSegments ?? 0 > 0 { return [] }
-        let known = Dictionary(former.renditions(at: now).map { ($0.id.representation, $0.segments) }) { first, _ in
+        let known = Dictionary(
+            try former.renditions(at: now, within: budget).map { ($0.id.representation, $0.segments) }
+        ) { first, _ in
             first
         }
         var left: [MediaSegment] = []
-        for (id, segments) in renditions(at: now) where left.count < LiveWindow.most {
+        for (id, segments) in try renditions(at: now, within: budget) where left.count < LiveWindow.most {
             guard let former = known[id.representation] else { continue }
-            left += LiveWindow.left(by: segments, since: former, limit: LiveWindow.most - left.count)
+            left += try LiveWindow.left(
+                by: segments, since: former, limit: LiveWindow.most - left.count, within: budget)
         }
         return left
     }
@@ -29,13 +35,13 @@ enum LiveWindow {
 
     /// The first segments that have left a playlist since its earlier state, in order.
     static func left(
-        by newer: any SegmentSequence, since former: any SegmentSequence, limit: Int = most
-    ) -> [MediaSegment] {
+        by newer: any SegmentSequence, since former: any SegmentSequence, limit: Int = most, within budget: WorkBudget
+    ) throws(PlaylistError) -> [MediaSegment] {
         guard !newer.isEmpty, !former.isEmpty else { return [] }
-        let kept = newer.position(within: longest)
+        let kept = try newer.position(within: longest, budget)
         let start = kept < newer.count ? newer.number(at: kept) : newer.number(at: newer.count - 1) +| 1
         // Earlier ones had already left when the earlier state arrived. There may be a million of them.
-        let first = former.position(within: longest), end = first + min(limit, former.count - first)
+        let first = try former.position(within: longest, budget), end = first + min(limit, former.count - first)
         return (first..<end).prefix { former.number(at: $0) < start }.map { former[$0] }
     }
 }

@@ -27,6 +27,8 @@ package final class PlaylistDocument: Sendable {
     package let order: PlaybackOrder
     /// The generation from which it was read; nil if unknown.
     package let generation: GenerationID?
+    /// The memory that all takes that was read, in bytes.
+    private let readWeight: Int
     /// Its text for clients, by form.
     private let texts = Mutex<[PlaylistForm: PlaylistText]>([:])
 
@@ -36,14 +38,16 @@ package final class PlaylistDocument: Sendable {
     /// - Throws: if it is neither kind of playlist, or cannot be parsed.
     package convenience init(
         _ text: [UInt8], key: CacheKey, url: OriginURL, base: OriginURL, generation: GenerationID? = nil,
-        importing variables: [String: String]? = nil
+        importing variables: [String: String]? = nil, within budget: WorkBudget
     ) throws(PlaylistError) {
         let content: Content, order: PlaybackOrder
         switch PlaylistKind.sniff(text) {
         case .hls:
-            let playlist = try HLSPlaylist(text, at: base, importing: variables)
-            (content, order) = (.hls(playlist), PlaybackOrder(ofList: playlist.listedFiles))
-        case .dash: (content, order) = (.dash(try MPD(text, at: base)), PlaybackOrder(ofList: []))
+            let playlist = try HLSPlaylist(text, at: base, importing: variables, within: budget)
+            (content, order) = (.hls(playlist), PlaybackOrder(ofList: playlist.listedFiles, within: budget))
+        case .dash:
+            let mpd = try MPD(text, at: base, within: budget)
+            (content, order) = (.dash(mpd), PlaybackOrder(ofList: [], within: budget))
         case nil:
             throw PlaylistError(.notAPlaylist, "the text begins neither with #EXTM3U nor with an MPD element")
         }
@@ -55,10 +59,10 @@ package final class PlaylistDocument: Sendable {
     /// - Throws: if it is not a feed, or cannot be read.
     package convenience init(
         feed text: [UInt8], type: String?, key: CacheKey, url: OriginURL, base: OriginURL,
-        generation: GenerationID? = nil
+        generation: GenerationID? = nil, within budget: WorkBudget
     ) throws(FeedError) {
-        var feed = try Feed(reading: text, at: base, type: type)
-        let order = PlaybackOrder(of: feed)
+        var feed = try Feed(reading: text, at: base, type: type, within: budget)
+        let order = PlaybackOrder(of: feed, within: budget)
         // Only the addresses are needed any more.
         (feed.items, feed.skipped) = ([], [])
         self.init(.feed(feed), order, text, key: key, url: url, base: base, generation: generation)
@@ -70,15 +74,17 @@ package final class PlaylistDocument: Sendable {
     ) {
         (self.content, self.order, self.text) = (content, order, text)
         (self.key, self.url, self.base, self.generation) = (key, url, base, generation)
+        let read =
+            switch content {
+            case .hls(let playlist): playlist.weight
+            case .dash(let mpd): mpd.weight
+            case .feed(let feed): feed.weight
+            }
+        readWeight = text.count +| read +| order.weight
     }
 
     /// Whether it is a feed, or a list of files that does not begin as HLS does.
     package var isFeed: Bool { if case .feed = content { true } else { false } }
-
-    /// The further playlists of the presentation, each once: those of a multivariant playlist.
-    package var playlists: [OriginURL] {
-        if case .hls(let playlist) = content { playlist.multivariant?.playlists ?? [] } else { [] }
-    }
 
     /// Whether players choose among the renditions in it: it is a multivariant playlist, or an MPD.
     package var listsRenditions: Bool {
@@ -112,23 +118,19 @@ package final class PlaylistDocument: Sendable {
         }
     }
 
-    /// Roughly the memory that it takes as long as it is kept, in bytes: with the longest text for clients that is
-    /// kept, or those that are.
+    /// The memory that it takes as long as it is kept, in bytes: of a list of files with the longest text for clients
+    /// that may be kept, of others with those that are.
     package var weight: Int {
-        guard !isListOfFiles else { return text.count +| order.bytes +| longestKept }
-        let kept = texts.withLock { $0.values.reduce(0) { $0 +| $1.bytes.count } }
-        // Parsed, HLS takes about four times as many.
-        return kept +| (mpd?.weight ?? text.count *| 5)
+        let kept = isListOfFiles ? longestKept : texts.withLock { $0.values.reduce(0) { $0 +| $1.bytes.count } }
+        return readWeight +| kept
     }
-
-    private var mpd: MPD? { if case .dash(let mpd) = content { mpd } else { nil } }
 
     /// Its text for a client, so that players find everything in it through the proxy. Generated once for each
     /// form, unless it is much longer than the origin's. Takes a while: not for loops.
-    /// - Throws: if it would exceed the size limit of playlists.
-    package func text(for form: PlaylistForm) throws(PlaylistError) -> PlaylistText {
+    /// - Throws: if the budget is spent.
+    package func text(for form: PlaylistForm, within budget: WorkBudget) throws(PlaylistError) -> PlaylistText {
         if let known = knownText(for: form) { return known }
-        let made = try makeText(for: form)
+        let made = try makeText(for: form, within: budget)
         guard made.bytes.count <= longestKept else { return made }
         texts.withLock { texts in
             // A proxy has only a few names; for clients that invent more, texts are generated again.
@@ -144,43 +146,52 @@ package final class PlaylistDocument: Sendable {
     /// The most texts for clients that are kept. A household has one name for its proxy, seldom two.
     private var mostTexts: Int { isListOfFiles ? 1 : 4 }
 
-    /// The longest text for clients that is kept, in bytes. A feed of short addresses and a long base can become a
-    /// hundred times as long: such a text is generated again for each request.
-    private var longestKept: Int { isListOfFiles ? 2 * text.count +| 64 << 10 : .max } // no trap: an array's length
+    /// The longest text for clients that is kept, in bytes. One of short addresses and a long base can become many
+    /// times as long: such a text is generated again for each request.
+    private var longestKept: Int { 2 * text.count +| 64 << 10 } // no trap: an array's length
 
     /// The text for a client that has been generated before, if it was kept.
     package func knownText(for form: PlaylistForm) -> PlaylistText? { texts.withLock { $0[form] } }
 
-    private func makeText(for form: PlaylistForm) throws(PlaylistError) -> PlaylistText {
-        if case .feed(let feed) = content { return makeText(of: feed, for: form) }
-        let edits = try edits(for: form.proxyForm, at: form.client) + filterEdits(keeping: form.kept)
+    private func makeText(for form: PlaylistForm, within budget: WorkBudget) throws(PlaylistError) -> PlaylistText {
+        if case .feed(let feed) = content { return try makeText(of: feed, for: form, within: budget) }
+        let edits =
+            try edits(for: form.proxyForm, at: form.client, within: budget)
+            + filterEdits(keeping: form.kept, within: budget)
         return PlaylistText(edits.isEmpty ? text : edits.applied(to: text), isOriginal: edits.isEmpty)
     }
 
     /// A feed that cannot be rewritten stays as it is: its clients can still use it.
-    private func makeText(of feed: Feed, for form: PlaylistForm) -> PlaylistText {
+    private func makeText(of feed: Feed, for form: PlaylistForm, within budget: WorkBudget) throws(PlaylistError)
+        -> PlaylistText
+    {
         // References below an xml:base would become absolute although nothing else changes.
         guard form.style != .absolute || form.client != base else { return PlaylistText(text, isOriginal: true) }
         do throws(FeedError) {
-            let edits = try feed.edits(for: form.proxyForm, at: form.client)
+            let edits = try feed.edits(for: form.proxyForm, at: form.client, within: budget)
             return PlaylistText(edits.isEmpty ? text : edits.applied(to: text), isOriginal: edits.isEmpty)
         } catch { return PlaylistText(text, isOriginal: true, fault: error.description) }
     }
 
-    private func filterEdits(keeping kept: PlaylistForm.Kept?) -> [AddressEdit] {
+    private func filterEdits(keeping kept: PlaylistForm.Kept?, within budget: WorkBudget) throws(PlaylistError)
+        -> [AddressEdit]
+    {
         switch (content, kept) {
-        case (.hls(let playlist), .playlists(let kept)?): playlist.multivariant?.edits(keeping: kept) ?? []
-        case (.dash(let mpd), .representations(let kept)?): mpd.edits(keeping: kept) ?? []
+        case (.hls(let playlist), .playlists(let kept)?):
+            try playlist.multivariant?.edits(keeping: kept, within: budget) ?? []
+        case (.dash(let mpd), .representations(let kept)?): try mpd.edits(keeping: kept, within: budget) ?? []
         default: []
         }
     }
 
     /// The edits after which a client finds everything in it through the proxy.
     /// - Parameter client: the URL that the client requested, without dot segments.
-    package func edits(for form: ProxyForm, at client: OriginURL) throws(PlaylistError) -> [AddressEdit] {
+    package func edits(for form: ProxyForm, at client: OriginURL, within budget: WorkBudget) throws(PlaylistError)
+        -> [AddressEdit]
+    {
         switch content {
-        case .hls(let playlist): try playlist.edits(for: form, at: client)
-        case .dash(let mpd): try mpd.edits(for: form, at: client)
+        case .hls(let playlist): try playlist.edits(for: form, at: client, within: budget)
+        case .dash(let mpd): try mpd.edits(for: form, at: client, within: budget)
         case .feed: []
         }
     }
@@ -188,9 +199,9 @@ package final class PlaylistDocument: Sendable {
 
 extension HLSPlaylist {
     /// The files of a plain list; empty for a presentation.
-    fileprivate var listedFiles: [OriginURL] {
-        guard case .list = content else { return [] }
-        return addresses.prefix(FeedLimits.items).compactMap { url(of: $0) }
+    fileprivate var listedFiles: some Sequence<OriginURL> {
+        let count = if case .list = content { FeedLimits.items } else { 0 }
+        return addresses.prefix(count).lazy.compactMap { url(of: $0) }
     }
 }
 
@@ -208,19 +219,27 @@ package struct RenditionID: Sendable, Hashable {
 
 extension PlaylistDocument {
     /// The segments of a media playlist; nil for all else. With an index that is built on each call.
-    var media: (any SegmentSequence)? { if case .hls(let playlist) = content { playlist.segments } else { nil } }
+    func media(within budget: WorkBudget) throws(PlaylistError) -> MediaPlaylistSegments? {
+        if case .hls(let playlist) = content { try playlist.segments(within: budget) } else { nil }
+    }
+
+    /// The same as far as its own text pays for it.
+    var media: MediaPlaylistSegments? { (try? media(within: WorkBudget(bytes: text.count))).flatMap(\.self) }
 
     /// Finds the representations of an MPD; nil for all else. Built on each call.
-    var index: RepresentationSegments.Index? {
-        if case .dash(let mpd) = content { RepresentationSegments.Index(mpd, length: text.count) } else { nil }
+    func index(within budget: WorkBudget) -> RepresentationSegments.Index? {
+        if case .dash(let mpd) = content { RepresentationSegments.Index(mpd, within: budget) } else { nil }
     }
 
     /// The renditions that it lists, each with its segments in order: those of an MPD are computed when they are asked
     /// for.
     /// - Parameter now: the time since 1970, by which a dynamic MPD's segments are counted.
-    func renditions(at now: Duration) -> [(id: RenditionID, segments: any SegmentSequence)] {
-        if let media { return [(RenditionID(playlist: key), media)] }
+    func renditions(at now: Duration, within budget: WorkBudget) throws(PlaylistError)
+        -> [(id: RenditionID, segments: any SegmentSequence)]
+    {
+        if let media = try media(within: budget) { return [(RenditionID(playlist: key), media)] }
         guard case .dash(let mpd) = content else { return [] }
+        try budget.take(mpd.representations.count)
         // Renditions that cannot be enumerated still play, but nothing is fetched ahead.
         return mpd.representations.compactMap { id in
             segments(of: id, at: now, index: nil).map { (RenditionID(playlist: key, representation: id), $0) }
@@ -239,20 +258,5 @@ extension PlaylistDocument {
     func segmentIndex(of id: MPD.RepresentationID) -> (url: OriginURL, range: Range<Int64>)? {
         guard case .dash(let mpd) = content, let (url, range) = mpd.segmentIndex(of: id), let range else { return nil }
         return (url, range)
-    }
-
-    /// The other resources of the presentation, besides segments and playlists: initialization sections, keys,
-    /// pieces of segments. Those of an MPD are in its index.
-    var companions: Set<OriginURL> {
-        switch content {
-        case .hls(let playlist):
-            guard let media = playlist.media else {
-                return Set(playlist.multivariant?.sessionKeys.compactMap(\.url) ?? [])
-            }
-            let keys = media.keySets.joined().compactMap(\.url)
-            let parts = (media.segments.lazy.map(\.parts) + [media.trailingParts]).joined().compactMap(\.url)
-            return Set(keys + media.initializations.compactMap(\.url) + parts + media.preloadHints.compactMap(\.url))
-        case .dash, .feed: return []
-        }
     }
 }

@@ -5,7 +5,8 @@ import EventIO
 import HTTPModel
 import Playlists
 
-/// Reads a whole playlist or feed into memory, and parses it on another thread; once for all waiters on its loop.
+/// Reads a whole playlist or feed into memory, and parses it on another thread; once for all waiters on its loop, and
+/// no longer than one of them waits.
 /// Loop-bound.
 final class PlaylistReading {
     private let generation: Generation
@@ -15,7 +16,7 @@ final class PlaylistReading {
     private let reader: CacheReader
     private let loop: LoopFiller
     private var bytes: [UInt8]
-    private let wish = Wish()
+    private let budget = WorkBudget(bytes: 0)
     private var onEnd: ((PlaylistLibrary.Outcome, News?) -> Void)?
 
     /// - Parameters:
@@ -41,7 +42,7 @@ final class PlaylistReading {
     /// Cancels the reading, as nothing waits for it any longer.
     func cancel() {
         onEnd = nil
-        wish.end()
+        budget.cancel()
         reader.finish()
     }
 
@@ -78,22 +79,24 @@ final class PlaylistReading {
         let (url, shelf, now) = (url, shelf, Duration.seconds(loop.filler.now()))
         // However short it is: what it costs to parse does not follow from its length alone.
         let bound = LoopBound(self, on: loop.loop)
-        let isRun = loop.filler.store.performOnText { [wish] in
-            guard wish.holds else { return }
+        let isRun = loop.filler.store.performOnText { [budget] in
+            guard !budget.isCancelled else { return }
             var outcome: PlaylistLibrary.Outcome, news: News?
             do {
                 let text = try ContentCoding.decoded(bytes, head.fields)
+                budget.earn(text.count)
                 let type = head.fields["Content-Type"]
                 let document =
                     if PlaylistKind.sniff(text) == nil, FeedRecognition.isFeed(text, type: type) {
                         try PlaylistDocument(
-                            feed: text, type: type, key: key, url: url, base: base, generation: id)
+                            feed: text, type: type, key: key, url: url, base: base, generation: id, within: budget)
                     } else {
                         try PlaylistDocument(
                             text, key: key, url: url, base: base, generation: id,
-                            importing: shelf.parent(of: url)?.variables)
+                            importing: shelf.parent(of: url)?.variables, within: budget)
                     }
-                (outcome, news) = (.document(document), Self.put(document, partOf: whole, on: shelf, at: now))
+                news = Self.put(document, partOf: whole, on: shelf, at: now, within: budget)
+                outcome = .document(document)
             } catch { (outcome, news) = (.refused(bytes, PlaylistLibrary.reason(error)), nil) }
             let result = (outcome, news)
             bound.post { $0.end(result.0, result.1) }
@@ -102,15 +105,16 @@ final class PlaylistReading {
     }
 
     private static func put(
-        _ document: PlaylistDocument, partOf whole: CacheKey?, on shelf: PlaylistShelf, at now: Duration
+        _ document: PlaylistDocument, partOf whole: CacheKey?, on shelf: PlaylistShelf, at now: Duration,
+        within budget: WorkBudget
     ) -> News {
         if !document.order.isEmpty || document.isFeed { shelf.feeds.put(document) }
         guard !document.isFeed else {
             return News(document: document, whole: document.key, joined: [], left: [])
         }
         let former = document.isLive ? shelf.document(document.key) : nil
-        let (whole, joined) = shelf.put(document, partOf: whole, at: now)
-        let left = former.map { document.left(since: $0, at: now) } ?? []
+        let (whole, joined) = shelf.put(document, partOf: whole, at: now, within: budget)
+        let left = former.flatMap { try? document.left(since: $0, at: now, within: budget) } ?? []
         return News(document: document, whole: whole, joined: joined, left: left)
     }
 

@@ -46,27 +46,47 @@ package final class PlaylistShelf: Sendable {
         let document: PlaylistDocument
         var whole: CacheKey
         /// Of a media playlist.
-        let media: (any SegmentSequence)?
+        let media: MediaPlaylistSegments?
         /// Of an MPD, whose segments are computed when they are asked for.
         let index: RepresentationSegments.Index?
-        let companions: Set<OriginURL>
-        let playlists: Set<OriginURL>
+        /// Of HLS: initialization sections, keys and pieces of segments; and further playlists.
+        let companions: NamedAddresses?
+        let playlists: NamedAddresses?
         /// The hosts of the URLs in it.
         let hosts: Set<String>
         /// The indexes of renditions that are one file each, once they were read; nil if there is no readable one.
         var indices: [MPD.RepresentationID: SegmentIndexBox?] = [:]
         var lastUse: UInt64 = 0
 
-        init(_ document: PlaylistDocument, whole: CacheKey) {
+        /// What the budget does not suffice for still plays, but nothing is fetched ahead for it.
+        init(_ document: PlaylistDocument, whole: CacheKey, within budget: WorkBudget) {
             (self.document, self.whole) = (document, whole)
-            (media, index) = (document.media, document.index)
-            (companions, playlists) = (document.companions, Set(document.playlists))
-            let others = Set(companions.map(\.host) + playlists.map(\.host))
-            hosts = others.union(media?.hosts ?? []).union(index?.hosts ?? [])
+            media = (try? document.media(within: budget)).flatMap(\.self)
+            index = document.index(within: budget)
+            if case .hls(let playlist) = document.content {
+                companions = try? playlist.companions(within: budget)
+                playlists = try? playlist.playlists(within: budget)
+            } else {
+                (companions, playlists) = (nil, nil)
+            }
+            hosts = [companions?.hosts, playlists?.hosts, media?.hosts, index?.hosts].compactMap(\.self)
+                .reduce([]) { $0.union($1) }
         }
 
-        /// Roughly the memory that it takes, in bytes.
-        var weight: Int { document.weight +| (index?.weight ?? 0) }
+        /// The memory that it takes, in bytes.
+        var weight: Int {
+            let indexes = [index?.weight, media?.weight, companions?.weight, playlists?.weight].compactMap(\.self)
+            let boxes = indices.values.reduce(0) {
+                $0 +| ($1?.entries.count ?? 0) *| 2 *| MemoryLayout<SegmentIndexBox.Entry>.stride
+            }
+            return document.weight +| boxes +| indexes.reduce(0, +|)
+        }
+
+        /// Whether it names a playlist.
+        func names(_ playlist: OriginURL) -> Bool {
+            guard let playlists, !playlists.hosts.isEmpty else { return false }
+            return (try? playlists.contains(playlist, within: .ofMatch)) == true
+        }
 
         /// The segments of a rendition now.
         func segments(of rendition: RenditionID, at now: Duration) -> (any SegmentSequence)? {
@@ -77,12 +97,10 @@ package final class PlaylistShelf: Sendable {
         /// - Parameter address: the hashes of the URL.
         func membership(
             of url: OriginURL, at byte: Int64?, _ address: () -> RepresentationSegments.Index.Address,
-            now: () -> Duration
-        )
-            -> Membership?
-        {
-            guard let index else { return membershipOfMedia(of: url, at: byte) }
-            let candidates = index.candidates(of: address(), at: byte)
+            within budget: WorkBudget, now: () -> Duration
+        ) throws(PlaylistError) -> Membership? {
+            guard let index else { return try membershipOfMedia(of: url, at: byte, within: budget) }
+            let candidates = try index.candidates(of: address(), at: byte, within: budget)
             guard !candidates.isEmpty else { return nil }
             let now = now()
             var later: Duration?, isNamed = false
@@ -90,7 +108,7 @@ package final class PlaylistShelf: Sendable {
                 guard let segments = document.segments(of: candidate.id, at: now, index: indices[candidate.id] ?? nil)
                 else { continue }
                 let id = RenditionID(playlist: document.key, representation: candidate.id)
-                if let position = segments.position(of: url, at: byte, candidate.hint) {
+                if let position = try segments.position(of: url, at: byte, candidate.hint, within: budget) {
                     return membership(SegmentPlace(rendition: id, segments: segments, position: position))
                 }
                 if case .initialization = candidate.hint {
@@ -102,15 +120,15 @@ package final class PlaylistShelf: Sendable {
             return isNamed || later != nil ? membership(nil, later: isNamed ? nil : later) : nil
         }
 
-        private func membershipOfMedia(of url: OriginURL, at byte: Int64?) -> Membership? {
-            if let media, let position = media.position(of: url, at: byte) {
+        private func membershipOfMedia(of url: OriginURL, at byte: Int64?, within budget: WorkBudget)
+            throws(PlaylistError) -> Membership?
+        {
+            if let media, let position = try media.position(of: url, at: byte, within: budget) {
                 return membership(
                     SegmentPlace(rendition: RenditionID(playlist: document.key), segments: media, position: position))
             }
-            let isCompanion = companions.contains(url)
-            if isCompanion || playlists.contains(url.withoutDeliveryDirectives) {
-                return membership(nil, isPlaylist: !isCompanion)
-            }
+            if let companions, try companions.contains(url, within: budget) { return membership(nil) }
+            if names(url.withoutDeliveryDirectives) { return membership(nil, isPlaylist: true) }
             let later = document.isLive ? media?.laterDuration(of: url) : nil
             return later.map { membership(nil, later: $0) }
         }
@@ -135,24 +153,35 @@ package final class PlaylistShelf: Sendable {
 
     package init() {}
 
-    /// Roughly the memory that all take, in bytes.
+    /// The memory that all take, in bytes.
     var weight: Int { state.withLock { $0.entries.values.reduce(0) { $0 +| $1.weight } } }
 
     /// Adds a document, replacing the one that its resource had before.
     /// - Parameters:
     ///   - known: the presentation that it is already known to belong to; nil if unknown.
     ///   - now: the time since 1970.
+    ///   - budget: earned by the text. Nothing is put if nobody waits any more.
     /// - Returns: the presentation that it belongs to, and the playlists that turned out to belong to it: wholes
     ///   of their own until now.
     @discardableResult
-    package func put(_ document: PlaylistDocument, partOf known: CacheKey? = nil, at now: Duration) -> (
-        whole: CacheKey, joined: [CacheKey]
-    ) {
+    package func put(
+        _ document: PlaylistDocument, partOf known: CacheKey? = nil, at now: Duration, within budget: WorkBudget
+    ) -> (whole: CacheKey, joined: [CacheKey]) {
         // Outside the lock: a long playlist takes a while.
-        let entry = Entry(document, whole: known ?? document.key)
+        let entry = Entry(document, whole: known ?? document.key, within: budget)
+        guard !budget.isCancelled else { return (entry.whole, []) }
         let result = state.withLock { $0.put(entry) }
         isEmpty.store(false, ordering: .releasing)
         return result
+    }
+
+    /// The text of a document for a client, which counts among what is kept.
+    package func text(of document: PlaylistDocument, for form: PlaylistForm, within budget: WorkBudget)
+        throws(PlaylistError) -> PlaylistText
+    {
+        let text = try document.text(for: form, within: budget)
+        state.withLock { $0.shrink(keeping: document.key) }
+        return text
     }
 
     /// The last document of a resource, if it is still on the shelf.
@@ -192,8 +221,12 @@ package final class PlaylistShelf: Sendable {
     /// is empty.
     /// - Parameters:
     ///   - byte: the first requested byte; nil for a request without a range.
+    ///   - budget: that of each document on the URL's host.
     ///   - now: the time since 1970; called only if a playlist is on the URL's host.
-    package func membership(of url: OriginURL, at byte: Int64?, now: () -> Duration) -> Membership? {
+    package func membership(
+        of url: OriginURL, at byte: Int64?, within budget: @autoclosure () -> WorkBudget = .ofMatch,
+        now: () -> Duration
+    ) -> Membership? {
         guard !isEmpty.load(ordering: .acquiring) else { return nil }
         // Outside the lock of all loops: only the documents on the host are looked up under it.
         var hashes: RepresentationSegments.Index.Address?
@@ -203,7 +236,8 @@ package final class PlaylistShelf: Sendable {
                 hashes = known
                 return known
             }
-            guard let found = entry.membership(of: url, at: byte, address, now: now) else { continue }
+            let membership = try? entry.membership(of: url, at: byte, address, within: budget(), now: now)
+            guard let found = membership.flatMap(\.self) else { continue }
             state.withLock { $0.used(entry.document) }
             return found
         }
@@ -218,11 +252,13 @@ extension PlaylistShelf.State {
         entry.lastUse = uses
         let document = entry.document
         remove(document.key)
-        if let parent = parent(of: document.url), document.playlists.isEmpty { entry.whole = parent.document.key }
+        if let parent = parent(of: document.url), entry.playlists?.hosts.isEmpty ?? true {
+            entry.whole = parent.document.key
+        }
         entries[document.key] = entry
         for host in entry.hosts { keys[host, default: []].append(document.key) }
         let joined = entries.filter { $0.value.whole == $0.key && $0.key != document.key }
-            .filter { entry.playlists.contains($0.value.document.url.withoutDeliveryDirectives) }.map(\.key)
+            .filter { entry.names($0.value.document.url.withoutDeliveryDirectives) }.map(\.key)
         for key in joined { entries[key]?.whole = document.key }
         shrink(keeping: document.key)
         return (entry.whole, joined)
@@ -234,7 +270,7 @@ extension PlaylistShelf.State {
         for host in entry.hosts where keys[host]?.isEmpty == true { keys[host] = nil }
     }
 
-    private mutating func shrink(keeping key: CacheKey) {
+    fileprivate mutating func shrink(keeping key: CacheKey) {
         var bytes = entries.values.reduce(0) { $0 +| $1.weight }
         while entries.count > PlaylistShelf.mostDocuments || bytes > PlaylistShelf.mostBytes {
             let oldest = entries.filter { $0.key != key }.min { $0.value.lastUse < $1.value.lastUse }
@@ -246,7 +282,7 @@ extension PlaylistShelf.State {
 
     fileprivate func parent(of url: OriginURL) -> PlaylistShelf.Entry? {
         let url = url.withoutDeliveryDirectives
-        return entries.values.filter { $0.playlists.contains(url) }.max { $0.lastUse < $1.lastUse }
+        return entries.values.filter { $0.names(url) }.max { $0.lastUse < $1.lastUse }
     }
 
     /// The newest first.

@@ -84,7 +84,7 @@ final class LiveRecording {
             try urls.map { url throws(PresentationFault) in
                 let recorded = name.url(of: url), key = policy.value.resolve(recorded).key
                 guard case .playlist(let document) = try stored.content(of: key, recorded),
-                    case .hls(let playlist) = document.content, let segments = playlist.segments
+                    let segments = document.media
                 else { return RecordedRendition(url) }
                 return RecordedRendition(url, goingOnAfter: Array(segments.all))
             }
@@ -96,7 +96,7 @@ final class LiveRecording {
     private func go(on renditions: [RecordedRendition]) {
         self.renditions = renditions
         let isNew = renditions.allSatisfy(\.segments.isEmpty)
-        guard !isNew || document.isLive || document.playlists.count > 0 else {
+        guard !isNew || document.isLive || document.listsRenditions else {
             return finish(.failed(Self.isOver))
         }
         fill.state.came(segments: renditions.reduce(0) { $0 +| Int64($1.segments.count) })
@@ -157,9 +157,7 @@ final class LiveRecording {
         hasStreamEnded = documents.values.allSatisfy { !$0.isLive }
         if isFirst, hasStreamEnded { return finish(.failed(Self.isOver)) }
         for place in renditions.indices {
-            guard case .hls(let playlist)? = documents[renditions[place].url]?.content,
-                let segments = playlist.segments
-            else { continue }
+            guard let segments = documents[renditions[place].url]?.media else { continue }
             let new = renditions[place].take(segments)
             for segment in new {
                 pending += segment.companions.filter { companions.insert($0).inserted }

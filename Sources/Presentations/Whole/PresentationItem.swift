@@ -120,9 +120,9 @@ extension PresentationItems.Track {
 
     /// Whether the segment just taken was not taken before: some playlists repeat segments.
     fileprivate func isFirstUse(of segment: MediaSegment) -> Bool {
-        guard let url = segment.url, let first = segments.position(of: url, at: segment.range?.lowerBound) else {
-            return true
-        }
+        guard let url = segment.url,
+            let first = try? segments.position(of: url, at: segment.range?.lowerBound, within: .ofMatch)
+        else { return true }
         return first >= position - 1 || segments[first].range != segment.range
     }
 }

@@ -70,9 +70,11 @@ package struct PresentationPlan: Sendable {
         _ documents: [OriginURL: PlaylistDocument] = [:], _ boxes: [MPD.RepresentationID: SegmentIndexBox] = [:]
     ) throws(PresentationFault) -> PresentationItems {
         var tracks: [PresentationItems.Track] = []
-        for playlist in mediaPlaylists(documents) {
-            guard let segments = playlist.segments else { continue }
-            tracks.append(PresentationItems.Track(segments))
+        for document in mediaPlaylists(documents) {
+            do throws(PlaylistError) {
+                let segments = try document.media(within: WorkBudget(bytes: document.text.count))
+                if let segments { tracks.append(PresentationItems.Track(segments)) }
+            } catch { throw .unreadable(document.url, error) }
         }
         if case .dash(let mpd) = first.content {
             for id in representations { tracks.append(try Self.track(of: id, mpd, boxes[id], first.url)) }
@@ -91,19 +93,17 @@ package struct PresentationPlan: Sendable {
         } catch { throw .unreadable(url, error) }
     }
 
-    private func mediaPlaylists(_ documents: [OriginURL: PlaylistDocument]) -> [HLSPlaylist] {
+    private func mediaPlaylists(_ documents: [OriginURL: PlaylistDocument]) -> [PlaylistDocument] {
         guard case .hls(let playlist) = first.content else { return [] }
-        if playlist.media != nil { return [playlist] }
-        return playlists.compactMap { url in
-            if case .hls(let playlist)? = documents[url]?.content { playlist } else { nil }
-        }
+        return playlist.media != nil ? [first] : playlists.compactMap { documents[$0] }
     }
 
     /// Whether playing it requires more than can be fetched: the licences of a DRM system.
     private func needsLicence(_ documents: [OriginURL: PlaylistDocument]) -> Bool {
         isProtected
-            || mediaPlaylists(documents).contains { playlist in
-                playlist.media?.keySets.contains { !$0.isEmpty && !$0.contains(where: \.needsNoLicence) } ?? false
+            || mediaPlaylists(documents).contains { document in
+                guard case .hls(let playlist) = document.content, let media = playlist.media else { return false }
+                return media.keySets.contains { !$0.isEmpty && !$0.contains { media.keys[Int($0)].needsNoLicence } }
             }
     }
 

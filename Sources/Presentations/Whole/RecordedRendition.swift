@@ -50,7 +50,9 @@ struct RecordedRendition: Sendable {
         guard let last = segments.last else { return next.map { position(of: $0, in: listed) } ?? edge }
         if let next { return position(of: next, in: listed) }
         // Another process recorded the last one: it may still be listed.
-        guard let url = last.url, let place = listed.position(of: url, at: last.range?.lowerBound) else { return edge }
+        guard let url = last.url,
+            let place = try? listed.position(of: url, at: last.range?.lowerBound, within: .ofMatch)
+        else { return edge }
         hasGap = false
         return place + 1
     }

@@ -81,7 +81,8 @@ enum RecordingText {
         -> [UInt8]?
     {
         guard case .hls(let playlist) = document.content,
-            let removals = playlist.multivariant?.edits(keeping: kept)
+            let multivariant = playlist.multivariant,
+            let removals = try? multivariant.edits(keeping: kept, within: WorkBudget(bytes: document.text.count))
         else { return nil }
         let edits = playlist.addresses.compactMap { address -> AddressEdit? in
             guard let url = playlist.url(of: address) else { return nil }

@@ -30,7 +30,8 @@ struct StoredPlaylists: Sendable {
         }
         do throws(PlaylistError) {
             let document = try PlaylistDocument(
-                text, key: key, url: url, base: (try? OriginURL(url: stored.finalURL)) ?? url, importing: variables)
+                text, key: key, url: url, base: (try? OriginURL(url: stored.finalURL)) ?? url, importing: variables,
+                within: WorkBudget(bytes: text.count))
             return document.isPlainList ? .file : .playlist(document)
         } catch { throw .unreadable(url, error) }
     }
