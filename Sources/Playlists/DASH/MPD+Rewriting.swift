@@ -30,6 +30,8 @@ private struct MPDRewriting {
     let budget: WorkBudget
     private(set) var edits: [AddressEdit] = []
     private var rewriters: [AddressScope: AddressRewriter] = [:]
+    /// The last one: most addresses have the same bases.
+    private var last: (scope: AddressScope, rewriter: AddressRewriter)?
 
     init(document: AddressScope, form: ProxyForm, budget: WorkBudget) {
         (self.document, self.form, self.budget) = (document, form, budget)
@@ -100,6 +102,8 @@ private struct MPDRewriting {
     private mutating func visitSegments(_ element: MPDElement, _ scopes: [AddressScope]) throws(PlaylistError) {
         try rewrite(element.addresses["xlink:href"], [document])
         let isTemplate = element.name == .segmentTemplate
+        // To look for dollar signs.
+        for scope in isTemplate ? scopes : [] { try budget.take(scope.origin.pathAndQuery.utf8.count / 4) }
         for name in element.name.addresses {
             try rewrite(element.addresses[name], isTemplate ? scopes.map(\.escapingTemplates) : scopes)
         }
@@ -133,15 +137,32 @@ private struct MPDRewriting {
     private mutating func replacement(for reference: String, _ scopes: [AddressScope]) throws(PlaylistError) -> String?
     {
         for scope in scopes {
-            // To find its rewriter.
-            try budget.take(scope.origin.pathAndQuery.utf8.count &+ scope.client.pathAndQuery.utf8.count)
-            var rewriter = rewriters[scope] ?? AddressRewriter(scope, form: form, within: budget)
-            let replacement = try rewriter.replacement(for: reference)
-            rewriters[scope] = rewriter
-            guard replacement != nil else { continue }
-            return scope == scopes.first ? replacement : try rewriters[scopes[0]]?.absolute(reference)
+            guard
+                let replacement = try use(
+                    scope,
+                    { rewriter throws(PlaylistError) in
+                        try rewriter.replacement(for: reference)
+                    })
+            else { continue }
+            if scope == scopes.first { return replacement }
+            return try use(scopes[0]) { rewriter throws(PlaylistError) in try rewriter.absolute(reference) }
         }
         return nil
+    }
+
+    private mutating func use(
+        _ scope: AddressScope, _ use: (inout AddressRewriter) throws(PlaylistError) -> String?
+    ) throws(PlaylistError) -> String? {
+        if last?.scope != scope {
+            // To find its rewriter.
+            try budget.take(scope.origin.pathAndQuery.utf8.count &+ scope.client.pathAndQuery.utf8.count)
+            if let last { rewriters[last.scope] = last.rewriter }
+            last = (scope, rewriters[scope] ?? AddressRewriter(scope, form: form, within: budget))
+        }
+        var rewriter = last?.rewriter ?? AddressRewriter(scope, form: form, within: budget)
+        last = nil
+        defer { last = (scope, rewriter) }
+        return try use(&rewriter)
     }
 
     private mutating func replace(_ range: Range<Int>, with text: String) {
