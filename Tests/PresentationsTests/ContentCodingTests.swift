@@ -1,3 +1,4 @@
+import Foundation
 import HTTPModel
 import Testing
 
@@ -43,6 +44,30 @@ import Testing
         } else {
             #expect(throws: ContentCoding.Problem.broken) { try ContentCoding.decoded(Array(pieces.joined()), fields) }
         }
+    }
+
+    /// 128 KiB of spaces.
+    private static let spaces = """
+        H4sIAAAAAAACA+3BMQEAAADCoCrrn9LDGkABAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\
+        AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\
+        AAAAAAAAAAAAAAAAAAAAAAAA3ACLNry7AAACAA==
+        """
+
+    /// What it costs to read follows from the bytes that came.
+    @Test(arguments: [(8, true), (40, false)]) func aTextGrowsByARatio(members: Int, isDecoded: Bool) throws {
+        let member = [UInt8](try #require(Data(base64Encoded: Self.spaces))), fields = Self.coded("gzip")
+        let text = Array(repeatElement(member, count: members).joined())
+        if isDecoded {
+            #expect(try ContentCoding.decoded(text, fields).count == members << 17)
+        } else {
+            #expect(throws: ContentCoding.Problem.tooLong) { try ContentCoding.decoded(text, fields) }
+        }
+    }
+
+    private static func coded(_ coding: String) -> HeaderFields {
+        var fields = HeaderFields()
+        fields.append("Content-Encoding", coding)
+        return fields
     }
 
     /// The limit is that of the whole text.

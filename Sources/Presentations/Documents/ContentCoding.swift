@@ -15,7 +15,11 @@ package enum ContentCoding {
     /// The most codings of one text. Each costs a pass over it, so that a long list of them would cost any time.
     private static let mostLayers = 2
 
-    /// - Parameter limit: the maximum length of the decoded text in bytes.
+    /// How many bytes each that came may become, beside `freeBytes`: what a text may cost follows from its length. Real
+    /// ones become ten to thirty times as long.
+    private static let mostOfEach = 200, freeBytes = 1 << 20
+
+    /// - Parameter limit: the maximum length of the decoded text in bytes, besides 200 for each that came and a MiB.
     /// - Throws: if a coding is neither `gzip` nor `deflate`, there are more than two, the bytes are not valid in it, or
     ///   the text is too long.
     package static func decoded(
@@ -24,6 +28,7 @@ package enum ContentCoding {
         let codings = ContentEncoding.codings(fields)
         guard codings.count <= mostLayers else { throw .unknown(codings.joined(separator: ", ")) }
         var bytes = bytes
+        let limit = min(limit, bytes.count *| mostOfEach +| freeBytes)
         for coding in codings.reversed() {
             guard ContentEncoding.isDecodable(coding) else { throw .unknown(coding) }
             bytes = try inflated(bytes, coding, limit: limit)

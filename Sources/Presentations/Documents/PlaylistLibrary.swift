@@ -236,7 +236,8 @@ package final class PlaylistLibrary {
         case let error as PlaylistError: error.description
         case let error as FeedError: error.description
         case ContentCoding.Problem.unknown(let coding): "its content coding \(coding.prefix(20)) is unknown"
-        case ContentCoding.Problem.tooLong: "it is longer than \(PlaylistLimits.bytes >> 20) MiB"
+        case ContentCoding.Problem.tooLong:
+            "it is longer than \(PlaylistLimits.bytes >> 20) MiB, or than 200 times what came"
         default: "its content coding is broken"
         }
     }
