@@ -3,7 +3,7 @@ import Testing
 
 @testable import Playlists
 
-/// Mistakes of feeds in the wild, and the values that are read nevertheless. The same table is in docs/dev/feeds.md.
+/// Mistakes of feeds in the wild, and the values that are read nevertheless.
 @Suite struct FeedOdditiesTests {
     @Test(arguments: FeedOddity.all) func isReadAllTheSame(oddity: FeedOddity) throws {
         let feed = try Feed(reading: oddity.text, at: OriginURL("http://h/d/feed.xml"), type: oddity.type)
