@@ -41,138 +41,90 @@ let package = Package(
             dependencies: [
                 .product(name: "RawStructuredFieldValues", package: "swift-http-structured-headers")
             ]),
-        .target(name: "Units", dependencies: ["HTTPModel"]),
-        .target(name: "CachePolicy", dependencies: ["CIDN2", "CXXHash", "HTTPModel", "Units"]),
-        .target(name: "Playlists", dependencies: ["CExpat", "HTTPModel", "CachePolicy"]),
-        .target(name: "Activity", dependencies: ["CachePolicy", "HTTPModel", "Metrics", "Units"]),
+        .target(name: "CachePolicy", dependencies: ["CIDN2", "CXXHash", "HTTPModel"]),
+        .target(name: "Playlists", dependencies: ["CExpat", "CachePolicy", "HTTPModel"]),
+        .target(name: "Activity", dependencies: ["CXXHash", "CachePolicy", "HTTPModel"]),
 
         // Mechanisms
-        .target(name: "Metrics", dependencies: ["CXXHash"]),
         .target(name: "EventIO", dependencies: ["CEvent", "CLinux"]),
-        .target(
-            name: "HTTPTransport",
-            dependencies: [
-                "CLinux", "CachePolicy", "EventIO", "HTTPModel", "Metrics",
-                .product(name: "Logging", package: "swift-log"),
-            ]),
+        .target(name: "HTTPTransport", dependencies: ["Activity", "CLinux", "CachePolicy", "EventIO", "HTTPModel"]),
         .target(
             name: "Upstream",
             dependencies: [
-                "CCurl", "EventIO", "HTTPModel", "CachePolicy", "Metrics",
+                "Activity", "CCurl", "CLinux", "CXXHash", "CachePolicy", "EventIO", "HTTPModel",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         .target(
             name: "DiskCache",
             dependencies: [
-                "Units",
-                "CLinux", "CXXHash", "CachePolicy", "HTTPModel", "Metrics",
+                "Activity", "CLinux", "CXXHash", "CachePolicy", "HTTPModel",
                 .product(name: "DequeModule", package: "swift-collections"),
-                .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "Logging", package: "swift-log"),
-            ]),
-
-        .target(
-            name: "Locating",
-            dependencies: [
-                "CLinux", "CXXHash", "CachePolicy", "EventIO", "HTTPModel", "Metrics",
-                .product(name: "Logging", package: "swift-log"),
+                .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
             ]),
 
         // What joins them
         .target(
             name: "CacheFill",
             dependencies: [
-                "Units",
-                "Activity", "EventIO", "HTTPModel", "CachePolicy", "Locating", "Metrics", "Upstream", "DiskCache",
+                "Activity", "CachePolicy", "DiskCache", "EventIO", "HTTPModel", "Upstream",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         .target(
             name: "Presentations",
             dependencies: [
                 "Activity", "CXXHash", "CZlib", "CacheFill", "CachePolicy", "DiskCache", "EventIO", "HTTPModel",
-                "Metrics",
-                "Playlists",
-                .product(name: "Logging", package: "swift-log"),
+                "Playlists", .product(name: "Logging", package: "swift-log"),
             ]),
         .target(
             name: "Downloads",
             dependencies: [
-                "Units",
-                "CachePolicy", "CacheFill", "DiskCache", "EventIO", "HTTPModel", "Presentations", "Playlists",
-                "Upstream",
-                .product(name: "DequeModule", package: "swift-collections"),
-                .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
-            ]),
-        .target(
-            name: "Subscriptions",
-            dependencies: [
-                "Units",
-                "CachePolicy", "CacheFill", "DiskCache", "Downloads", "EventIO", "HTTPModel", "Playlists",
-                "Presentations", "Upstream",
+                "CacheFill", "CachePolicy", "DiskCache", "EventIO", "HTTPModel", "Playlists", "Presentations",
+                "Upstream", .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
             ]),
         .target(
             name: "MediaProxy",
             dependencies: [
-                "Activity", "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "Upstream", "DiskCache",
-                "CacheFill", "Playlists", "Presentations", .product(name: "Logging", package: "swift-log"),
+                "Activity", "CacheFill", "CachePolicy", "DiskCache", "EventIO", "HTTPModel", "HTTPTransport",
+                "Playlists", "Presentations", "Upstream", .product(name: "Logging", package: "swift-log"),
             ]),
         .target(name: "CDashboard", exclude: ["page"]),
         .target(
             name: "ControlAPI",
             dependencies: [
-                "CDashboard", "Activity", "Units", "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport",
-                "DiskCache", "Downloads", "Playlists", "Presentations", "Subscriptions",
+                "Activity", "CDashboard", "CachePolicy", "DiskCache", "Downloads", "EventIO", "HTTPModel",
+                "HTTPTransport", "Playlists", "Presentations",
             ]),
         .target(
             name: "Reelcache",
             dependencies: [
-                "Units",
-                "Activity", "CLinux", "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "Upstream",
-                "DiskCache", "CacheFill", "MediaProxy", "Playlists", "Presentations",
-                "ControlAPI", "Downloads", "Subscriptions", .product(name: "Logging", package: "swift-log"),
+                "Activity", "CLinux", "CacheFill", "CachePolicy", "ControlAPI", "DiskCache", "Downloads", "EventIO",
+                "HTTPModel", "HTTPTransport", "MediaProxy", "Playlists", "Presentations", "Upstream",
+                .product(name: "Logging", package: "swift-log"),
             ]),
 
         // What the command line needs besides
         .target(name: "CBuild", cSettings: commit.map { [.define("REELCACHE_COMMIT", to: $0)] } ?? []),
-        .target(name: "LocalFiles", dependencies: ["CLinux", "HTTPModel"]),
-        .target(
-            name: "TerminalText",
-            dependencies: [
-                "Activity", "CachePolicy", "Downloads", "HTTPModel", "LocalFiles", "Metrics", "Subscriptions", "Units",
-            ]),
         .target(
             name: "Configuration",
             dependencies: [
-                "CachePolicy", "DiskCache", "HTTPModel", "HTTPTransport", "Reelcache", "Units",
+                "CachePolicy", "DiskCache", "HTTPModel", "HTTPTransport", "Reelcache",
                 .product(name: "Logging", package: "swift-log"), .product(name: "Yams", package: "Yams"),
             ]),
         .target(
             name: "Administration",
             dependencies: [
-                "Activity", "CachePolicy", "ControlAPI", "DiskCache", "Downloads", "EventIO", "HTTPModel",
-                "LocalFiles", "Metrics", "Presentations", "Reelcache", "Subscriptions", "Units", "Upstream",
-                .product(name: "Logging", package: "swift-log"),
-            ]),
-        .target(name: "Manual", dependencies: ["Configuration"]),
-        .target(name: "Completion"),
-        .target(
-            name: "Doctor",
-            dependencies: [
-                "CLinux", "CachePolicy", "Configuration", "ControlAPI", "DiskCache", "EventIO", "HTTPModel",
-                "HTTPTransport", "Locating", "Metrics", "Reelcache", "Units", "Upstream",
+                "Activity", "CLinux", "CachePolicy", "ControlAPI", "DiskCache", "Downloads", "EventIO", "HTTPModel",
+                "Presentations", "Reelcache", "Upstream", .product(name: "Logging", package: "swift-log"),
             ]),
         .executableTarget(
             name: "ReelcacheCLI",
             dependencies: [
-                "Activity", "Administration", "Completion", "Configuration", "Doctor", "LocalFiles", "Manual",
-                "TerminalText", "Units",
-                "Reelcache", "ControlAPI", "DiskCache", "Downloads", "CachePolicy", "HTTPModel", "Metrics", "CLinux",
-                "Playlists", "Subscriptions",
-                "CBuild", "CCurl", "CEvent", "CExpat", "CIDN2", "CXXHash", "CZlib", "Upstream",
+                "Activity", "Administration", "CBuild", "CCurl", "CEvent", "CExpat", "CIDN2", "CLinux", "CXXHash",
+                "CZlib", "CachePolicy", "Configuration", "ControlAPI", "DiskCache", "Downloads", "EventIO",
+                "HTTPModel", "HTTPTransport", "Playlists", "Reelcache", "Upstream",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "GRDBSQLite", package: "GRDB.swift"),
-                .product(name: "Logging", package: "swift-log"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
             ]),
 
         // What a program of one's own looks like
@@ -184,100 +136,90 @@ let package = Package(
             name: "ShortExample", dependencies: ["Reelcache"], path: "Examples/Short", exclude: ["Package.swift"]),
 
         // Tests
-        .target(name: "TestSupport", dependencies: ["CLinux", "Metrics"], path: "Tests/TestSupport"),
+        .target(name: "TestSupport", dependencies: ["Activity", "CLinux"], path: "Tests/TestSupport"),
         .target(
             name: "FillTestSupport",
             dependencies: [
-                "CacheFill", "CachePolicy", "DiskCache", "EventIO", "HTTPModel", "Metrics", "TestSupport", "Upstream",
+                "Activity", "CacheFill", "CachePolicy", "DiskCache", "EventIO", "HTTPModel", "TestSupport", "Upstream",
                 .product(name: "Logging", package: "swift-log"),
             ], path: "Tests/FillTestSupport"),
         .testTarget(name: "HTTPModelTests", dependencies: ["HTTPModel", "TestSupport"]),
         .testTarget(name: "CachePolicyTests", dependencies: ["CachePolicy", "HTTPModel", "TestSupport"]),
-        .testTarget(name: "UnitsTests", dependencies: ["Units", "TestSupport"]),
-        .testTarget(name: "ActivityTests", dependencies: ["Activity", "CachePolicy", "Metrics", "TestSupport"]),
-        .testTarget(name: "LocalFilesTests", dependencies: ["LocalFiles", "TestSupport"]),
-        .testTarget(
-            name: "TerminalTextTests",
-            dependencies: ["Activity", "Downloads", "Metrics", "TerminalText", "TestSupport"]),
+        .testTarget(name: "ActivityTests", dependencies: ["Activity", "CachePolicy", "TestSupport"]),
         .testTarget(
             name: "ConfigurationTests",
             dependencies: [
                 "Configuration", "Reelcache", "TestSupport", .product(name: "Logging", package: "swift-log"),
             ]),
-        .testTarget(name: "ManualTests", dependencies: ["Configuration", "Manual", "TestSupport"]),
         .testTarget(
             name: "AdministrationTests",
-            dependencies: ["Administration", "CachePolicy", "HTTPModel", "Reelcache", "TestSupport"]),
+            dependencies: [
+                "Administration", "CachePolicy", "Reelcache", "TestSupport",
+            ]),
         .testTarget(
             name: "PlaylistsTests",
-            dependencies: ["Playlists", "CachePolicy", "HTTPModel", "Presentations", "TestSupport"]),
+            dependencies: [
+                "CachePolicy", "HTTPModel", "Playlists", "Presentations", "TestSupport",
+            ]),
         .testTarget(
             name: "PresentationsTests",
             dependencies: [
-                "Activity", "CLinux", "CacheFill", "Presentations", "CachePolicy", "DiskCache", "FillTestSupport",
-                "HTTPModel", "Metrics", "Playlists", "TestSupport", .product(name: "Logging", package: "swift-log"),
-            ]),
-        .testTarget(
-            name: "LocatingTests",
-            dependencies: [
-                "CachePolicy", "HTTPModel", "Locating", "Metrics", "TestSupport",
-                .product(name: "Logging", package: "swift-log"),
+                "Activity", "CLinux", "CacheFill", "CachePolicy", "DiskCache", "FillTestSupport", "HTTPModel",
+                "Playlists", "Presentations", "TestSupport", .product(name: "Logging", package: "swift-log"),
             ]),
         .testTarget(
             name: "CacheFillTests",
             dependencies: [
-                "Upstream",
-                "EventIO",
-                "CacheFill", "CachePolicy", "DiskCache", "FillTestSupport", "HTTPModel", "Locating", "Metrics",
-                "TestSupport", .product(name: "Logging", package: "swift-log"),
+                "Activity", "CacheFill", "CachePolicy", "DiskCache", "EventIO", "FillTestSupport", "HTTPModel",
+                "TestSupport", "Upstream", .product(name: "Logging", package: "swift-log"),
             ]),
         .testTarget(
             name: "DownloadsTests",
             dependencies: [
-                "Downloads", "CachePolicy", "Playlists", "TestSupport", "Units",
-                .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "Logging", package: "swift-log"),
-            ]),
-        .testTarget(
-            name: "SubscriptionsTests",
-            dependencies: [
-                "Subscriptions", "CachePolicy", "Downloads", "Playlists", "TestSupport",
+                "CachePolicy", "Downloads", "HTTPModel", "Playlists", "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
             ]),
         .testTarget(
-            name: "UpstreamTests", dependencies: ["Upstream", "EventIO", "HTTPModel", "CachePolicy", "TestSupport"]),
-        .testTarget(
-            name: "DiskCacheTests",
+            name: "UpstreamTests",
             dependencies: [
-                "DiskCache", "HTTPModel", "CachePolicy", "Metrics", "TestSupport",
-                .product(name: "GRDB", package: "GRDB.swift"),
+                "CachePolicy", "EventIO", "HTTPModel", "TestSupport", "Upstream",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         .testTarget(
+            name: "DiskCacheTests",
+            dependencies: [
+                "Activity", "CachePolicy", "DiskCache", "HTTPModel", "TestSupport",
+                .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
+            ]),
+        .testTarget(
             name: "HTTPTransportTests",
-            dependencies: ["HTTPTransport", "CachePolicy", "EventIO", "HTTPModel", "Metrics", "TestSupport"]),
-        .testTarget(name: "MetricsTests", dependencies: ["Metrics", "TestSupport"]),
+            dependencies: [
+                "Activity", "CachePolicy", "EventIO", "HTTPModel", "HTTPTransport", "TestSupport",
+            ]),
         .testTarget(
             name: "ScenarioTests",
             dependencies: [
-                "Activity", "Administration", "EventIO", "LocalFiles",
-                "Reelcache", "CacheFill", "ControlAPI", "DiskCache", "Downloads", "HTTPModel", "HTTPTransport",
-                "Upstream", "CachePolicy", "Metrics", "Playlists", "TestSupport",
+                "Activity", "Administration", "CacheFill", "CachePolicy", "ControlAPI", "DiskCache", "Downloads",
+                "EventIO", "HTTPModel", "HTTPTransport", "Playlists", "Reelcache", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         .testTarget(
             name: "ReelcacheTests",
             dependencies: [
-                "EventIO",
-                "Reelcache", "CachePolicy", "DiskCache", "Downloads", "TestSupport",
-                .product(name: "Logging", package: "swift-log"),
+                "Activity", "CachePolicy", "DiskCache", "Downloads", "EventIO", "HTTPTransport", "Reelcache",
+                "TestSupport", .product(name: "Logging", package: "swift-log"),
             ]),
-        .testTarget(name: "CompletionTests", dependencies: ["Completion", "TestSupport"]),
-        .testTarget(name: "DoctorTests", dependencies: ["Doctor", "TestSupport", "Upstream"]),
+        .testTarget(
+            name: "CommandLineTests",
+            dependencies: [
+                "Activity", "CachePolicy", "Configuration", "Downloads", "ReelcacheCLI", "TestSupport", "Upstream",
+            ]),
         .testTarget(name: "CommandTests", dependencies: ["TestSupport"]),
         .testTarget(
             name: "DurabilityTests",
-            dependencies: ["CLinux", "TestSupport", .product(name: "GRDB", package: "GRDB.swift")]),
+            dependencies: [
+                "CLinux", "TestSupport", .product(name: "GRDB", package: "GRDB.swift"),
+            ]),
         .testTarget(name: "PlayerTests", dependencies: ["TestSupport"]),
         // The programs in `World` are run by the tests, and read from where they are.
         .testTarget(name: "GuideTests", dependencies: ["TestSupport"], exclude: ["World"]),
@@ -287,8 +229,9 @@ let package = Package(
 // What reads bytes that others wrote, under fire: a test of a few seconds, or a program for libFuzzer where
 // scripts/fuzz builds it.
 let fuzzed: [Target.Dependency] = [
-    "HTTPModel", "CachePolicy", "Playlists", "Upstream", "DiskCache", "Configuration", "ControlAPI", "Downloads",
-    "Locating", "Metrics", "TerminalText", "TestSupport", "Units",
+    "Activity", "HTTPModel", "CachePolicy", "Playlists", "Upstream", "DiskCache", "Configuration", "ControlAPI",
+    "Downloads",
+    "TestSupport",
     .product(name: "GRDB", package: "GRDB.swift"),
 ]
 package.targets.append(

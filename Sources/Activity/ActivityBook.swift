@@ -1,6 +1,5 @@
 import CachePolicy
 import HTTPModel
-import Units
 
 /// Turns samples of all loops into reports of plays and transfers, and remembers from one look to the next what a
 /// single one does not show: rates, and since when nothing has moved. A value, without clock and lock.

@@ -1,5 +1,4 @@
 import CachePolicy
-import Metrics
 
 /// A transfer from an origin at a moment.
 package struct FetchSample: Sendable {

@@ -2,10 +2,8 @@ import CachePolicy
 import ControlAPI
 import DiskCache
 import HTTPModel
-import LocalFiles
 import Logging
 import Reelcache
-import Units
 
 /// The operations of commands on a cache, whether a running proxy owns it (`RunningProxy`) or no process does
 /// (`OpenedCache`). All of them block and throw `CacheAccessError`.

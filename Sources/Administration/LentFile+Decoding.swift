@@ -2,7 +2,6 @@ import CachePolicy
 import ControlAPI
 import Glibc
 import HTTPModel
-import LocalFiles
 import Presentations
 
 extension LentFile {

@@ -5,12 +5,10 @@ import Downloads
 import EventIO
 import Foundation
 import HTTPModel
-import LocalFiles
 import Logging
-import Metrics
+import Activity
 import Presentations
 import Reelcache
-import Units
 
 /// A cache that no proxy owns, opened by this process.
 package final class OpenedCache: CacheAccess {

@@ -3,9 +3,7 @@ import ControlAPI
 import DiskCache
 import Foundation
 import HTTPModel
-import LocalFiles
 import Reelcache
-import Units
 import Upstream
 
 extension RunningProxy: CacheAccess {

@@ -2,11 +2,10 @@ import CachePolicy
 import DiskCache
 import EventIO
 import HTTPModel
-import Locating
-import Logging
-import Metrics
-import Synchronization
 import Upstream
+import Logging
+import Activity
+import Synchronization
 
 /// Limits for fetches, in bytes and seconds.
 package struct FillSettings: Sendable {

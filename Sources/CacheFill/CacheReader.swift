@@ -3,7 +3,7 @@ import DiskCache
 import EventIO
 import HTTPModel
 import Logging
-import Metrics
+import Activity
 import Upstream
 
 /// Reads a range of a generation for one response: returns present bytes and has gaps fetched. Loop-bound.

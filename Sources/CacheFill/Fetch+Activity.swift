@@ -1,5 +1,4 @@
 import Activity
-import Metrics
 import Upstream
 
 /// What is shown of a fetch while it runs.

@@ -1,7 +1,7 @@
 import CachePolicy
 import EventIO
-import Locating
-import Metrics
+import Upstream
+import Activity
 
 /// Media behind pages: before each request, the fetch needs the location.
 extension Fetch {

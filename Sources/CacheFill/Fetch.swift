@@ -3,7 +3,7 @@ import DiskCache
 import EventIO
 import HTTPModel
 import Logging
-import Metrics
+import Activity
 import Upstream
 
 /// Fills one gap of a generation: one transfer, and further ones from the frontier where it breaks off. Loop-bound.

@@ -1,7 +1,6 @@
 import CachePolicy
 import DiskCache
 import HTTPModel
-import Locating
 import Upstream
 
 /// Builds a fetch's requests: the URL, the range and the conditions. Answers may change them. Bound to the fetch's

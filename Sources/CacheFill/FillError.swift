@@ -1,6 +1,5 @@
 import CachePolicy
 import DiskCache
-import Locating
 import Upstream
 
 /// Why bytes that a client waits for do not arrive.

@@ -3,7 +3,6 @@ import CachePolicy
 import DiskCache
 import EventIO
 import HTTPModel
-import Metrics
 import Upstream
 
 /// The fetches, fills and prefetches of one loop. Loop-bound.

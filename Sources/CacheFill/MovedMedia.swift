@@ -1,6 +1,6 @@
 import CachePolicy
 import HTTPModel
-import Locating
+import Upstream
 
 /// Where a fetch requests media that is not at the URL that the client named: behind a page, or at a fresh link because
 /// the client's has expired. Bound to the fetch's loop.

@@ -2,7 +2,6 @@ import CachePolicy
 import DiskCache
 import EventIO
 import HTTPModel
-import Units
 
 /// Brings a resource, or a range of it, into the cache without a reader: a download, a part of a presentation that is
 /// downloaded, or what a player is about to request. Loop-bound.

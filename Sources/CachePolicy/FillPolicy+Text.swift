@@ -1,4 +1,4 @@
-import Units
+import HTTPModel
 
 extension FillPolicy {
     /// The accepted spellings.

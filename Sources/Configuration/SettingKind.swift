@@ -4,7 +4,6 @@ import HTTPModel
 import HTTPTransport
 import Logging
 import Reelcache
-import Units
 
 /// How values of one kind are read and written.
 struct SettingKind<Value: Sendable & Equatable>: Sendable {

@@ -4,7 +4,6 @@ import Downloads
 import Foundation
 import HTTPModel
 import HTTPTransport
-import Subscriptions
 
 /// A refusal of the control interface: a status, and one line that tells what to do.
 package struct ControlError: AdvisedError {

@@ -2,7 +2,7 @@ import CachePolicy
 import Downloads
 import HTTPTransport
 import Playlists
-import Units
+import HTTPModel
 
 extension ControlHandler {
     /// The largest list of orders: ten thousand with long URLs fit.

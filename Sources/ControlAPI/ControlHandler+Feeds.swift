@@ -2,7 +2,7 @@ import CachePolicy
 import EventIO
 import HTTPTransport
 import Playlists
-import Subscriptions
+import Downloads
 
 extension ControlHandler {
     private static let episodeLimit = 100

@@ -2,7 +2,7 @@ import CachePolicy
 import Downloads
 import HTTPModel
 import HTTPTransport
-import Metrics
+import Activity
 
 /// Where the control interface reads counters.
 package struct ControlNumbers: Sendable {

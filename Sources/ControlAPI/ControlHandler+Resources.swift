@@ -6,7 +6,6 @@ import HTTPModel
 import HTTPTransport
 import Presentations
 import Synchronization
-import Units
 
 extension ControlHandler {
     /// Responds with one resource, or with a page of all resources.

@@ -5,8 +5,7 @@ import EventIO
 import Foundation
 import HTTPModel
 import HTTPTransport
-import Metrics
-import Subscriptions
+import Activity
 
 /// Answers requests that are not for media: statistics and health as pages, and the administration of the cache and
 /// its downloads below `/api/v1`. Loop-bound.

@@ -3,7 +3,6 @@ import CachePolicy
 import Downloads
 import EventIO
 import HTTPModel
-import Metrics
 import Synchronization
 
 /// The live state: what is played, fetched and downloaded at this moment. From any thread.

@@ -1,7 +1,7 @@
 import CachePolicy
 import Foundation
 import HTTPTransport
-import Units
+import HTTPModel
 
 /// The JSON object in a request's body, all of whose members are known.
 protocol ReceivedValue: Decodable, Sendable {

@@ -1,4 +1,4 @@
-import Metrics
+import Activity
 
 /// The JSON of `GET /stats`, written and read.
 package enum StatsJSON {

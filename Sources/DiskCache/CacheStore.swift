@@ -2,9 +2,8 @@ import CachePolicy
 import Foundation
 import HTTPModel
 import Logging
-import Metrics
+import Activity
 import Synchronization
-import Units
 
 /// Where the cache is, and its limits.
 package struct StoreConfiguration: Sendable {

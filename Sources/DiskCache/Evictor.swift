@@ -1,6 +1,6 @@
 import CachePolicy
 import Foundation
-import Metrics
+import Activity
 
 /// Frees space by evicting the least recently read extents that nobody needs. On the store's queue.
 ///

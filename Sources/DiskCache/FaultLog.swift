@@ -1,5 +1,5 @@
 import Logging
-import Metrics
+import Activity
 import Synchronization
 
 /// Counts and logs failures that nobody waits for.

@@ -1,6 +1,6 @@
 import CachePolicy
 import Logging
-import Metrics
+import Activity
 
 /// Opens the index, or rebuilds it.
 enum IndexOpening {

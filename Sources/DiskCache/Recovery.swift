@@ -1,5 +1,5 @@
 import CachePolicy
-import Units
+import HTTPModel
 
 /// Repairs what an earlier session has left behind. On the store's queue.
 final class Recovery {

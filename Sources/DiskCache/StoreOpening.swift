@@ -2,8 +2,7 @@ import CachePolicy
 import Foundation
 import HTTPModel
 import Logging
-import Metrics
-import Units
+import Activity
 
 /// Opens a store: locks its directory, opens its index, and finds out how the last session ended.
 struct StoreOpening {

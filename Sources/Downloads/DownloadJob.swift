@@ -1,7 +1,6 @@
 import CachePolicy
 import HTTPModel
 import Playlists
-import Units
 
 /// A download in the queue, and as a row in the database.
 struct DownloadJob: Sendable, Equatable {

@@ -3,7 +3,6 @@ import Foundation
 import HTTPModel
 import Logging
 import Synchronization
-import Units
 
 /// Manages all downloads: the queue, its database, and the running transfers.
 ///

@@ -1,4 +1,4 @@
-import Units
+import HTTPModel
 
 /// Turns orders into downloads.
 extension DownloadQueue {

@@ -1,6 +1,5 @@
 import CachePolicy
 import HTTPModel
-import Units
 
 /// The queue of downloads: which exist, which run, and which is next. It carries out nothing: operations return effects
 /// for the caller.

@@ -1,7 +1,7 @@
 import CachePolicy
 import EventIO
 import HTTPModel
-import Metrics
+import Activity
 
 /// Answers requests. One per loop, loop-bound.
 package protocol RequestHandler: AnyObject {

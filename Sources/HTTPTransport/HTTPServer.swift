@@ -2,7 +2,7 @@ import CLinux
 import EventIO
 import Glibc
 import HTTPModel
-import Metrics
+import Activity
 import Synchronization
 
 /// An HTTP/1.1 server on several loops that share a port (`SO_REUSEPORT`). Each connection belongs to one loop.

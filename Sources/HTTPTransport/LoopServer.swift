@@ -2,7 +2,7 @@ import CachePolicy
 import EventIO
 import Glibc
 import HTTPModel
-import Metrics
+import Activity
 
 /// The part of the server that belongs to one loop: its listener and its connections. Loop-bound.
 final class LoopServer {

@@ -1,5 +1,5 @@
 import CachePolicy
-import Metrics
+import Activity
 
 /// The bytes that a connection has received and not used yet.
 struct ReadAhead {

@@ -1,6 +1,6 @@
 import Glibc
 import HTTPModel
-import Metrics
+import Activity
 
 /// Connections that are refused: they get an answer of a few hundred bytes before anything of them is kept, and their
 /// descriptors are closed soon after. Loop-bound.

@@ -3,7 +3,7 @@ import CachePolicy
 import DiskCache
 import HTTPModel
 import HTTPTransport
-import Metrics
+import Activity
 
 /// Answers from a generation, or with an error.
 extension MediaAnswer {

@@ -5,7 +5,6 @@ import DiskCache
 import EventIO
 import HTTPModel
 import HTTPTransport
-import Metrics
 import Presentations
 import Upstream
 

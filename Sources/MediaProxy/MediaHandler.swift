@@ -3,7 +3,7 @@ import CachePolicy
 import EventIO
 import HTTPModel
 import HTTPTransport
-import Metrics
+import Activity
 import Presentations
 
 /// Answers players' requests. One per loop, loop-bound.

@@ -3,7 +3,7 @@ import CachePolicy
 import EventIO
 import HTTPModel
 import HTTPTransport
-import Metrics
+import Activity
 import Upstream
 
 /// A request that bypasses the cache: its body is sent to the origin as it arrives, and the origin's answer to the

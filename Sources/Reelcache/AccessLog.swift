@@ -6,7 +6,7 @@ import Glibc
 import HTTPModel
 import HTTPTransport
 import Logging
-import Metrics
+import Activity
 import Synchronization
 
 /// The access log: one line for each request, in a file or on standard output.

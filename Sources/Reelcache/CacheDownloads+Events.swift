@@ -1,6 +1,6 @@
 import Downloads
 import Foundation
-import Units
+import HTTPModel
 
 /// Watching downloads. Events come from the download itself; nothing is polled.
 extension CacheDownloads {

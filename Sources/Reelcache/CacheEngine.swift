@@ -7,9 +7,8 @@ import Foundation
 import HTTPModel
 import Logging
 import MediaProxy
-import Metrics
+import Activity
 import Presentations
-import Units
 import Upstream
 
 /// The machinery of an open cache: the store, the loops, and a filler on each loop.

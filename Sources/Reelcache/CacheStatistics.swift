@@ -1,4 +1,4 @@
-import Metrics
+import Activity
 
 /// The counters of an open cache at one moment. Counts are since it was opened, sizes are in bytes.
 public struct CacheStatistics: Sendable, Equatable {

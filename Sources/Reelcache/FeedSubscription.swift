@@ -1,6 +1,6 @@
 import CachePolicy
 import Foundation
-import Subscriptions
+import Downloads
 
 /// What a subscriber wants of a feed.
 public struct FeedOptions: Sendable, Equatable {

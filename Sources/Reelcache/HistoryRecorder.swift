@@ -3,7 +3,7 @@ import DiskCache
 import EventIO
 import HTTPModel
 import Logging
-import Metrics
+import Activity
 import Synchronization
 
 /// Keeps the history of the counters: takes a sample where each period of ten seconds ends, and stores the history

@@ -7,10 +7,8 @@ import Foundation
 import HTTPModel
 import HTTPTransport
 import Logging
-import Metrics
-import Subscriptions
+import Activity
 import Synchronization
-import Units
 import Upstream
 
 /// An open cache in this process: the store on the disk, the loops that fill it, and the proxy that serves it to

@@ -4,7 +4,7 @@ import Foundation
 import HTTPTransport
 import Logging
 import MediaProxy
-import Metrics
+import Activity
 
 #if !os(Linux)
 #error("Reelcache is for Linux: it needs O_TMPFILE, fallocate(2), eventfd(2) and netlink sockets")

@@ -1,8 +1,7 @@
 import CachePolicy
 import Foundation
 import HTTPModel
-import Metrics
-import Units
+import Activity
 
 extension ProxyConfiguration {
     /// The settings that may change while the proxy runs, apart from limits and addresses.

@@ -1,6 +1,6 @@
 import CachePolicy
 import HTTPTransport
-import Metrics
+import Activity
 
 /// The settings of a proxy. The defaults are those of `reelcache serve`.
 public struct ProxyConfiguration: Sendable {

@@ -5,7 +5,6 @@ import Downloads
 import EventIO
 import Foundation
 import HTTPTransport
-import Subscriptions
 
 /// A configuration that is invalid, a cache that cannot be opened, or a proxy that cannot start. The description is
 /// one line that tells what to do.

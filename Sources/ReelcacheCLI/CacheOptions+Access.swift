@@ -4,7 +4,6 @@ import DiskCache
 import Foundation
 import HTTPModel
 import Reelcache
-import Units
 
 extension CacheOptions {
     /// The settings with which the cache is opened if no proxy runs.

@@ -4,7 +4,6 @@ import ControlAPI
 import DiskCache
 @preconcurrency import Foundation
 import HTTPModel
-import LocalFiles
 import Reelcache
 
 /// How a command that failed ends.

@@ -1,6 +1,5 @@
 import ArgumentParser
 import Foundation
-import Manual
 import Reelcache
 
 /// Writes what belongs to a release and is made from the program's own tables. Hidden: packagers and the scripts of the

@@ -4,7 +4,7 @@ import CLinux
 import Configuration
 import Logging
 import Reelcache
-import Units
+import HTTPModel
 
 struct Serve: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -3,9 +3,8 @@ import ArgumentParser
 import ControlAPI
 import Downloads
 import Foundation
-import Metrics
+import Activity
 import Reelcache
-import TerminalText
 
 struct Stats: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -2,7 +2,6 @@ import CLinux
 @preconcurrency import Foundation
 import HTTPModel
 import Reelcache
-import TerminalText
 
 /// Where output goes, and what can be drawn there.
 enum Terminal {

@@ -1,6 +1,5 @@
 import Activity
 import CachePolicy
-import Metrics
 import Testing
 
 @Suite struct ActivityBookTests {

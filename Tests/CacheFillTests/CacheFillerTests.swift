@@ -4,7 +4,7 @@ import EventIO
 import Glibc
 import HTTPModel
 import Logging
-import Metrics
+import Activity
 import Synchronization
 import Testing
 import TestSupport

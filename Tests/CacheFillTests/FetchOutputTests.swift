@@ -3,7 +3,7 @@ import EventIO
 import DiskCache
 import HTTPModel
 import Logging
-import Metrics
+import Activity
 import TestSupport
 import Testing
 

@@ -1,8 +1,8 @@
 import CachePolicy
 import HTTPModel
-import Locating
+import Upstream
 import Logging
-import Metrics
+import Activity
 import Testing
 import TestSupport
 

@@ -2,7 +2,7 @@ import CachePolicy
 import DiskCache
 import HTTPModel
 import Logging
-import Metrics
+import Activity
 import Testing
 import TestSupport
 

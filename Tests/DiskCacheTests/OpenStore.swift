@@ -2,7 +2,7 @@ import CachePolicy
 import Foundation
 import HTTPModel
 import Logging
-import Metrics
+import Activity
 import Synchronization
 import TestSupport
 

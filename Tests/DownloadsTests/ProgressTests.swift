@@ -1,7 +1,7 @@
 import Downloads
 import Synchronization
 import Testing
-import Units
+import HTTPModel
 
 @testable import Downloads
 

@@ -5,7 +5,7 @@ import EventIO
 import Glibc
 import HTTPModel
 import Logging
-import Metrics
+import Activity
 import TestSupport
 import Upstream
 

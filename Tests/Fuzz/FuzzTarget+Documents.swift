@@ -7,7 +7,7 @@ import HTTPModel
 @testable import ControlAPI
 @testable import DiskCache
 @testable import Downloads
-@testable import Locating
+@testable import Upstream
 
 extension FuzzTarget {
     static let documents = [

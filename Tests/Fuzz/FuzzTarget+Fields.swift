@@ -1,8 +1,6 @@
 import CachePolicy
 import HTTPModel
-import Metrics
-import TerminalText
-import Units
+import Activity
 
 extension FuzzTarget {
     static let fields = [
@@ -222,6 +220,5 @@ extension FuzzTarget {
         }
         let (number, _) = input.numberAndRest
         _ = (ByteSize(bytes: number).description, TimeSpan(seconds: number).description)
-        _ = CoverageBar(present: [0..<max(1, number / 2)], length: max(1, number), width: 40).text(isUnicode: true)
     }
 }

@@ -1,7 +1,7 @@
 import EventIO
 import Foundation
 import HTTPTransport
-import Metrics
+import Activity
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 import EventIO
 import HTTPModel
 import HTTPTransport
-import Metrics
+import Activity
 import TestSupport
 
 /// A server on loops of its own whose answers a closure gives. Stops, cutting what runs, when it goes.

@@ -1,5 +1,5 @@
 import CachePolicy
-import Metrics
+import Activity
 import Playlists
 import Testing
 

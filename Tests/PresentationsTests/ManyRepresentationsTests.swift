@@ -1,6 +1,6 @@
 import CLinux
 import CachePolicy
-import Metrics
+import Activity
 import Playlists
 import Testing
 

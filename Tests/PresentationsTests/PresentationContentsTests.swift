@@ -3,7 +3,7 @@ import Dispatch
 import DiskCache
 import HTTPModel
 import Logging
-import Metrics
+import Activity
 import Playlists
 import Synchronization
 import TestSupport

@@ -1,5 +1,5 @@
 import Foundation
-import Metrics
+import Activity
 import TestSupport
 import Testing
 

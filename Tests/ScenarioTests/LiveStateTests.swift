@@ -2,7 +2,6 @@ import Activity
 import CachePolicy
 import Downloads
 import EventIO
-import Metrics
 import Synchronization
 import Testing
 

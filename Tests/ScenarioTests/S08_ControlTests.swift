@@ -4,7 +4,6 @@ import ControlAPI
 import DiskCache
 import Foundation
 import HTTPModel
-import LocalFiles
 import Reelcache
 import Testing
 import TestSupport

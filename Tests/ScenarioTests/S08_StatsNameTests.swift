@@ -1,6 +1,6 @@
 import ControlAPI
 import Foundation
-import Metrics
+import Activity
 import TestSupport
 import Testing
 

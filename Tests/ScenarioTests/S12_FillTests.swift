@@ -1,5 +1,5 @@
 import CachePolicy
-import Metrics
+import Activity
 import Synchronization
 import Testing
 import TestSupport

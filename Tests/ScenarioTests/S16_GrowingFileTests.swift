@@ -1,7 +1,6 @@
 import Administration
 import CachePolicy
 import Foundation
-import LocalFiles
 import Reelcache
 import Testing
 import TestSupport

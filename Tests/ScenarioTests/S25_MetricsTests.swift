@@ -1,6 +1,6 @@
 import ControlAPI
 import Foundation
-import Metrics
+import Activity
 import Reelcache
 import TestSupport
 import Testing

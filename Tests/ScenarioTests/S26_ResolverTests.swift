@@ -1,6 +1,6 @@
 import CachePolicy
 import Foundation
-import Metrics
+import Activity
 import Reelcache
 import Testing
 import TestSupport

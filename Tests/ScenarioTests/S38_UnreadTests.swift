@@ -1,4 +1,4 @@
-import Metrics
+import Activity
 import Reelcache
 import TestSupport
 import Testing

@@ -1,7 +1,7 @@
 import CachePolicy
 import Foundation
 import Logging
-import Metrics
+import Activity
 import Reelcache
 import Synchronization
 import Testing

@@ -1,4 +1,4 @@
-import Metrics
+import Activity
 import Synchronization
 
 /// Waits until `ready` returns a value, and returns it.

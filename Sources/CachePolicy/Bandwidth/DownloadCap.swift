@@ -1,5 +1,4 @@
 import HTTPModel
-import Units
 
 /// The most bytes that downloads may fetch from origins in a day or month of local time.
 package struct DownloadCap: Sendable, Equatable {

@@ -1,4 +1,4 @@
-import Units
+import HTTPModel
 
 /// A schedule as people write it.
 extension DownloadSchedule {

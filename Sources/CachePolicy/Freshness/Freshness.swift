@@ -1,5 +1,4 @@
 import HTTPModel
-import Units
 
 /// How long a stored response is fresh, and how old it is (RFC 9111 §4.2). In seconds.
 package struct Freshness: Sendable, Equatable {

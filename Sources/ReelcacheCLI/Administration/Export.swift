@@ -3,7 +3,6 @@ import ArgumentParser
 import CachePolicy
 import DiskCache
 import Foundation
-import LocalFiles
 import Reelcache
 
 struct Export: ParsableCommand {

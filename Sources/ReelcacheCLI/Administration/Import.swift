@@ -4,7 +4,6 @@ import CachePolicy
 import DiskCache
 import Foundation
 import HTTPModel
-import LocalFiles
 import Reelcache
 
 struct Import: ParsableCommand {

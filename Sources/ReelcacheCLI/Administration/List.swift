@@ -5,8 +5,6 @@ import DiskCache
 import Foundation
 import HTTPModel
 import Reelcache
-import TerminalText
-import Units
 
 struct List: ParsableCommand {
     static let configuration = CommandConfiguration(

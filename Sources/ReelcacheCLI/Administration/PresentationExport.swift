@@ -3,7 +3,6 @@ import CachePolicy
 import DiskCache
 import Foundation
 import HTTPModel
-import LocalFiles
 
 /// Makes one file of a presentation.
 ///

@@ -1,6 +1,5 @@
 import DiskCache
 import HTTPModel
-import TerminalText
 
 /// A presentation as lines of text.
 enum PresentationText {

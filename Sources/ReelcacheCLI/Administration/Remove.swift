@@ -6,7 +6,6 @@ import DiskCache
 import Foundation
 import HTTPModel
 import Reelcache
-import Units
 
 struct Remove: ParsableCommand {
     static let configuration = CommandConfiguration(

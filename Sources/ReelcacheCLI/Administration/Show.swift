@@ -6,8 +6,6 @@ import DiskCache
 import Foundation
 import HTTPModel
 import Reelcache
-import TerminalText
-import Units
 
 struct Show: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Completion
 import Foundation
 
 /// Answers completion scripts: lists the values that fit at the cursor. Gives up after half a second.

@@ -1,7 +1,6 @@
 import Administration
 import ArgumentParser
 import CachePolicy
-import Completion
 import Configuration
 import ControlAPI
 import DiskCache
@@ -10,7 +9,6 @@ import Foundation
 import HTTPModel
 import Logging
 import Reelcache
-import Subscriptions
 
 /// Kinds of names that completion looks up in the cache. To add one, add a case and the function that lists its names.
 enum KnownNames: String {

@@ -1,6 +1,5 @@
 import ArgumentParser
 import ControlAPI
-import Doctor
 import HTTPModel
 import Reelcache
 

@@ -5,7 +5,6 @@ import Downloads
 import Foundation
 import HTTPModel
 import Reelcache
-import Units
 
 extension DownloadPriority: ExpressibleByArgument {}
 extension DownloadState: ExpressibleByArgument {}

@@ -5,7 +5,6 @@ import ControlAPI
 import Downloads
 import Foundation
 import Reelcache
-import TerminalText
 
 /// Shows the progress of downloads while a command waits: on a terminal as lines that are redrawn, elsewhere as a line
 /// for each change, with `--json` as an object for each change.

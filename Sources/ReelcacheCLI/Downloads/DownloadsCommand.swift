@@ -5,7 +5,6 @@ import ControlAPI
 import Downloads
 import Foundation
 import Reelcache
-import TerminalText
 
 struct DownloadsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -4,7 +4,6 @@ import Downloads
 import Foundation
 import HTTPModel
 import Reelcache
-import TerminalText
 
 struct History: ParsableCommand {
     static let configuration = CommandConfiguration(

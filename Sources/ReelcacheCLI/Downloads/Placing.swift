@@ -2,7 +2,6 @@ import Administration
 import CachePolicy
 import Downloads
 import Foundation
-import LocalFiles
 import Reelcache
 import Synchronization
 

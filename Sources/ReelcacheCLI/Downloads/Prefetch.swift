@@ -5,10 +5,8 @@ import ControlAPI
 import Downloads
 import Foundation
 import HTTPModel
-import LocalFiles
 import Playlists
 import Reelcache
-import Subscriptions
 
 struct Prefetch: ParsableCommand {
     static let configuration = CommandConfiguration(

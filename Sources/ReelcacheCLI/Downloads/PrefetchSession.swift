@@ -4,9 +4,7 @@ import CachePolicy
 import Downloads
 import Foundation
 import HTTPModel
-import LocalFiles
 import Reelcache
-import TerminalText
 
 /// Orders downloads for a command, and waits until they have ended.
 final class PrefetchSession {

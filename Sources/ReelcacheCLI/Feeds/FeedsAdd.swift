@@ -4,10 +4,7 @@ import CachePolicy
 import ControlAPI
 import Downloads
 import Foundation
-import LocalFiles
 import Reelcache
-import Subscriptions
-import TerminalText
 
 struct FeedsAdd: ParsableCommand {
     static let configuration = CommandConfiguration(

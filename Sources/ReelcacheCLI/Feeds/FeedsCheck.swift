@@ -5,8 +5,6 @@ import ControlAPI
 import Downloads
 import Foundation
 import Reelcache
-import Subscriptions
-import TerminalText
 
 struct FeedsCheck: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -6,9 +6,7 @@ import ControlAPI
 import Foundation
 import HTTPModel
 import Reelcache
-import Subscriptions
-import TerminalText
-import Units
+import Downloads
 
 struct FeedsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

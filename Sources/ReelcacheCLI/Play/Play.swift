@@ -5,7 +5,7 @@ import CachePolicy
 import Configuration
 import Foundation
 import Logging
-import Metrics
+import Activity
 import Reelcache
 
 struct Play: ParsableCommand {

@@ -3,7 +3,6 @@ import CLinux
 import Foundation
 import Glibc
 import HTTPModel
-import TerminalText
 
 /// The terminal while a command has all of it. What was on the screen, and the terminal's modes, are restored by
 /// `leave`, which may be called any number of times; if this process ends without it, by a `TerminalGuardian`.

@@ -2,7 +2,6 @@ import Administration
 import CLinux
 import Foundation
 import HTTPModel
-import TerminalText
 
 /// A process that gives the terminal back if this one cannot: it was killed by SIGKILL, or has crashed. It ends with
 /// this object, or with this process. Where this process leads the terminal's session, the system closes the terminal

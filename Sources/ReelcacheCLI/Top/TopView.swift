@@ -5,7 +5,6 @@ import Downloads
 import Foundation
 import HTTPModel
 import Reelcache
-import TerminalText
 
 /// The view of what happens now: waits for keys, signals and news, and draws.
 final class TopView {

@@ -1,0 +1,163 @@
+import CachePolicy
+import Logging
+
+/// What became of the episodes of a feed: their downloads, and what is cached of them. Blocks.
+struct EpisodeKeeper: Sendable {
+    let store: any EpisodeStore
+    let downloads: DownloadManager
+    let logger: Logger
+
+    /// The downloads of a subscription, by the identity of their episodes.
+    func downloads(of subscription: Subscription) -> [String: DownloadReport] {
+        downloads.perform { $0.downloads(ofFeed: subscription.url.absolute, since: subscription.added) }
+    }
+
+    /// The same as a plan needs them.
+    /// - Parameter now: seconds since 1970.
+    static func plannedDownloads(_ reports: [String: DownloadReport], now: Double)
+        -> [String: SubscriptionPlan.Download]
+    {
+        reports.compactMapValues { report in
+            guard let url = try? OriginURL(url: report.url) else { return nil }
+            let state: SubscriptionPlan.Download.State =
+                switch retry(report, now: now) {
+                case .due: .due
+                case .later: .open
+                case .never: .over
+                case nil: report.state.hasEnded ? .over : .open
+                }
+            return SubscriptionPlan.Download(id: report.id, url: url, state: state)
+        }
+    }
+
+    /// When a download is retried; nil if it has not failed.
+    private static func retry(_ report: DownloadReport, now: Double) -> FeedSchedule.Retry? {
+        guard report.state == .failed else { return nil }
+        let begun = report.started ?? report.added
+        return FeedSchedule.retry(begun: begun, failed: report.finished ?? begun, now: now)
+    }
+
+    /// Orders the downloads of episodes, newest first.
+    /// - Returns: the numbers of the downloads. An episode whose URL is being downloaded already gets none of its own,
+    ///   so that the options of that download stay.
+    func order(_ episodes: [KnownEpisode], of subscription: Subscription) throws -> [Int64] {
+        let orders = episodes.filter { !isBeingDownloaded($0.url) }.map { episode in
+            var order = DownloadOrder(url: episode.url, priority: .low, category: subscription.options.category)
+            order.episode = EpisodeName(feed: subscription.url.absolute, identity: episode.identity)
+            return order
+        }
+        guard !orders.isEmpty else { return [] }
+        return try downloads.perform { try $0.add(orders) }.map(\.id)
+    }
+
+    /// Cancels failed downloads that others have replaced: what they left of their bytes goes.
+    func cancel(_ ids: [Int64]) throws {
+        try downloads.perform { manager in
+            // The history may have forgotten one meanwhile.
+            let ids = ids.filter { manager.snapshots[$0] != nil }
+            if !ids.isEmpty { _ = try manager.change(.ids(ids), DownloadChange(action: .cancel)) }
+        }
+    }
+
+    /// Whether somebody downloads this already.
+    func isBeingDownloaded(_ url: OriginURL) -> Bool {
+        downloads.snapshots.downloads(of: url).contains { !$0.state.hasEnded }
+    }
+
+    /// The failed downloads of a subscription.
+    func failedDownloads(of subscription: Subscription) -> [DownloadReport] {
+        downloads(of: subscription).values.filter { $0.state == .failed }
+    }
+
+    /// Retries those of some failed downloads whose time has come.
+    /// - Parameter now: seconds since 1970.
+    func retry(_ failed: [DownloadReport], now: Double) throws {
+        let ids = failed.filter { Self.retry($0, now: now) == .due }.map(\.id)
+        guard !ids.isEmpty else { return }
+        _ = try downloads.perform { try $0.change(.possible(ids), DownloadChange(action: .retry)) }
+    }
+
+    /// The episodes that a person has removed since their downloads failed: bytes had arrived, and none is cached.
+    func removed(_ ordered: [KnownEpisode], failed: [DownloadReport]) throws -> [KnownEpisode] {
+        let begun = Set(failed.filter { $0.bytes > 0 }.map(\.url))
+        let lost = try ordered.filter { episode in
+            guard begun.contains(episode.url.absolute), !isBeingDownloaded(episode.url) else { return false }
+            return try store.cached(episode.url) == nil
+        }
+        return lost.map(\.letGo)
+    }
+
+    /// Cancels the failed downloads of episodes that their feed has let go of: nobody is to retry them.
+    func cancelFailed(of episodes: [KnownEpisode], in subscription: Subscription) throws {
+        let urls = Set(episodes.map(\.url.absolute))
+        try cancel(failedDownloads(of: subscription).filter { urls.contains($0.url) }.map(\.id))
+    }
+
+    /// Cancels the downloads of a subscription that have not ended.
+    func cancelDownloads(of subscription: Subscription) throws {
+        let ids = downloads(of: subscription).values.filter { !$0.state.hasEnded }.map(\.id)
+        guard !ids.isEmpty else { return }
+        _ = try downloads.perform { try $0.change(.possible(ids), DownloadChange(action: .cancel)) }
+    }
+
+    /// Removes the episodes that are too many or too large, oldest first, but none that is being played: a later call
+    /// removes it. What a person ordered, too, is not the feed's to count or to remove, nor what is another feed's.
+    /// - Parameters:
+    ///   - ordered: the episodes that became downloads and that the feed has not let go of.
+    ///   - shared: returns which of some URLs are also those of other subscriptions' ordered episodes.
+    /// - Returns: the episodes that the feed lets go of, with that state.
+    func retain(
+        _ ordered: [KnownEpisode], of subscription: Subscription, shared: ([OriginURL]) throws -> Set<OriginURL>
+    ) -> [KnownEpisode] {
+        guard let limit = subscription.options.keep else { return [] }
+        let known = downloads(of: subscription)
+        var (cached, removed): ([(episode: KnownEpisode, bytes: Int64)], [KnownEpisode]) = ([], [])
+        do {
+            for episode in ordered {
+                let state = known[episode.identity]?.state
+                // Perhaps under the identity that the episode had before, or because a person ordered it.
+                let others = downloads.snapshots.downloads(of: episode.url)
+                guard state?.hasEnded ?? true, others.allSatisfy(\.state.hasEnded) else { continue }
+                if others.contains(where: { $0.feed == nil && $0.isPinned && $0.state == .completed }) {
+                    removed.append(episode)
+                } else if let found = try store.cached(episode.url) {
+                    cached.append((episode, found.bytes))
+                } else if state == .completed || state == nil {
+                    // Somebody has removed it.
+                    removed.append(episode)
+                }
+            }
+            let surplus = EpisodeRetention.surplus(cached, limit: limit)
+            let shared = try surplus.isEmpty ? [] : shared(surplus.map(\.url))
+            for episode in surplus where try shared.contains(episode.url) || store.remove(episode.url) {
+                removed.append(episode)
+            }
+        } catch {
+            logger.error(
+                "cannot remove old episodes of \(subscription.url.absolute): \(error); the next check tries again")
+        }
+        return removed.map(\.letGo)
+    }
+
+    /// An episode with the state of its download, or of what is cached of it.
+    func report(_ episode: KnownEpisode, _ downloads: [String: DownloadReport]) throws -> EpisodeReport {
+        let download =
+            downloads[episode.identity]
+            ?? self.downloads.snapshots.downloads(of: episode.url).first { !$0.state.hasEnded }
+        let cached = try store.cached(episode.url)
+        let state: EpisodeReport.State =
+            switch (episode.state, download?.state) {
+            case (.passedOver, _): cached?.isComplete == true ? .cached : .passedOver
+            case (_, .waiting): .waiting
+            case (_, .downloading): .downloading
+            case (_, .paused): .paused
+            case (_, .failed): .failed
+            case (_, .cancelled): .cancelled
+            case (_, .completed), (_, nil): cached == nil ? .removed : .cached
+            }
+        return EpisodeReport(
+            url: episode.url.absolute, title: episode.title, published: episode.published, state: state,
+            bytes: cached?.bytes ?? 0, download: download?.id,
+            message: download?.state == .completed ? nil : download?.message)
+    }
+}

@@ -1,0 +1,44 @@
+import CachePolicy
+import DiskCache
+import HTTPModel
+
+/// Finds the cached files of episodes in the store.
+package struct StoreEpisodes: EpisodeStore {
+    /// Seconds. A player that has read everything ahead may have closed its connection.
+    private static let playingTime: Int64 = 1800
+
+    private let store: CacheStore
+    private let snapshots: DownloadSnapshots
+    private let policy: @Sendable () -> ProxyPolicy
+    private let now: @Sendable () -> Int64
+
+    /// - Parameters:
+    ///   - policy: the current policy, which gives a URL its cache key.
+    ///   - now: the time in seconds since 1970.
+    package init(
+        _ store: CacheStore, snapshots: DownloadSnapshots, policy: @escaping @Sendable () -> ProxyPolicy,
+        now: @escaping @Sendable () -> Int64
+    ) {
+        (self.store, self.snapshots, self.policy, self.now) = (store, snapshots, policy, now)
+    }
+
+    package func cached(_ url: OriginURL) throws -> CachedEpisode? {
+        guard let resource = try policy().find(url, store.resource)?.resource, resource.cached > 0 else { return nil }
+        return CachedEpisode(bytes: resource.cached, isComplete: resource.isComplete || resource.parts != nil)
+    }
+
+    package func remove(_ url: OriginURL) throws -> Bool {
+        let policy = policy()
+        guard snapshots.unfinished(of: url, under: policy) == nil else { return false }
+        return try policy.find(url) { key throws(StoreError) in
+            guard try !isBeingPlayed(key) else { return false }
+            return try store.remove(key, isDryRun: false).map { _ in true }
+        } ?? true
+    }
+
+    private func isBeingPlayed(_ key: CacheKey) throws(StoreError) -> Bool {
+        if try store.isBeingRead(key) { return true }
+        guard let resource = try store.resource(key)?.resource else { return false }
+        return resource.hits > 0 && resource.lastAccess > now() -| Self.playingTime
+    }
+}

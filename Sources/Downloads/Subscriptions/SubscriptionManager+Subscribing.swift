@@ -1,0 +1,227 @@
+import CachePolicy
+import HTTPModel
+import Playlists
+
+/// Subscribing, unsubscribing, and checks on demand.
+extension SubscriptionManager {
+    /// Subscribes to a feed once it has been read, and orders its newest episodes. If it is subscribed already, changes
+    /// its options, and checks it.
+    /// - Parameter end: called with the outcome of the check, inside the actor; with an error if nothing was saved, as
+    ///   when a new feed cannot be read. If one is subscribed already and cannot be read, its options are changed
+    ///   nevertheless, and the outcome is `failed`.
+    package func subscribe(
+        _ url: OriginURL, _ change: SubscriptionChange,
+        then end: @escaping @Sendable (Result<FeedCheck, SubscriptionError>) -> Void
+    ) {
+        do throws(SubscriptionError) {
+            try checkOpen()
+            if let known = find(url) { return try self.change(known, change, then: end) }
+            try checkCount(adding: 1)
+            let options = try change.applied(to: SubscriptionOptions())
+            let request = FeedRequest(url: url, validators: FeedValidators())
+            read(FeedReading(request, wanted: options.latest, pattern: options.title)) { manager, outcome in
+                end(Result { () throws(SubscriptionError) in try manager.add(url, options, change, outcome) })
+                manager.settle()
+            }
+        } catch { end(.failure(error)) }
+    }
+
+    /// Whether a URL names a subscription.
+    package func isSubscribed(_ url: OriginURL) -> Bool { find(url) != nil }
+
+    private func add(
+        _ url: OriginURL, _ options: SubscriptionOptions, _ change: SubscriptionChange, _ outcome: FeedReading.Outcome
+    ) throws(SubscriptionError) -> FeedCheck {
+        try checkOpen()
+        switch outcome {
+        case .failed(let failure): throw SubscriptionError(.unreadable, "\(url.absolute): \(failure.message)")
+        case .unchanged: throw SubscriptionError(.unreadable, "\(url.absolute): the origin answered 304")
+        case .read(let finding):
+            if let same = find(url) ?? find(finding.address) {
+                if same.url == url {
+                    // Somebody else subscribed to it meanwhile.
+                    try save(change, of: same)
+                    return conclude(same.id, outcome)
+                }
+                throw .invalid(
+                    "\(url.absolute) is the same feed as \(same.url.absolute), which is subscribed: name that one")
+            }
+            let new = Subscription(url, options: options, added: clock.now, due: clock.now)
+            guard let saved = try save([new]).first else { throw .closed }
+            let check = conclude(saved.id, outcome)
+            guard check.outcome != .failed else { throw SubscriptionError(.disk, check.message ?? "") }
+            return check
+        }
+    }
+
+    private func change(
+        _ known: Subscription, _ change: SubscriptionChange,
+        then end: @escaping @Sendable (Result<FeedCheck, SubscriptionError>) -> Void
+    ) throws(SubscriptionError) {
+        if try save(change, of: known) { repeatCheck(known.id) }
+        check(known.id) { end(.success($0)) }
+        settle()
+    }
+
+    /// - Returns: whether the subscription is another one now.
+    @discardableResult
+    private func save(_ change: SubscriptionChange, of known: Subscription) throws(SubscriptionError) -> Bool {
+        var changed = known
+        changed.options = try change.applied(to: known.options)
+        if change.latest != nil { changed.wantsLatest = true }
+        guard changed != known else { return false }
+        _ = try save([changed])
+        return true
+    }
+
+    private func checkCount(adding count: Int) throws(SubscriptionError) {
+        guard subscriptions.count + count <= Self.most else {
+            throw .invalid("there can be \(Self.most) subscriptions at most: remove some first")
+        }
+    }
+
+    /// Unsubscribes, and cancels the feed's downloads that have not ended. Cached episodes stay.
+    /// - Returns: the subscription as it was.
+    package func remove(_ url: OriginURL) throws(SubscriptionError) -> SubscriptionReport {
+        try checkOpen()
+        guard let subscription = find(url) else { throw .unknown(url) }
+        let report = try reporting.report(of: subscription)
+        // Later, nobody could name them: if the process ends in between, the feed is still subscribed, and the same
+        // command removes it.
+        do { try episodes.cancelDownloads(of: subscription) } catch {
+            throw SubscriptionError(
+                .disk, "cannot cancel the downloads of \(subscription.url.absolute): \(error); it stays subscribed")
+        }
+        try drop(subscription)
+        return report
+    }
+
+    /// Checks a feed, or all.
+    /// - Parameter end: called once all are checked, inside the actor, with the outcomes in the order of subscribing.
+    package func check(
+        _ url: OriginURL?, then end: @escaping @Sendable (Result<[FeedCheck], SubscriptionError>) -> Void
+    ) {
+        do throws(SubscriptionError) {
+            try checkOpen()
+            let chosen: [Subscription]
+            if let url {
+                guard let found = find(url) else { throw .unknown(url) }
+                chosen = [found]
+            } else {
+                chosen = all
+            }
+            guard !chosen.isEmpty else { return end(.success([])) }
+            let checks = CheckCollection(chosen.map(\.url.absolute), end)
+            for (place, subscription) in chosen.enumerated() { check(subscription.id) { checks.put($0, at: place) } }
+            settle()
+        } catch { end(.failure(error)) }
+    }
+
+    /// Reads a feed without subscribing.
+    /// - Parameters:
+    ///   - latest: how many of the newest episodes to return.
+    ///   - end: called inside the actor.
+    package func preview(
+        _ url: OriginURL, latest: Int, title: TitlePattern?,
+        then end: @escaping @Sendable (Result<FeedPreview, SubscriptionError>) -> Void
+    ) {
+        do throws(SubscriptionError) { try checkOpen() } catch { return end(.failure(error)) }
+        let request = FeedRequest(url: url, validators: FeedValidators())
+        read(FeedReading(request, wanted: latest, pattern: title)) { _, outcome in
+            end(Result { () throws(SubscriptionError) in try FeedPreview(outcome, of: url, latest: latest, title) })
+        }
+    }
+
+    // MARK: Reports
+
+    /// All subscriptions, in the order of subscribing.
+    package func reports() throws(SubscriptionError) -> [SubscriptionReport] {
+        try checkOpen()
+        defer { repairLoss() }
+        return try reporting.reports(of: all)
+    }
+
+    /// A subscription with its newest episodes.
+    /// - Parameter limit: the most episodes; nil for all.
+    package func detail(of url: OriginURL, limit: Int?) throws(SubscriptionError) -> SubscriptionDetail {
+        try checkOpen()
+        guard let subscription = find(url) else { throw .unknown(url) }
+        defer { repairLoss() }
+        return try reporting.detail(of: subscription, limit: limit)
+    }
+
+    private var reporting: SubscriptionReports { SubscriptionReports(database: database, episodes: episodes) }
+
+    // MARK: Lists
+
+    /// Subscribes to the feeds of a list that are not subscribed yet; they are checked when that is due, soon.
+    /// - Parameter change: the options of the new subscriptions. A feed without a category there gets its folder's.
+    package func importList(_ list: OPML, _ change: SubscriptionChange) throws(SubscriptionError) -> FeedImport {
+        try checkOpen()
+        let options = try change.applied(to: SubscriptionOptions())
+        let feeds = list.feeds.filter { find($0.url) == nil }
+        try checkCount(adding: feeds.count)
+        let now = clock.now
+        let new = feeds.map { feed in
+            var options = options
+            options.category = options.category ?? feed.categories.last?.beginning(100)
+            var subscription = Subscription(feed.url, options: options, added: now, due: now)
+            subscription.title = feed.title == feed.url.absolute ? nil : feed.title
+            return subscription
+        }
+        let saved = new.isEmpty ? [] : try save(new)
+        settle()
+        return FeedImport(
+            added: saved.map(\.url.absolute), known: list.feeds.count - feeds.count,
+            skipped: list.skipped.map { "\($0.name.printable): \($0.reason)" })
+    }
+
+    /// All subscriptions as a list, which `importList` reads.
+    package func exportList() throws(SubscriptionError) -> OPML {
+        try checkOpen()
+        return OPML(
+            title: "Reelcache",
+            feeds: all.map {
+                OPMLFeed(title: $0.title, url: $0.url, categories: $0.options.category.map { [$0] } ?? [])
+            })
+    }
+}
+
+/// Collects the outcomes of several checks. Used inside the manager only.
+private final class CheckCollection: @unchecked Sendable { // because only the manager's queue uses it
+    private let urls: [String]
+    private var checks: [Int: FeedCheck] = [:]
+    private let end: @Sendable (Result<[FeedCheck], SubscriptionError>) -> Void
+
+    init(_ urls: [String], _ end: @escaping @Sendable (Result<[FeedCheck], SubscriptionError>) -> Void) {
+        (self.urls, self.end) = (urls, end)
+    }
+
+    func put(_ check: FeedCheck, at place: Int) {
+        var check = check
+        check.url = urls[place]
+        checks[place] = check
+        if checks.count == urls.count { end(.success(urls.indices.compactMap { checks[$0] })) }
+    }
+}
+
+extension FeedPreview {
+    fileprivate init(_ outcome: FeedReading.Outcome, of url: OriginURL, latest: Int, _ pattern: TitlePattern?)
+        throws(SubscriptionError)
+    {
+        switch outcome {
+        case .failed(let failure): throw SubscriptionError(.unreadable, "\(url.absolute): \(failure.message)")
+        case .unchanged: throw SubscriptionError(.unreadable, "\(url.absolute): the origin answered 304")
+        case .read(let finding):
+            var options = SubscriptionOptions()
+            (options.latest, options.title) = (latest, pattern)
+            let plan = SubscriptionPlan(
+                finding.items, known: [], options: options, isFirst: true, wantsLatest: true, downloads: [:], now: 0)
+            self.init(
+                title: finding.title,
+                episodes: plan.orders.map {
+                    Episode(url: $0.url.absolute, title: $0.title, published: $0.published)
+                }, skipped: finding.skippedCount)
+        }
+    }
+}

@@ -1,0 +1,426 @@
+import CachePolicy
+import Foundation
+import HTTPModel
+import Logging
+import Synchronization
+
+/// Manages all subscriptions: checks each feed when it is due, and turns new episodes into downloads.
+///
+/// It has a dispatch queue of its own, on which it may block: it waits for the download manager and for the store, and
+/// neither waits for it. Downloads are ordered before their episodes are saved as such. If the process ends in between,
+/// the next check finds the downloads, which name their episodes, and orders none of them again.
+package actor SubscriptionManager {
+    /// The most feeds that are fetched at once.
+    static let mostAtOnce = 3
+    /// The most subscriptions.
+    static let most = 5000
+    /// Seconds until it looks again whether the proxy is still offline.
+    private static let offlineWait = 60.0
+
+    private nonisolated let executor = QueueExecutor(label: "reelcache.feeds")
+    /// Whether a look at the downloads has been posted already.
+    private nonisolated let isLookPosted = Mutex(false)
+    let database: SubscriptionDatabase
+    let episodes: EpisodeKeeper
+    let clock: any FeedClock
+    private let source: any FeedSource
+    private let random: @Sendable () -> Double
+    let logger: Logger
+
+    private(set) var subscriptions: [Int64: Subscription] = [:]
+    private var phase = Phase.idle
+    /// Whether feeds are checked when they are due, not only on demand.
+    private var checksByItself = false
+    private lazy var readings: FeedReadings = FeedReadings(source) { [weak self] answer, number in
+        self?.post { $0.readings.take(answer, for: number) }
+    }
+    /// The subscriptions that are being checked.
+    private var checking: Set<Int64> = []
+    /// Those of them whose options have changed meanwhile, so that their check begins again.
+    private var again: Set<Int64> = []
+    /// Whether a new database lacks subscriptions, because they could not be written yet.
+    private var isRepairing = false
+    /// Subscriptions to check at once, whoever waits for that.
+    private var waiters: [Int64: [@Sendable (FeedCheck) -> Void]] = [:]
+    private var watch: UInt64?
+    /// The last change of the downloads that was looked at.
+    private var seenDownloads: UInt64 = 0
+
+    private enum Phase { case idle, started, stopped }
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    /// - Parameters:
+    ///   - directory: the cache directory, which contains the database `feeds.sqlite`.
+    ///   - random: returns numbers between 0 and 1.
+    /// - Throws: `.disk` if the database cannot be opened. A damaged database is set aside.
+    package init(
+        directory: String, source: any FeedSource, downloads: DownloadManager, store: any EpisodeStore,
+        clock: any FeedClock, random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }, logger: Logger
+    ) throws(SubscriptionError) {
+        database = try SubscriptionDatabase(directory: directory, logger: logger)
+        subscriptions = Dictionary(try database.load().map { ($0.id, $0) }) { $1 }
+        episodes = EpisodeKeeper(store: store, downloads: downloads, logger: logger)
+        (self.source, self.clock, self.random, self.logger) = (source, clock, random, logger)
+        // Before the downloads begin.
+        Self.applyCaps(of: subscriptions.values, to: downloads)
+    }
+
+    /// Runs work inside the actor and waits for it: not on a loop, nor inside the manager or the download manager.
+    package nonisolated func perform<Result: Sendable>(
+        _ work: @Sendable (isolated SubscriptionManager) throws -> Result
+    ) rethrows -> Result {
+        try executor.queue.sync { try assumeIsolated(work) }
+    }
+
+    nonisolated func post(_ work: @escaping @Sendable (isolated SubscriptionManager) -> Void) {
+        executor.queue.async { self.assumeIsolated(work) }
+    }
+
+    // MARK: Starting and stopping
+
+    /// Begins to remove what is not to be kept as downloads complete.
+    /// - Parameter checksByItself: whether to check feeds when they are due, too. Otherwise, as before the start, they
+    ///   are checked on demand only.
+    package func start(checksByItself: Bool = true) {
+        guard phase == .idle else { return }
+        phase = .started
+        self.checksByItself = checksByItself
+        let (now, count) = (clock.now, subscriptions.count)
+        for id in Array(subscriptions.keys) {
+            subscriptions[id]?.delayStart(now: now, count: count, random: random())
+        }
+        watch = episodes.downloads.snapshots.watch { [weak self] in self?.postLook() }
+        lookAtDownloads()
+        settle()
+    }
+
+    /// Ends all checks; those who wait get an error.
+    package func stop() {
+        guard phase != .stopped else { return }
+        lookAtDownloads()
+        repairLoss()
+        phase = .stopped
+        if let watch { episodes.downloads.snapshots.unwatch(watch) }
+        clock.wake(after: nil) {}
+        readings.stop(FeedFailure(SubscriptionError.closed.reason))
+        let waiting = waiters
+        waiters = [:]
+        for (id, ends) in waiting { tell(ends, of: failed(id, SubscriptionError.closed.reason)) }
+        do throws(SubscriptionError) { try database.close() } catch { logger.error("\(error)") }
+    }
+
+    func checkOpen() throws(SubscriptionError) {
+        guard phase != .stopped else { throw .closed }
+    }
+
+    // MARK: Subscriptions
+
+    /// The subscription that a URL names: its own, or the one where it is fetched.
+    func find(_ url: OriginURL) -> Subscription? {
+        subscriptions.values.first { $0.url == url } ?? subscriptions.values.first { $0.address == url }
+    }
+
+    /// In the order of subscribing.
+    var all: [Subscription] { subscriptions.values.sorted { $0.id < $1.id } }
+
+    /// Saves subscriptions, and from then on looks after them.
+    /// - Returns: the subscriptions with their IDs.
+    func save(_ changed: [Subscription]) throws(SubscriptionError) -> [Subscription] {
+        let saved = try database.save(changed) { everything(except: changed.map(\.id)) }
+        for subscription in saved { subscriptions[subscription.id] = subscription }
+        applyCaps()
+        return saved
+    }
+
+    private func applyCaps() { Self.applyCaps(of: subscriptions.values, to: episodes.downloads) }
+
+    /// Applies the caps of feeds to their downloads.
+    private static func applyCaps(of subscriptions: some Sequence<Subscription>, to downloads: DownloadManager) {
+        let caps = subscriptions.filter { !$0.options.caps.isEmpty }.map { ($0.url.absolute, $0.options.caps) }
+        let byFeed = Dictionary(caps) { $1 }
+        downloads.perform { if $0.feedCaps != byFeed { $0.setFeedCaps(byFeed) } }
+    }
+
+    func save(_ subscription: Subscription, _ episodes: [KnownEpisode], forgetting forgotten: [Int64] = [])
+        throws(SubscriptionError)
+    {
+        try database.save(subscription, episodes, forgetting: forgotten) { everything(except: [subscription.id]) }
+        subscriptions[subscription.id] = subscription
+    }
+
+    func drop(_ subscription: Subscription) throws(SubscriptionError) {
+        try database.remove(subscription.id) { everything(except: [subscription.id]) }
+        subscriptions[subscription.id] = nil
+        applyCaps()
+    }
+
+    private func everything(except ids: [Int64]) -> [Subscription] {
+        let ids = Set(ids)
+        return all.filter { !ids.contains($0.id) }
+    }
+
+    // MARK: Checks
+
+    /// Checks a subscription now, or joins the check that is running.
+    /// - Parameter end: called with the outcome, inside the actor.
+    func check(_ id: Int64, then end: @escaping @Sendable (FeedCheck) -> Void) {
+        waiters[id, default: []].append(end)
+    }
+
+    /// Lets a check that is running begin again: it has the former options.
+    func repeatCheck(_ id: Int64) {
+        if checking.contains(id) { again.insert(id) }
+    }
+
+    /// Begins the checks that are due, and sets the timer for the next.
+    func settle() {
+        guard phase != .stopped else { return }
+        let (isOffline, now) = (source.isOffline, clock.now)
+        for (id, subscription) in subscriptions where subscription.checked ?? now > now {
+            subscriptions[id]?.follow(clockAt: now)
+        }
+        if isOffline { refuseWaiting() }
+        while checking.count < Self.mostAtOnce, !isOffline, let id = nextDue { begin(id) }
+        guard checksByItself else { return }
+        let waiting = subscriptions.values.lazy.filter { !self.checking.contains($0.id) }.map(\.due).min()
+        let mayBegin = checking.count < Self.mostAtOnce
+        let seconds = mayBegin ? waiting.map { max($0 - clock.now, isOffline ? Self.offlineWait : 0) } : nil
+        clock.wake(after: seconds) { [weak self] in self?.post { $0.settle() } }
+    }
+
+    private var nextDue: Int64? {
+        if let id = waiters.keys.filter({ !checking.contains($0) }).min() { return id }
+        guard checksByItself else { return nil }
+        let now = clock.now
+        return subscriptions.values.filter { $0.due <= now && !checking.contains($0.id) }.min { $0.due < $1.due }?.id
+    }
+
+    private func refuseWaiting() {
+        let waiting = waiters.filter { !checking.contains($0.key) }
+        for (id, ends) in waiting {
+            waiters[id] = nil
+            tell(ends, of: failed(id, FeedReadings.offline.message))
+        }
+    }
+
+    private func begin(_ id: Int64) {
+        guard let subscription = subscriptions[id] else {
+            let ends = waiters.removeValue(forKey: id) ?? []
+            return tell(ends, of: failed(id, Self.unsubscribed))
+        }
+        checking.insert(id)
+        let wanted = subscription.wantsLatest ? subscription.options.latest : 0
+        read(FeedReading(subscription.request, wanted: wanted, pattern: subscription.options.title)) {
+            manager, outcome in
+            manager.checking.remove(id)
+            if manager.again.remove(id) != nil { return manager.settle() }
+            let ends = manager.waiters.removeValue(forKey: id) ?? []
+            manager.tell(ends, of: manager.conclude(id, outcome))
+            manager.settle()
+        }
+    }
+
+    private static let unsubscribed = "it is no longer subscribed"
+
+    private func tell(_ ends: [@Sendable (FeedCheck) -> Void], of check: FeedCheck) {
+        for end in ends { end(check) }
+    }
+
+    private func failed(_ id: Int64, _ message: String) -> FeedCheck {
+        let subscription = subscriptions[id]
+        return FeedCheck(
+            url: subscription?.url.absolute ?? "", title: subscription?.title, outcome: .failed, new: 0, downloads: [],
+            message: message)
+    }
+
+    /// Reads a feed with all that belongs to it.
+    /// - Parameter end: called once, inside the actor.
+    func read(_ value: FeedReading, then end: @escaping (isolated SubscriptionManager, FeedReading.Outcome) -> Void) {
+        readings.start(value) { end(self, $0) }
+    }
+
+    // MARK: Outcomes
+
+    /// Orders new episodes, and saves what is known of the feed by now.
+    func conclude(_ id: Int64, _ outcome: FeedReading.Outcome) -> FeedCheck {
+        guard phase != .stopped else { return failed(id, SubscriptionError.closed.reason) }
+        guard var subscription = subscriptions[id] else { return failed(id, Self.unsubscribed) }
+        var check = FeedCheck(
+            url: subscription.url.absolute, title: subscription.title, outcome: .unchanged, new: 0, downloads: [])
+        do {
+            try noteRemoved(of: subscription)
+            switch outcome {
+            case .failed(let failure): throw failure
+            case .unchanged(let newAddress):
+                let former = subscription.address
+                subscription.address = newAddress ?? former
+                subscription.gaps = 0
+                succeed(&subscription)
+                try save(subscription, [])
+                tell(subscription, movedFrom: former)
+            case .read(let finding): check = try take(finding, subscription)
+            }
+        } catch {
+            let failure = error as? FeedFailure ?? FeedFailure("\(error)")
+            (check.outcome, check.message) = (.failed, failure.message)
+            fail(id, failure)
+        }
+        retain(id)
+        if check.outcome != .failed { retryDownloads(of: id) }
+        return check
+    }
+
+    private func take(_ finding: FeedReading.Finding, _ former: Subscription) throws -> FeedCheck {
+        let known = try database.episodes(of: former.id)
+        repairLoss()
+        var subscription = subscriptions[former.id] ?? former
+        let downloads = episodes.downloads(of: subscription)
+        let plan = SubscriptionPlan(
+            finding.items, firstPage: finding.firstPage, known: known, options: subscription.options,
+            isFirst: subscription.read == nil, wantsLatest: subscription.wantsLatest,
+            downloads: EpisodeKeeper.plannedDownloads(downloads, now: clock.now), now: Int64(saturating: clock.now))
+        let renewals = plan.renewals.filter { !episodes.isBeingDownloaded($0.episode.url) }
+        let ordered = try episodes.order(plan.orders + renewals.map(\.episode), of: subscription)
+        try episodes.cancel(renewals.map(\.replaced))
+        let formerlySkipped = Set(subscription.skipped)
+        (subscription.title, subscription.address) = (finding.title ?? subscription.title, finding.address)
+        (subscription.lifetime, subscription.skipped) = (finding.lifetime, finding.skippedLines)
+        let readsAgain = readsAgain(after: finding.gap, of: &subscription)
+        subscription.validators = readsAgain || plan.awaitsRenewal ? FeedValidators() : finding.validators
+        if !readsAgain { subscription.wantsLatest = false }
+        succeed(&subscription)
+        // The rest of a text that ended early is not new when it comes.
+        if readsAgain, former.read == nil, finding.gap?.isInText == true { subscription.read = nil }
+        try save(subscription, plan.changed, forgetting: plan.forgotten)
+        tell(subscription, movedFrom: former.address)
+        let skipped = subscription.skipped.filter { !formerlySkipped.contains($0) }
+        for line in skipped { logger.info("an item of \(subscription.url.absolute) is skipped: \(line)") }
+        return FeedCheck(
+            url: subscription.url.absolute, title: subscription.title, outcome: .read, episodes: finding.items.count,
+            skipped: finding.skippedCount, skippedItems: skipped.isEmpty ? nil : skipped, new: plan.newCount,
+            downloads: ordered,
+            message: finding.gap.map { $0.message + (readsAgain ? "; the next check tries again" : "") })
+    }
+
+    private func tell(_ subscription: Subscription, movedFrom former: OriginURL) {
+        guard former != subscription.address else { return }
+        logger.notice("the feed \(former.absolute) has moved to \(subscription.address.absolute)")
+    }
+
+    /// Whether the next check is to read the whole feed again, because episodes may be missing. If that is of no avail,
+    /// not for ever.
+    private func readsAgain(after gap: FeedReading.Gap?, of subscription: inout Subscription) -> Bool {
+        guard let gap else {
+            subscription.gaps = 0
+            return false
+        }
+        subscription.gaps = min(subscription.gaps + 1, 1000)
+        if subscription.gaps == 1 {
+            logger.notice("the feed \(subscription.url.absolute) was not read completely: \(gap.message)")
+        }
+        return gap.hidesEpisodes && subscription.gaps <= Subscription.mostGaps
+    }
+
+    private func succeed(_ subscription: inout Subscription) {
+        if subscription.brokenSince != nil {
+            logger.notice("the feed \(subscription.url.absolute) can be read again")
+        }
+        subscription.succeeded(now: clock.now)
+        subscription.due =
+            clock.now
+            + FeedSchedule.delay(
+                every: subscription.options.every, lifetime: subscription.lifetime, random: random())
+    }
+
+    private func fail(_ id: Int64, _ failure: FeedFailure) {
+        guard var subscription = subscriptions[id] else { return }
+        if subscription.brokenSince == nil {
+            logger.warning("the feed \(subscription.url.absolute) cannot be read: \(failure.message)")
+        }
+        subscription.failed(failure.message, now: clock.now)
+        subscription.due =
+            clock.now
+            + FeedSchedule.delay(
+                afterFailures: subscription.failures, every: subscription.options.every,
+                retryAfter: failure.retryAfter, random: random())
+        subscriptions[id] = subscription
+        do throws(SubscriptionError) { try save(subscription, []) } catch { logger.error("\(error)") }
+    }
+
+    /// Writes all subscriptions to a new database that replaced a damaged one. The episodes are lost: those that feeds
+    /// have now are passed over, not ordered again.
+    ///
+    /// To be called wherever the database may have been read: until then, the new one is empty.
+    func repairLoss() {
+        if database.takeLoss() {
+            for id in subscriptions.keys { subscriptions[id]?.forgetEpisodes() }
+            isRepairing = true
+        }
+        guard isRepairing else { return }
+        do throws(SubscriptionError) {
+            _ = try save(all)
+            isRepairing = false
+        } catch { logger.error("\(error)") }
+    }
+
+    // MARK: Episodes
+
+    /// Retries failed downloads that are due: their feed could be read, so that the network is there.
+    private func retryDownloads(of id: Int64) {
+        guard let subscription = subscriptions[id] else { return }
+        let failed = episodes.failedDownloads(of: subscription)
+        guard !failed.isEmpty else { return }
+        do {
+            // Not those of episodes that were let go of.
+            let wanted = Set(try database.episodes(of: id, in: [.ordered]).map(\.url.absolute))
+            try episodes.retry(failed.filter { wanted.contains($0.url) }, now: clock.now)
+        } catch { logger.error("\(error)") }
+    }
+
+    /// Lets go of the episodes that a person has removed since their downloads failed.
+    private func noteRemoved(of subscription: Subscription) throws {
+        let failed = episodes.failedDownloads(of: subscription)
+        guard failed.contains(where: { $0.bytes > 0 }) else { return }
+        let ordered = try database.episodes(of: subscription.id, in: [.ordered])
+        try letGo(of: try episodes.removed(ordered, failed: failed), in: subscription)
+    }
+
+    private func letGo(of removed: [KnownEpisode], in subscription: Subscription) throws {
+        guard !removed.isEmpty else { return }
+        try save(subscription, removed)
+        try episodes.cancelFailed(of: removed, in: subscription)
+    }
+
+    /// Removes episodes beyond what the subscriber keeps.
+    func retain(_ id: Int64) {
+        defer { repairLoss() }
+        guard let subscription = subscriptions[id], subscription.options.keep != nil else { return }
+        do {
+            let ordered = try database.episodes(of: id, in: [.ordered])
+            let removed = episodes.retain(ordered, of: subscription) { try database.ordered(among: $0, except: id) }
+            try letGo(of: removed, in: subscription)
+        } catch { logger.error("\(error)") }
+    }
+
+    private nonisolated func postLook() {
+        let isFirst = isLookPosted.withLock { isPosted in
+            defer { isPosted = true }
+            return !isPosted
+        }
+        if isFirst { post { $0.lookAtDownloads() } }
+    }
+
+    /// A completed download may be one episode too many.
+    private func lookAtDownloads() {
+        isLookPosted.withLock { $0 = false }
+        guard phase == .started else { return }
+        let changes = episodes.downloads.snapshots.changes(since: seenDownloads) { report in
+            report.feed != nil && report.state == .completed
+        }
+        seenDownloads = changes.revision
+        let feeds = Set(changes.listing.downloads.compactMap(\.feed))
+        guard !feeds.isEmpty else { return }
+        for subscription in all where feeds.contains(subscription.url.absolute) { retain(subscription.id) }
+    }
+}

@@ -1,0 +1,86 @@
+import CachePolicy
+import Downloads
+import Foundation
+import HTTPModel
+
+/// Downloads as tables, cut to the width of a terminal, complete in a pipe.
+package struct DownloadTable {
+    /// Columns of the terminal; nil for no limit.
+    private let width: Int?
+    private let isUnicode: Bool
+    /// Seconds since 1970.
+    private let now: Int64
+    private let mask: URLMask?
+
+    /// - Parameter mask: masks secrets in URLs; nil to mask nothing.
+    package init(width: Int?, isUnicode: Bool, now: Int64, mask: URLMask? = nil) {
+        (self.width, self.isUnicode, self.now, self.mask) = (width, isUnicode, now, mask)
+    }
+
+    /// Each download, with its reason below if it has one.
+    /// - Parameter hold: why all wait, which is not repeated for each.
+    package func list(_ reports: [DownloadReport], hold: String? = nil) -> [String] {
+        let rows = reports.map { report in
+            TerminalTable.Row(
+                [
+                    "\(report.id)", report.state.rawValue, report.priority.rawValue, Self.progress(report),
+                    report.rate.map(ProgressText.rate) ?? "",
+                    report.eta.map(ProgressText.time) ?? "",
+                ], url: report.url,
+                below: report.attempt(now: now) ?? report.hold(besides: hold)
+                    ?? (report.state == .failed ? report.reason : report.note))
+        }
+        return lines(
+            [
+                .init("ID", -2), .init("STATE", 11), .init("PRIORITY", 8, rank: 4), .init("PROGRESS", 14, rank: 1),
+                .init("RATE", -9, rank: 3),
+                .init("ETA", -7, rank: 2),
+            ], rows)
+    }
+
+    /// Downloads that have ended, with the reason below if they did not complete.
+    /// - Parameter date: writes a time, seconds since 1970.
+    package func history(_ reports: [DownloadReport], date: (Int64) -> String = Self.date) -> [String] {
+        let rows = reports.map { report in
+            let seconds = report.started.flatMap { started in report.finished.map { max(0, $0 -| started) } }
+            // no trap: compared with 0
+            let rate = seconds.flatMap { $0 > 0 && report.bytes > 0 ? ProgressText.rate(report.bytes / $0) : nil }
+            return TerminalTable.Row(
+                [
+                    report.finished.map(date) ?? "", report.state.rawValue, ByteSize(bytes: report.bytes).description,
+                    seconds.map(ProgressText.time) ?? "", rate ?? "",
+                    report.category?.printable ?? "",
+                ], url: report.url, below: report.state == .completed ? report.note : report.message?.printable)
+        }
+        return lines(
+            [
+                .init("FINISHED", 16, rank: 2), .init("OUTCOME", 9), .init("SIZE", -9, rank: 1),
+                .init("TIME", -7, rank: 4), .init("RATE", -9, rank: 5),
+                .init("CATEGORY", 8, rank: 3),
+            ], rows)
+    }
+
+    /// `2026-05-01 20:15` in local time.
+    package static func date(_ time: Int64) -> String {
+        var (time, parts) = (time_t(time), tm())
+        guard localtime_r(&time, &parts) != nil else { return "" }
+        func digits(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        // no trap: the system's calendar
+        let (year, month) = ("\(parts.tm_year + 1900)", digits(parts.tm_mon + 1))
+        return "\(year)-\(month)-\(digits(parts.tm_mday)) \(digits(parts.tm_hour)):\(digits(parts.tm_min))"
+    }
+
+    private static func progress(_ report: DownloadReport) -> String {
+        if let segments = report.segmentText, report.state != .completed {
+            return report.percent.map { "\($0) %, \(segments)" } ?? segments
+        }
+        guard let total = report.total, let percent = report.percent, report.state != .completed else {
+            return ByteSize(bytes: report.bytes).description
+        }
+        return "\(percent) % of \(ByteSize(bytes: total))"
+    }
+
+    private func lines(_ columns: [TerminalTable.Column], _ rows: [TerminalTable.Row]) -> [String] {
+        TerminalTable(width: width, isUnicode: isUnicode, mask: mask).lines(columns, "URL", rows)
+    }
+}

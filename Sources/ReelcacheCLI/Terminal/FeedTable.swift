@@ -1,0 +1,94 @@
+import CachePolicy
+import Foundation
+import HTTPModel
+import Downloads
+
+/// Subscriptions and their episodes as tables, cut to the width of a terminal, complete in a pipe.
+package struct FeedTable {
+    private let table: TerminalTable
+    private let isCut: Bool
+    private let isUnicode: Bool
+    /// Seconds since 1970.
+    private let now: Int64
+
+    /// Columns of a title on a terminal.
+    private static let title = 32
+
+    /// - Parameters:
+    ///   - width: columns of the terminal; nil for no limit.
+    ///   - mask: masks secrets in URLs; nil to mask nothing.
+    package init(width: Int?, isUnicode: Bool, now: Int64, mask: URLMask? = nil) {
+        table = TerminalTable(width: width, isUnicode: isUnicode, mask: mask)
+        (isCut, self.isUnicode, self.now) = (width != nil, isUnicode, now)
+    }
+
+    /// Each subscription, with what is wrong below it.
+    package func list(_ feeds: [SubscriptionReport]) -> [String] {
+        let rows = feeds.map { feed in
+            TerminalTable.Row(
+                [
+                    cut(feed.title), "\(feed.ordered)", "\(feed.episodes)",
+                    feed.unfinished > 0 ? "\(feed.unfinished)" : "",
+                    feed.checked.map { TimeSpan.ago($0, now: now) } ?? "",
+                    feed.category?.printable ?? "",
+                ], url: feed.url, below: Self.fault(feed, now: now))
+        }
+        return table.lines(
+            [
+                .init("TITLE", 12), .init("ORDERED", -7, rank: 1), .init("OF", -4, rank: 2),
+                .init("QUEUED", -6, rank: 3), .init("CHECKED", 11, rank: 4), .init("CATEGORY", 8, rank: 5),
+            ], "URL", rows)
+    }
+
+    /// What is wrong with a feed, and since when; nil if it could be read.
+    /// - Parameter now: seconds since 1970.
+    package static func fault(_ feed: SubscriptionReport, now: Int64) -> String? {
+        guard let message = feed.message else { return nil }
+        let since = feed.brokenSince.map { "broken since \(DownloadTable.date($0)): " } ?? ""
+        return since + message.printable
+    }
+
+    /// Each episode, with what is wrong with its download below it.
+    package func episodes(_ episodes: [EpisodeReport]) -> [String] {
+        let rows = episodes.map { episode in
+            TerminalTable.Row(
+                [
+                    episode.state.rawValue.replacing("_", with: " "),
+                    episode.published.map(DownloadTable.date) ?? "",
+                    episode.bytes > 0 ? ByteSize(bytes: episode.bytes).description : "", cut(episode.title),
+                ], url: episode.url, below: episode.message?.printable)
+        }
+        return table.lines(
+            [.init("STATE", 11), .init("DATE", 16, rank: 2), .init("SIZE", -9, rank: 1), .init("TITLE", 12)], "URL",
+            rows)
+    }
+
+    private func cut(_ title: String?) -> String {
+        let title = (title ?? "").printable
+        return isCut ? title.cut(toColumns: Self.title, isUnicode: isUnicode) : title
+    }
+}
+
+extension FeedCheck {
+    /// The outcome in one line.
+    package var line: String {
+        let name = (title ?? url).printable
+        switch outcome {
+        case .failed: return "\(url.printable): \(message?.printable ?? "it cannot be read")"
+        case .unchanged: return "\(name): no new episodes"
+        case .read:
+            let skipped = (skippedItems ?? []).count
+            let notes = [
+                skipped > 0 ? "\(skipped) item\(skipped == 1 ? "" : "s") without media, which feeds show names" : nil,
+                message?.printable,
+            ].compactMap { $0 }
+            return (["\(name): \(queued)"] + notes).joined(separator: "; ")
+        }
+    }
+
+    private var queued: String {
+        guard new > 0 || !downloads.isEmpty else { return "no new episodes" }
+        let which = new == 0 || new == episodes ? "\(episodes ?? 0)" : "\(new) new"
+        return "\(downloads.count) of \(which) episodes queued"
+    }
+}

@@ -1,0 +1,54 @@
+import Downloads
+import HTTPModel
+import Activity
+
+/// What a proxy did between two looks at its counters, as a line of a table.
+package struct StatsRates {
+    private let before: StatsSnapshot
+    private let now: StatsSnapshot
+    private let downloads: DownloadSummary
+
+    /// - Parameter downloads: of the second look.
+    package init(from before: StatsSnapshot, to now: StatsSnapshot, _ downloads: DownloadSummary) {
+        (self.before, self.now, self.downloads) = (before, now, downloads)
+    }
+
+    private static let columns = [
+        ("requests", 10), ("hit ratio", 9), ("from cache", 13), ("from origins", 13), ("received", 13), ("fetches", 7),
+        ("downloads", 9), ("connections", 11), ("cache", 9),
+    ]
+
+    /// The names of the columns.
+    package static let header = line(columns.map(\.0))
+
+    /// Rates per second, the share of the sent bytes that came from the cache, and how things are now.
+    package var line: String {
+        let cached = rate(\.bytes.fromCache), fetched = rate(\.bytes.fromUpstream)
+        let ratio = StatsText.percent(of: cached.count, in: cached.count +| fetched.count) ?? "-"
+        return Self.line([
+            requests, ratio, bytes(cached.perSecond), bytes(fetched.perSecond), bytes(rate(\.upstream.bytes).perSecond),
+            "\(now.upstream.openFetches)", "\(downloads.downloading)", "\(now.connections)",
+            StatsText.size(now.cache.size),
+        ])
+    }
+
+    private var requests: String {
+        let perSecond = rate(\.requests.total).perSecond
+        let text = perSecond < 9.95 ? "\((perSecond * 10).rounded() / 10)" : "\(Int64(saturating: perSecond.rounded()))"
+        return text + "/s"
+    }
+
+    private func bytes(_ perSecond: Double) -> String { StatsText.size(Int64(saturating: perSecond.rounded())) + "/s" }
+
+    /// The growth of a counter. Another proxy, which began later, has counted from zero.
+    private func rate(_ counter: KeyPath<StatsSnapshot, UInt64>) -> (count: UInt64, perSecond: Double) {
+        let isSame = now.uptimeSeconds >= before.uptimeSeconds
+        let seconds = isSame ? now.uptimeSeconds - before.uptimeSeconds : now.uptimeSeconds
+        let count = isSame ? now[keyPath: counter] -| before[keyPath: counter] : now[keyPath: counter]
+        return (count, seconds > 0 ? Double(count) / seconds : 0)
+    }
+
+    private static func line(_ cells: [String]) -> String {
+        zip(cells, columns).map { cell, column in cell.padded(toColumns: -column.1) }.joined(separator: "  ")
+    }
+}

@@ -1,0 +1,170 @@
+import Downloads
+import HTTPModel
+import Activity
+
+/// The counters of a proxy as lines for people: what players got, what origins sent, what the cache takes.
+package struct StatsText {
+    private let stats: StatsSnapshot
+    private let downloads: DownloadSummary
+    private let baseURL: String
+
+    package init(_ stats: StatsSnapshot, _ downloads: DownloadSummary, baseURL: String) {
+        (self.stats, self.downloads, self.baseURL) = (stats, downloads, baseURL)
+    }
+
+    /// The lines, without their ends.
+    package var lines: [String] {
+        proxy + requests + sent + firstBytes + origins + cache + tunnels + downloadLines + errors
+    }
+
+    private static let nameWidth = 12
+
+    /// A part: its name stands before its first line.
+    private static func part(_ name: String, _ lines: [String?]) -> [String] {
+        lines.compactMap(\.self).enumerated().map { index, line in
+            (index == 0 ? name : "").padded(toColumns: nameWidth) + line
+        }
+    }
+
+    // MARK: Parts
+
+    private var proxy: [String] {
+        let up = TimeSpan(seconds: Int64(saturating: stats.uptimeSeconds))
+        let connections = Self.plural(UInt64(clamping: stats.connections), "connection")
+        return Self.part("proxy", ["\(baseURL), version \(stats.version), up \(up), \(connections)"])
+    }
+
+    private var requests: [String] {
+        let requests = stats.requests
+        func share(_ count: UInt64, _ word: String) -> String {
+            "\(count) \(word)" + (Self.percent(of: count, in: requests.total).map { " (\($0))" } ?? "")
+        }
+        let further = [
+            (requests.stale, "stale"), (requests.validated, "revalidated"),
+            (requests.collapsed, "joined another's fetch"),
+        ].filter { $0.0 > 0 }.map { "\($0) \($1)" }
+        return Self.part(
+            "requests",
+            [
+                "\(requests.total): "
+                    + [
+                        share(requests.hits, "hits"), share(requests.partialHits, "partial"),
+                        share(requests.misses, "misses"), "\(requests.bypasses) bypassed",
+                    ].joined(separator: ", "), further.isEmpty ? nil : further.joined(separator: ", "),
+            ])
+    }
+
+    private var sent: [String] {
+        let (cached, fetched) = (stats.bytes.fromCache, stats.bytes.fromUpstream)
+        let ratio = Self.percent(of: cached, in: cached +| fetched).map { " (\($0))" } ?? ""
+        return Self.part(
+            "sent",
+            [
+                "\(Self.size(cached +| fetched)): \(Self.size(cached)) from the cache\(ratio), \(Self.size(fetched)) from origins"
+            ])
+    }
+
+    /// A small table: how long players waited.
+    private var firstBytes: [String] {
+        func row(_ name: String, _ cells: [String]) -> String {
+            name.padded(toColumns: Self.nameWidth)
+                + cells.map { $0.padded(toColumns: -Self.timeWidth) }.joined(separator: "  ")
+        }
+        func row(_ name: String, _ times: StatsSnapshot.FirstByte) -> String {
+            row("  " + name, [times.p50, times.p90, times.p99].map { $0.map(Self.time) ?? "-" } + ["\(times.count)"])
+        }
+        return [
+            row("first byte", ["median", "90 %", "99 %", "answers"]), row("hits", stats.firstByteOfHits),
+            row("misses", stats.firstByteOfMisses),
+        ]
+    }
+
+    private static let timeWidth = 7
+
+    private var origins: [String] {
+        let upstream = stats.upstream
+        let reasons = upstream.requests.filter { $0.value > 0 }.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+        let resumed = upstream.resumedTransfers > 0 ? ", \(upstream.resumedTransfers) resumed" : ""
+        let (runs, links) = (upstream.resolverRuns, upstream.refreshedLinks)
+        let located = [
+            runs > 0 ? "\(Self.plural(runs, "run")) of resolvers" : nil,
+            links > 0 ? "\(Self.plural(links, "expired link")) replaced" : nil,
+        ].compactMap { $0 }
+        return Self.part(
+            "origins",
+            [
+                "\(Self.size(upstream.bytes)) received, \(upstream.openFetches) running\(resumed)",
+                reasons.isEmpty
+                    ? nil : "requests: " + reasons.map { "\($0.value) \($0.key)" }.joined(separator: ", "),
+                located.isEmpty ? nil : located.joined(separator: ", "),
+            ])
+    }
+
+    private var cache: [String] {
+        let cache = stats.cache
+        let filled = Self.percent(of: UInt64(clamping: cache.size), in: UInt64(clamping: cache.limit)) ?? "0 %"
+        let evicted = "\(Self.size(cache.evictedBytes)) evicted in \(Self.plural(cache.evictedExtents, "extent"))"
+        return Self.part(
+            "cache",
+            [
+                "\(Self.size(cache.size)) of \(Self.size(cache.limit)) (\(filled)), at least \(Self.size(cache.minFree)) of the disk stay free",
+                cache.evictedExtents > 0 ? evicted : nil,
+                cache.droppedChunks > 0 ? "\(Self.plural(cache.droppedChunks, "damaged chunk")) dropped" : nil,
+            ])
+    }
+
+    private var tunnels: [String] {
+        guard stats.tunnels.total > 0 else { return [] }
+        return Self.part(
+            "tunnels",
+            ["\(stats.tunnels.total), \(stats.tunnels.open) open, \(Self.size(stats.tunnels.bytes)) through them"])
+    }
+
+    private var downloadLines: [String] {
+        guard downloads.downloading > 0 || downloads.waiting > 0 || downloads.paused > 0 else { return [] }
+        let rate = downloads.downloading > 0 ? " at \(Self.size(downloads.rate))/s" : ""
+        let atMost = downloads.scheduledRate.map { "; the schedule allows \(Self.size($0))/s" } ?? ""
+        return Self.part(
+            "downloads",
+            [
+                "\(downloads.downloading) running\(rate), \(downloads.waiting) waiting, \(downloads.paused) paused\(atMost)",
+                downloads.hold?.printable, capLine,
+            ])
+    }
+
+    /// How much of the caps is used up; nil without caps.
+    private var capLine: String? {
+        let caps = downloads.settings.caps
+        guard !caps.isEmpty else { return nil }
+        let usage = downloads.usage ?? DownloadSummary.Usage(today: 0, thisMonth: 0)
+        let limits = caps.map(\.text).joined(separator: ", ")
+        return "\(Self.size(usage.today)) fetched today, \(Self.size(usage.thisMonth)) this month, of \(limits)"
+    }
+
+    private var errors: [String] {
+        guard !stats.errors.isEmpty else { return [] }
+        let counts = stats.errors.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+        return Self.part("errors", [counts.map { "\($0.value) \($0.key.printable)" }.joined(separator: ", ")])
+    }
+
+    // MARK: Words
+
+    static func size(_ bytes: UInt64) -> String { size(Int64(clamping: bytes)) }
+    static func size(_ bytes: Int64) -> String { ByteSize(bytes: bytes).description }
+
+    /// nil if there is no whole.
+    static func percent(of part: UInt64, in whole: UInt64) -> String? {
+        whole == 0 ? nil : "\(Int(saturating: (Double(part) / Double(whole) * 100).rounded())) %"
+    }
+
+    private static func plural(_ count: UInt64, _ word: String) -> String { "\(count) \(word)\(count == 1 ? "" : "s")" }
+
+    /// Two or three digits: `0.4 ms`, `45 ms`, `1.2 s`.
+    private static func time(milliseconds: Double) -> String {
+        func rounded(_ number: Double) -> String {
+            number < 9.95
+                ? String((number * 10).rounded() / 10) : String(Int(saturating: number.rounded()))
+        }
+        return milliseconds < 999.5 ? "\(rounded(milliseconds)) ms" : "\(rounded(milliseconds / 1000)) s"
+    }
+}

@@ -1,0 +1,43 @@
+import Activity
+import Testing
+
+/// The budget of what waits in memory.
+@Suite struct TransitTests {
+    private let transit = ProxyMetrics.Transit()
+
+    /// Holders that each take all that they may, until nothing is left but the least.
+    private func fill(for client: (Int) -> String?) -> [ProxyMetrics.Transit.Share] {
+        (0..<100).map { index in
+            let share = transit.share(of: client(index))
+            share.hold(share.window)
+            return share
+        }
+    }
+
+    @Test func whateverHoldersTakeIsWithinTheLimit() {
+        var shares = fill { "\($0)" }
+        #expect(shares[99].window == ProxyMetrics.Transit.leastWindow)
+        #expect(transit.bytes > transit.limit / 2 && transit.bytes <= transit.limit)
+        shares.removeLast(50)
+        let held = transit.bytes
+        shares[0].hold(0)
+        #expect(transit.bytes < held)
+        shares = []
+        #expect(transit.bytes == 0)
+    }
+
+    @Test func oneClientLeavesSomeForOthers() {
+        let shares = fill { _ in "greedy" }
+        #expect(shares[99].window == ProxyMetrics.Transit.leastWindow)
+        #expect(transit.share(of: "other").window > 8 * ProxyMetrics.Transit.leastWindow)
+        #expect(transit.share(of: nil).window > 8 * ProxyMetrics.Transit.leastWindow)
+    }
+
+    @Test func smallerLimitShrinksWindows() {
+        let share = transit.share(of: nil), former = share.window
+        transit.setLimit(transit.limit / 4)
+        #expect(share.window < former && share.window > ProxyMetrics.Transit.leastWindow)
+        transit.setLimit(0)
+        #expect(transit.limit == ProxyMetrics.Transit.leastLimit)
+    }
+}
