@@ -29,9 +29,11 @@ package enum StatsJSON {
                 "misses": \(requests.misses), "partial_hits": \(requests.partialHits), "stale": \(requests.stale),
                 "total": \(requests.total), "validated": \(requests.validated)
               },
+              "transit": {"bytes": \(stats.transit.bytes), "limit": \(stats.transit.limit)},
               "tunnels": {"bytes": \(tunnels.bytes), "open": \(tunnels.open), "total": \(tunnels.total)},
               "upstream": {
                 "bytes": \(upstream.bytes), "open_fetches": \(upstream.openFetches),
+                "open_transfers": \(upstream.openTransfers), "paused_transfers": \(upstream.pausedTransfers),
                 "refreshed_links": \(upstream.refreshedLinks), "requests": \(counts(upstream.requests)),
                 "resolver_runs": \(upstream.resolverRuns), "resumed_transfers": \(upstream.resumedTransfers)
               },

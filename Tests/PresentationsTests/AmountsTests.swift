@@ -102,10 +102,10 @@ import Testing
                 faults.append("\(what) \(cost.kept) bytes of memory stay, said to be \(cost.weight)")
             }
             let grows = former.map { cost.stepsPerByte > $0.stepsPerByte * Bound.growth } ?? true
-            if let former, grows, !amount.isLong, cost.bytes > 32 << 10 {
+            if let former, grows, !amount.isLong, cost.bytes > 12 << 10 {
                 faults.append("\(what) \(cost.stepsPerByte) steps for each, and \(former.stepsPerByte) before")
             }
-            guard faults.isEmpty, grows, cost.bytes < 96 << 10, amount.baseLength == 0, !amount.isLong else {
+            guard faults.isEmpty, grows, cost.bytes < 32 << 10, amount.baseLength == 0, !amount.isLong else {
                 return faults
             }
             former = cost

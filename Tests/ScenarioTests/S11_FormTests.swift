@@ -211,7 +211,7 @@ extension Scenarios {
                 stage.origin.serve("/vod/film.mp4", film)
                 for target in [
                     stage.target("/vod/film.mp4"), "/http://127.0.0.1:\(stage.origin.port)/vod/film.mp4",
-                    stage.absolute("/vod/film.mp4"),
+                    stage.absolute("/elsewhere.mp4"),
                 ] {
                     let response = try stage.ask(target)
                     expectOneLine(response, status: 403)
@@ -219,6 +219,8 @@ extension Scenarios {
                 }
                 #expect(stage.origin.snapshot.connectionCount == 0)
                 expectWhole(try stage.ask("http://localhost:\(stage.proxy.port)/tv/film.mp4"), film)
+                // A child of it names the origin.
+                expectWhole(try stage.ask(stage.absolute("/vod/film.mp4")), film)
             }
         }
 
