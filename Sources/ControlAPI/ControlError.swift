@@ -54,6 +54,7 @@ package struct ControlError: AdvisedError {
             self.init(400, "received \(got) bytes instead of the \(expected) announced: send the whole file again")
         case ImportError.tooLong: self.init(413, "the file is longer than a cache can handle")
         case ImportError.store(let error): self.init(error as any Error)
+        case StoreError.closing: self.init(503, "\(error)")
         case StoreError.setting(let reason): self.init(422, reason)
         case StoreError.system(_, _, ENOSPC): self.init(507, "\(error)")
         case StoreError.directory(let reason, let advice): self.init(422, reason, advice)

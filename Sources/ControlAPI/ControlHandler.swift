@@ -1,3 +1,4 @@
+import Activity
 import CachePolicy
 import DiskCache
 import Downloads
@@ -5,7 +6,6 @@ import EventIO
 import Foundation
 import HTTPModel
 import HTTPTransport
-import Activity
 
 /// Answers requests that are not for media: statistics and health as pages, and the administration of the cache and
 /// its downloads below `/api/v1`. Loop-bound.
@@ -173,7 +173,10 @@ package final class ControlHandler: RequestHandler {
     ) {
         let bound = LoopBound(exchange, on: exchange.loop)
         let job = { @Sendable [store] in
-            let result = Result { try work(store) }
+            let result = Result {
+                try store.checkOpen()
+                return try work(store)
+            }
             bound.post { exchange in
                 switch result {
                 case .success(let value): then(exchange, value)

@@ -1,8 +1,8 @@
+import Activity
 import CachePolicy
 import Foundation
 import HTTPModel
 import Logging
-import Activity
 import Synchronization
 
 /// Where the cache is, and its limits.
@@ -112,6 +112,11 @@ package final class CacheStore: Sendable {
     package func endThreads() {
         core.beginEnding()
         for pool in [texts, writers, readers, clerks, scrubbers] { pool.stop() }
+    }
+
+    /// - Throws: once the cache is being closed, whose end long work that only reads is not to delay.
+    package func checkOpen() throws(StoreError) {
+        if core.isEnding { throw .closing }
     }
 
     /// Saves everything and marks the cache as cleanly closed. Blocks. Nothing may be written afterwards.

@@ -18,6 +18,8 @@ package enum StoreError: AdvisedError, Sendable {
     case setting(String)
     /// The cache directory cannot be used.
     case directory(String, Advice)
+    /// The cache is being closed, and waits for nothing that only reads.
+    case closing
 
     package var reason: String {
         switch self {
@@ -33,6 +35,7 @@ package enum StoreError: AdvisedError, Sendable {
         case .damagedRow(let key, let detail):
             "the cache index has a damaged row for \(key?.text ?? "a resource"): \(detail)"
         case .setting(let detail), .directory(let detail, _): detail
+        case .closing: "the cache is being closed"
         }
     }
 
@@ -40,7 +43,7 @@ package enum StoreError: AdvisedError, Sendable {
         switch self {
         case .locked: .stopOwner
         case .directory(_, let advice): advice
-        case .system, .index, .damagedIndex, .damagedRow, .setting: nil
+        case .system, .index, .damagedIndex, .damagedRow, .setting, .closing: nil
         }
     }
 

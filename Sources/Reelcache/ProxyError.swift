@@ -99,7 +99,7 @@ extension ProxyError {
         case .locked: self = .cacheInUse(Explanation(error))
         case .setting: self = .invalidSetting(Explanation(error))
         case .directory: self = .unusableCache(Explanation(error))
-        case .system, .index, .damagedIndex, .damagedRow: self = .disk(Explanation(error))
+        case .system, .index, .damagedIndex, .damagedRow, .closing: self = .disk(Explanation(error))
         }
     }
 }

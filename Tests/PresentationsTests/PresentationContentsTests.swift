@@ -1,9 +1,9 @@
+import Activity
 import CachePolicy
-import Dispatch
 import DiskCache
+import Dispatch
 import HTTPModel
 import Logging
-import Activity
 import Playlists
 import Synchronization
 import TestSupport
@@ -71,6 +71,18 @@ import Testing
         for _ in 1...2 { gate.signal() }
         for _ in 1...2 { begun.wait() }
         #expect(!store.performOnText {} && others.load(ordering: .relaxed) == 0)
+    }
+
+    /// What long commands find out only to tell it ends, so that closing does not wait for it.
+    @Test func surveyEndsWithTheStore() throws {
+        try putMultivariant()
+        try putMedia("hi.m3u8", "h1.ts", "h2.ts")
+        #expect(try PresentationContents(of: whole, in: store, ProxyPolicy())?.renditions.isEmpty == false)
+        store.endThreads()
+        let error = #expect(throws: StoreError.self) {
+            try PresentationContents(of: whole, in: store, ProxyPolicy())
+        }
+        #expect(error?.reason == StoreError.closing.reason)
     }
 
     @Test func whoWaitsTogetherGetsOneReading() {

@@ -269,6 +269,7 @@ private struct RenditionSurvey {
                 isComplete = false
                 break
             }
+            try store.checkOpen()
             examined += 1
             budget -= 1
             for key in segment.keys {
