@@ -42,9 +42,9 @@ package final class PlaylistShelf: Sendable {
     /// The most documents, and bytes that they take in memory.
     fileprivate static let (mostDocuments, mostBytes) = (64, 48 << 20)
 
-    fileprivate struct Entry {
+    /// What a document names; made once, and shared by all that look something up in it.
+    fileprivate final class Names: Sendable {
         let document: PlaylistDocument
-        var whole: CacheKey
         /// Of a media playlist.
         let media: MediaPlaylistSegments?
         /// Of an MPD, whose segments are computed when they are asked for.
@@ -54,13 +54,10 @@ package final class PlaylistShelf: Sendable {
         let playlists: NamedAddresses?
         /// The hosts of the URLs in it.
         let hosts: Set<String>
-        /// The indexes of renditions that are one file each, once they were read; nil if there is no readable one.
-        var indices: [MPD.RepresentationID: SegmentIndexBox?] = [:]
-        var lastUse: UInt64 = 0
 
         /// What the budget does not suffice for still plays, but nothing is fetched ahead for it.
-        init(_ document: PlaylistDocument, whole: CacheKey, within budget: WorkBudget) {
-            (self.document, self.whole) = (document, whole)
+        init(_ document: PlaylistDocument, within budget: WorkBudget) {
+            self.document = document
             media = (try? document.media(within: budget)).flatMap(\.self)
             index = document.index(within: budget)
             if case .hls(let playlist) = document.content {
@@ -73,24 +70,38 @@ package final class PlaylistShelf: Sendable {
                 .reduce([]) { $0.union($1) }
         }
 
+        /// Whether it names a playlist.
+        func contain(_ playlist: OriginURL) -> Bool {
+            guard let playlists, !playlists.hosts.isEmpty else { return false }
+            return (try? playlists.contains(playlist, within: .ofMatch)) == true
+        }
+    }
+
+    fileprivate struct Entry {
+        let names: Names
+        var whole: CacheKey
+        /// The indexes of renditions that are one file each, once they were read; nil if there is no readable one.
+        var indices: [MPD.RepresentationID: SegmentIndexBox?] = [:]
+        var lastUse: UInt64 = 0
+
+        init(_ names: Names, whole: CacheKey) { (self.names, self.whole) = (names, whole) }
+
+        var document: PlaylistDocument { names.document }
+
         /// The memory that it takes, in bytes.
         var weight: Int {
-            let indexes = [index?.weight, media?.weight, companions?.weight, playlists?.weight].compactMap(\.self)
+            let indexes = [
+                names.index?.weight, names.media?.weight, names.companions?.weight, names.playlists?.weight,
+            ].compactMap(\.self)
             let boxes = indices.values.reduce(0) {
                 $0 +| ($1?.entries.count ?? 0) *| 2 *| MemoryLayout<SegmentIndexBox.Entry>.stride
             }
             return document.weight +| boxes +| indexes.reduce(0, +|)
         }
 
-        /// Whether it names a playlist.
-        func names(_ playlist: OriginURL) -> Bool {
-            guard let playlists, !playlists.hosts.isEmpty else { return false }
-            return (try? playlists.contains(playlist, within: .ofMatch)) == true
-        }
-
         /// The segments of a rendition now.
         func segments(of rendition: RenditionID, at now: Duration) -> (any SegmentSequence)? {
-            guard let id = rendition.representation else { return media }
+            guard let id = rendition.representation else { return names.media }
             return document.segments(of: id, at: now, index: indices[id] ?? nil)
         }
 
@@ -99,7 +110,7 @@ package final class PlaylistShelf: Sendable {
             of url: OriginURL, at byte: Int64?, _ address: () -> RepresentationSegments.Index.Address,
             within budget: WorkBudget, now: () -> Duration
         ) throws(PlaylistError) -> Membership? {
-            guard let index else { return try membershipOfMedia(of: url, at: byte, within: budget) }
+            guard let index = names.index else { return try membershipOfMedia(of: url, at: byte, within: budget) }
             let candidates = try index.candidates(of: address(), at: byte, within: budget)
             guard !candidates.isEmpty else { return nil }
             let now = now()
@@ -123,13 +134,13 @@ package final class PlaylistShelf: Sendable {
         private func membershipOfMedia(of url: OriginURL, at byte: Int64?, within budget: WorkBudget)
             throws(PlaylistError) -> Membership?
         {
-            if let media, let position = try media.position(of: url, at: byte, within: budget) {
+            if let media = names.media, let position = try media.position(of: url, at: byte, within: budget) {
                 return membership(
                     SegmentPlace(rendition: RenditionID(playlist: document.key), segments: media, position: position))
             }
-            if let companions, try companions.contains(url, within: budget) { return membership(nil) }
-            if names(url.withoutDeliveryDirectives) { return membership(nil, isPlaylist: true) }
-            let later = document.isLive ? media?.laterDuration(of: url) : nil
+            if let companions = names.companions, try companions.contains(url, within: budget) { return membership(nil) }
+            if names.contain(url.withoutDeliveryDirectives) { return membership(nil, isPlaylist: true) }
+            let later = document.isLive ? names.media?.laterDuration(of: url) : nil
             return later.map { membership(nil, later: $0) }
         }
 
@@ -168,7 +179,7 @@ package final class PlaylistShelf: Sendable {
         _ document: PlaylistDocument, partOf known: CacheKey? = nil, at now: Duration, within budget: WorkBudget
     ) -> (whole: CacheKey, joined: [CacheKey]) {
         // Outside the lock: a long playlist takes a while.
-        let entry = Entry(document, whole: known ?? document.key, within: budget)
+        let entry = Entry(Names(document, within: budget), whole: known ?? document.key)
         guard !budget.isCancelled else { return (entry.whole, []) }
         let result = state.withLock { $0.put(entry) }
         isEmpty.store(false, ordering: .releasing)
@@ -252,13 +263,13 @@ extension PlaylistShelf.State {
         entry.lastUse = uses
         let document = entry.document
         remove(document.key)
-        if let parent = parent(of: document.url), entry.playlists?.hosts.isEmpty ?? true {
+        if let parent = parent(of: document.url), entry.names.playlists?.hosts.isEmpty ?? true {
             entry.whole = parent.document.key
         }
         entries[document.key] = entry
-        for host in entry.hosts { keys[host, default: []].append(document.key) }
+        for host in entry.names.hosts { keys[host, default: []].append(document.key) }
         let joined = entries.filter { $0.value.whole == $0.key && $0.key != document.key }
-            .filter { entry.names($0.value.document.url.withoutDeliveryDirectives) }.map(\.key)
+            .filter { entry.names.contain($0.value.document.url.withoutDeliveryDirectives) }.map(\.key)
         for key in joined { entries[key]?.whole = document.key }
         shrink(keeping: document.key)
         return (entry.whole, joined)
@@ -266,8 +277,8 @@ extension PlaylistShelf.State {
 
     private mutating func remove(_ key: CacheKey) {
         guard let entry = entries.removeValue(forKey: key) else { return }
-        for host in entry.hosts { keys[host]?.removeAll { $0 == key } }
-        for host in entry.hosts where keys[host]?.isEmpty == true { keys[host] = nil }
+        for host in entry.names.hosts { keys[host]?.removeAll { $0 == key } }
+        for host in entry.names.hosts where keys[host]?.isEmpty == true { keys[host] = nil }
     }
 
     fileprivate mutating func shrink(keeping key: CacheKey) {
@@ -282,7 +293,7 @@ extension PlaylistShelf.State {
 
     fileprivate func parent(of url: OriginURL) -> PlaylistShelf.Entry? {
         let url = url.withoutDeliveryDirectives
-        return entries.values.filter { $0.names(url) }.max { $0.lastUse < $1.lastUse }
+        return entries.values.filter { $0.names.contain(url) }.max { $0.lastUse < $1.lastUse }
     }
 
     /// The newest first.
