@@ -1,3 +1,4 @@
+import Activity
 import CachePolicy
 import ControlAPI
 import DiskCache
@@ -6,7 +7,6 @@ import EventIO
 import Foundation
 import HTTPModel
 import Logging
-import Activity
 import Presentations
 import Reelcache
 

@@ -1,7 +1,7 @@
 import CachePolicy
 import ControlAPI
-import Reelcache
 import Downloads
+import Reelcache
 import Upstream
 
 /// Subscriptions, through the proxy that looks after them, or through one of this process that does so on demand only.

@@ -1,11 +1,11 @@
+import Activity
 import CachePolicy
 import DiskCache
 import EventIO
 import HTTPModel
-import Upstream
 import Logging
-import Activity
 import Synchronization
+import Upstream
 
 /// Limits for fetches, in bytes and seconds.
 package struct FillSettings: Sendable {

@@ -1,9 +1,9 @@
+import Activity
 import CachePolicy
 import DiskCache
 import EventIO
 import HTTPModel
 import Logging
-import Activity
 import Upstream
 
 /// Reads a range of a generation for one response: returns present bytes and has gaps fetched. Loop-bound.

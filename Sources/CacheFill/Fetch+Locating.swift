@@ -1,7 +1,7 @@
+import Activity
 import CachePolicy
 import EventIO
 import Upstream
-import Activity
 
 /// Media behind pages: before each request, the fetch needs the location.
 extension Fetch {

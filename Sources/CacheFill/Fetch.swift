@@ -1,9 +1,9 @@
+import Activity
 import CachePolicy
 import DiskCache
 import EventIO
 import HTTPModel
 import Logging
-import Activity
 import Upstream
 
 /// Fills one gap of a generation: one transfer, and further ones from the frontier where it breaks off. Loop-bound.

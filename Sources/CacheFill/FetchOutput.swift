@@ -1,7 +1,7 @@
+import Activity
 import CachePolicy
 import DiskCache
 import HTTPModel
-import Activity
 
 /// Writes a fetch's bytes into a generation by way of staging buffers. Bound to the fetch's loop.
 ///

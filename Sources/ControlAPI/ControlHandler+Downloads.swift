@@ -1,8 +1,8 @@
 import CachePolicy
 import Downloads
+import HTTPModel
 import HTTPTransport
 import Playlists
-import HTTPModel
 
 extension ControlHandler {
     /// The largest list of orders: ten thousand with long URLs fit.

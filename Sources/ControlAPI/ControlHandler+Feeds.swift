@@ -1,8 +1,8 @@
 import CachePolicy
+import Downloads
 import EventIO
 import HTTPTransport
 import Playlists
-import Downloads
 
 extension ControlHandler {
     private static let episodeLimit = 100

@@ -1,8 +1,8 @@
+import Activity
 import CachePolicy
 import Downloads
 import HTTPModel
 import HTTPTransport
-import Activity
 
 /// Where the control interface reads counters.
 package struct ControlNumbers: Sendable {

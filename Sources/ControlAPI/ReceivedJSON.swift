@@ -1,7 +1,7 @@
 import CachePolicy
 import Foundation
-import HTTPTransport
 import HTTPModel
+import HTTPTransport
 
 /// The JSON object in a request's body, all of whose members are known.
 protocol ReceivedValue: Decodable, Sendable {

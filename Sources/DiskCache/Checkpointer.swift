@@ -1,6 +1,6 @@
+import Activity
 import CachePolicy
 import Foundation
-import Activity
 
 /// Saves the state of files in the index: data first, then `fdatasync`, then the bitmaps. In this order, a bit in the
 /// index is never ahead of its chunk. On the store's queue.

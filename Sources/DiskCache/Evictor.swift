@@ -1,6 +1,6 @@
+import Activity
 import CachePolicy
 import Foundation
-import Activity
 
 /// Frees space by evicting the least recently read extents that nobody needs. On the store's queue.
 ///

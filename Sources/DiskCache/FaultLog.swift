@@ -1,5 +1,5 @@
-import Logging
 import Activity
+import Logging
 import Synchronization
 
 /// Counts and logs failures that nobody waits for.

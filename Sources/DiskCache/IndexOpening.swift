@@ -1,6 +1,6 @@
+import Activity
 import CachePolicy
 import Logging
-import Activity
 
 /// Opens the index, or rebuilds it.
 enum IndexOpening {

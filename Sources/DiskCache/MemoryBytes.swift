@@ -1,6 +1,6 @@
+import Activity
 import CachePolicy
 import Glibc
-import Activity
 import Synchronization
 
 /// The bytes of a pass-through buffer: in memory, and only as many as have arrived and were not passed yet. They have

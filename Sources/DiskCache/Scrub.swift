@@ -1,5 +1,5 @@
-import CachePolicy
 import Activity
+import CachePolicy
 
 /// Reads all cached bytes and compares their checksums. Runs once, on a thread of its own, while resources are read,
 /// filled and evicted.

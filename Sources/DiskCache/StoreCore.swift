@@ -1,5 +1,5 @@
-import Logging
 import Activity
+import Logging
 import Synchronization
 
 /// What all parts of a store share. Can be used from any thread.

@@ -1,8 +1,8 @@
+import Activity
 import CachePolicy
 import Foundation
 import HTTPModel
 import Logging
-import Activity
 
 /// Opens a store: locks its directory, opens its index, and finds out how the last session ended.
 struct StoreOpening {

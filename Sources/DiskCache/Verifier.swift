@@ -1,5 +1,5 @@
-import CachePolicy
 import Activity
+import CachePolicy
 import Synchronization
 
 /// Compares chunks with their checksums, each extent only once however many callers wait for it. On any thread that may

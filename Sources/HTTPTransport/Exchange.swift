@@ -1,7 +1,7 @@
+import Activity
 import CachePolicy
 import EventIO
 import HTTPModel
-import Activity
 
 /// Answers requests. One per loop, loop-bound.
 package protocol RequestHandler: AnyObject {

@@ -1,8 +1,8 @@
+import Activity
 import CLinux
 import EventIO
 import Glibc
 import HTTPModel
-import Activity
 import Synchronization
 
 /// An HTTP/1.1 server on several loops that share a port (`SO_REUSEPORT`). Each connection belongs to one loop.

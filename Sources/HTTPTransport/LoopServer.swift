@@ -1,8 +1,8 @@
+import Activity
 import CachePolicy
 import EventIO
 import Glibc
 import HTTPModel
-import Activity
 
 /// The part of the server that belongs to one loop: its listener and its connections. Loop-bound.
 final class LoopServer {

@@ -1,5 +1,5 @@
-import CachePolicy
 import Activity
+import CachePolicy
 
 /// The bytes that a connection has received and not used yet.
 struct ReadAhead {

@@ -1,6 +1,6 @@
+import Activity
 import Glibc
 import HTTPModel
-import Activity
 
 /// Connections that are refused: they get an answer of a few hundred bytes before anything of them is kept, and their
 /// descriptors are closed soon after. Loop-bound.

@@ -1,9 +1,9 @@
+import Activity
 import CacheFill
 import CachePolicy
 import DiskCache
 import HTTPModel
 import HTTPTransport
-import Activity
 
 /// Answers from a generation, or with an error.
 extension MediaAnswer {

@@ -1,9 +1,9 @@
+import Activity
 import CacheFill
 import CachePolicy
 import EventIO
 import HTTPModel
 import HTTPTransport
-import Activity
 import Presentations
 
 /// Answers players' requests. One per loop, loop-bound.

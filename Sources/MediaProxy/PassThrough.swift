@@ -1,9 +1,9 @@
+import Activity
 import CacheFill
 import CachePolicy
 import EventIO
 import HTTPModel
 import HTTPTransport
-import Activity
 import Upstream
 
 /// A request that bypasses the cache: its body is sent to the origin as it arrives, and the origin's answer to the

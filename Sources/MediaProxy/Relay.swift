@@ -1,7 +1,7 @@
+import Activity
 import CachePolicy
 import DiskCache
 import HTTPModel
-import Activity
 
 /// Bytes on their way from one connection to another: one buffer is filled while the other is emptied, so that
 /// neither outgrows the bytes in transit.

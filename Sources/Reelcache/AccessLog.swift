@@ -1,12 +1,12 @@
-import CachePolicy
+import Activity
 import CLinux
+import CachePolicy
 import Dispatch
 import EventIO
 import Glibc
 import HTTPModel
 import HTTPTransport
 import Logging
-import Activity
 import Synchronization
 
 /// The access log: one line for each request, in a file or on standard output.

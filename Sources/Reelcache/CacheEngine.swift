@@ -1,3 +1,4 @@
+import Activity
 import CacheFill
 import CachePolicy
 import ControlAPI
@@ -7,7 +8,6 @@ import Foundation
 import HTTPModel
 import Logging
 import MediaProxy
-import Activity
 import Presentations
 import Upstream
 

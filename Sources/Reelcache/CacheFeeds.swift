@@ -1,7 +1,7 @@
 import CachePolicy
+import Downloads
 import Foundation
 import Playlists
-import Downloads
 
 /// The subscribed feeds of an open cache: their new episodes become downloads, as long as the cache is open.
 ///

@@ -1,6 +1,6 @@
 import CachePolicy
-import Foundation
 import Downloads
+import Foundation
 
 /// What a subscriber wants of a feed.
 public struct FeedOptions: Sendable, Equatable {

@@ -1,7 +1,7 @@
+import Activity
 import DiskCache
 import Glibc
 import HTTPModel
-import Activity
 
 /// The history of the counters in the cache directory: a header and the slots of `History`, each at its place
 /// (`HistorySlot`). The file never grows, and blocks of slots that were not written take no space.

@@ -1,9 +1,9 @@
-@preconcurrency import Dispatch
+import Activity
 import DiskCache
+@preconcurrency import Dispatch
 import EventIO
 import HTTPModel
 import Logging
-import Activity
 import Synchronization
 
 /// Keeps the history of the counters: takes a sample where each period of ten seconds ends, and stores the history

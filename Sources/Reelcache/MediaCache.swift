@@ -1,3 +1,4 @@
+import Activity
 import CachePolicy
 import ControlAPI
 import DiskCache
@@ -7,7 +8,6 @@ import Foundation
 import HTTPModel
 import HTTPTransport
 import Logging
-import Activity
 import Synchronization
 import Upstream
 

@@ -1,10 +1,10 @@
+import Activity
 import CachePolicy
 import ControlAPI
 import Foundation
 import HTTPTransport
 import Logging
 import MediaProxy
-import Activity
 
 #if !os(Linux)
 #error("Reelcache is for Linux: it needs O_TMPFILE, fallocate(2), eventfd(2) and netlink sockets")

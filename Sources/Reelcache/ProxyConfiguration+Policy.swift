@@ -1,7 +1,7 @@
+import Activity
 import CachePolicy
 import Foundation
 import HTTPModel
-import Activity
 
 extension ProxyConfiguration {
     /// The settings that may change while the proxy runs, apart from limits and addresses.

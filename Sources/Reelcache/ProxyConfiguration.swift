@@ -1,6 +1,6 @@
+import Activity
 import CachePolicy
 import HTTPTransport
-import Activity
 
 /// The settings of a proxy. The defaults are those of `reelcache serve`.
 public struct ProxyConfiguration: Sendable {

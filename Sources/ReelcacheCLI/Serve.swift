@@ -1,10 +1,10 @@
 import ArgumentParser
-import CachePolicy
 import CLinux
+import CachePolicy
 import Configuration
+import HTTPModel
 import Logging
 import Reelcache
-import HTTPModel
 
 struct Serve: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,9 +1,9 @@
+import Activity
 import Administration
 import ArgumentParser
 import ControlAPI
 import Downloads
 import Foundation
-import Activity
 import Reelcache
 
 struct Stats: ParsableCommand {

@@ -1,13 +1,13 @@
+import Activity
 import CachePolicy
 import DiskCache
 import EventIO
 import Glibc
 import HTTPModel
 import Logging
-import Activity
 import Synchronization
-import Testing
 import TestSupport
+import Testing
 
 @testable import CacheFill
 

@@ -1,9 +1,9 @@
+import Activity
 import CachePolicy
-import EventIO
 import DiskCache
+import EventIO
 import HTTPModel
 import Logging
-import Activity
 import TestSupport
 import Testing
 

@@ -1,10 +1,10 @@
+import Activity
 import CachePolicy
 import HTTPModel
-import Upstream
 import Logging
-import Activity
-import Testing
 import TestSupport
+import Testing
+import Upstream
 
 @testable import CacheFill
 

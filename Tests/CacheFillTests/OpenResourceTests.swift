@@ -1,11 +1,11 @@
+import Activity
 import CachePolicy
 import DiskCache
 import HTTPModel
 import Logging
-import Activity
 import Synchronization
-import Testing
 import TestSupport
+import Testing
 import Upstream
 
 @testable import CacheFill

@@ -1,10 +1,10 @@
+import Activity
 import CachePolicy
 import DiskCache
 import HTTPModel
 import Logging
-import Activity
-import Testing
 import TestSupport
+import Testing
 
 /// A generation to play with.
 final class PassThroughBuffer {

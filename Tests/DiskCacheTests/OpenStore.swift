@@ -1,8 +1,8 @@
+import Activity
 import CachePolicy
 import Foundation
 import HTTPModel
 import Logging
-import Activity
 import Synchronization
 import TestSupport
 

@@ -1,7 +1,7 @@
+import Activity
 import CachePolicy
 import Foundation
 import Logging
-import Activity
 import TestSupport
 import Testing
 

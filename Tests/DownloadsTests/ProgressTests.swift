@@ -1,7 +1,7 @@
 import Downloads
+import HTTPModel
 import Synchronization
 import Testing
-import HTTPModel
 
 @testable import Downloads
 

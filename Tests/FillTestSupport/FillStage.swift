@@ -1,3 +1,4 @@
+import Activity
 import CacheFill
 import CachePolicy
 import DiskCache
@@ -5,7 +6,6 @@ import EventIO
 import Glibc
 import HTTPModel
 import Logging
-import Activity
 import TestSupport
 import Upstream
 

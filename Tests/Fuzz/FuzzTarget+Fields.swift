@@ -1,6 +1,6 @@
+import Activity
 import CachePolicy
 import HTTPModel
-import Activity
 
 extension FuzzTarget {
     static let fields = [

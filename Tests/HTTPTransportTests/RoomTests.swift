@@ -1,7 +1,7 @@
+import Activity
 import EventIO
 import Glibc
 import HTTPTransport
-import Activity
 import TestSupport
 import Testing
 

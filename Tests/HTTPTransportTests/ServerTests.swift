@@ -1,7 +1,7 @@
+import Activity
 import EventIO
 import Foundation
 import HTTPTransport
-import Activity
 import TestSupport
 import Testing
 

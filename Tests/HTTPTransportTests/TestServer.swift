@@ -1,7 +1,7 @@
+import Activity
 import EventIO
 import HTTPModel
 import HTTPTransport
-import Activity
 import TestSupport
 
 /// A server on loops of its own whose answers a closure gives. Stops, cutting what runs, when it goes.

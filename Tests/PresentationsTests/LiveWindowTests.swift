@@ -1,5 +1,5 @@
-import CachePolicy
 import Activity
+import CachePolicy
 import Playlists
 import Testing
 

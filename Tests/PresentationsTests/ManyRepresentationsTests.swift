@@ -1,6 +1,6 @@
+import Activity
 import CLinux
 import CachePolicy
-import Activity
 import Playlists
 import Testing
 

@@ -1,5 +1,5 @@
-import Foundation
 import Activity
+import Foundation
 import TestSupport
 import Testing
 

@@ -5,8 +5,8 @@ import DiskCache
 import Foundation
 import HTTPModel
 import Reelcache
-import Testing
 import TestSupport
+import Testing
 
 private let film = Media(seed: 8, size: 1_000_000)
 

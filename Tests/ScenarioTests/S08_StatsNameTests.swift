@@ -1,6 +1,6 @@
+import Activity
 import ControlAPI
 import Foundation
-import Activity
 import TestSupport
 import Testing
 

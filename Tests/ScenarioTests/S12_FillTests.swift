@@ -1,8 +1,8 @@
-import CachePolicy
 import Activity
+import CachePolicy
 import Synchronization
-import Testing
 import TestSupport
+import Testing
 
 private let chunk: Int64 = 65_536
 private let film = Media(seed: 12, size: 5_000_000)

@@ -2,8 +2,8 @@ import Administration
 import CachePolicy
 import Foundation
 import Reelcache
-import Testing
 import TestSupport
+import Testing
 
 private let path = "/film.mp4"
 private let film = Media(seed: 260, size: 5_000_000)

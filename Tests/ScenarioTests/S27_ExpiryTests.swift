@@ -1,9 +1,9 @@
+import Activity
 import CachePolicy
 import Foundation
-import Activity
 import Reelcache
-import Testing
 import TestSupport
+import Testing
 
 private let film = Media(seed: 270, size: 1_500_000)
 private let other = Media(seed: 271, size: film.size)

@@ -1,11 +1,11 @@
+import Activity
 import CachePolicy
 import Foundation
 import Logging
-import Activity
 import Reelcache
 import Synchronization
-import Testing
 import TestSupport
+import Testing
 
 /// All scenarios. Each has ports and a directory of its own.
 enum Scenarios {}

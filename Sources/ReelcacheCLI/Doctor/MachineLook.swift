@@ -1,7 +1,7 @@
 import Foundation
 import HTTPModel
-import Upstream
 import Reelcache
+import Upstream
 
 // no traps: limits that are clamped.
 

@@ -1,9 +1,9 @@
+import Activity
 import ControlAPI
 import DiskCache
 import Foundation
 import HTTPModel
 import HTTPTransport
-import Activity
 import Reelcache
 import Upstream
 

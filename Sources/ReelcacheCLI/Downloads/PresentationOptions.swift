@@ -1,7 +1,7 @@
 import ArgumentParser
 import Downloads
-import Playlists
 import HTTPModel
+import Playlists
 
 /// Which renditions of a stream are downloaded, and how long a live stream is recorded.
 struct PresentationOptions: ParsableArguments {

@@ -3,10 +3,10 @@ import ArgumentParser
 import CachePolicy
 import Configuration
 import ControlAPI
+import Downloads
 import Foundation
 import HTTPModel
 import Reelcache
-import Downloads
 
 struct FeedsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

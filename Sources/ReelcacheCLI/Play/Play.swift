@@ -1,3 +1,4 @@
+import Activity
 import Administration
 import ArgumentParser
 import CLinux
@@ -5,7 +6,6 @@ import CachePolicy
 import Configuration
 import Foundation
 import Logging
-import Activity
 import Reelcache
 
 struct Play: ParsableCommand {

@@ -1,7 +1,7 @@
+import Administration
 import CachePolicy
 import Downloads
 import HTTPModel
-import Administration
 
 extension DownloadReport {
     /// A short name for display.

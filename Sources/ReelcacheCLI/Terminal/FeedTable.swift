@@ -1,7 +1,7 @@
 import CachePolicy
+import Downloads
 import Foundation
 import HTTPModel
-import Downloads
 
 /// Subscriptions and their episodes as tables, cut to the width of a terminal, complete in a pipe.
 package struct FeedTable {

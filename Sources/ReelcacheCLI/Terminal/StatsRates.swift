@@ -1,6 +1,6 @@
+import Activity
 import Downloads
 import HTTPModel
-import Activity
 
 /// What a proxy did between two looks at its counters, as a line of a table.
 package struct StatsRates {

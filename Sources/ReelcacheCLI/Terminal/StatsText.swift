@@ -1,6 +1,6 @@
+import Activity
 import Downloads
 import HTTPModel
-import Activity
 
 /// The counters of a proxy as lines for people: what players got, what origins sent, what the cache takes.
 package struct StatsText {

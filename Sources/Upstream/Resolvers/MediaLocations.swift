@@ -1,9 +1,9 @@
+import Activity
 import CachePolicy
 @preconcurrency import Dispatch
 import EventIO
 import HTTPModel
 import Logging
-import Activity
 import Synchronization
 
 /// Finds the media behind pages, for all loops: each URL once however many requests wait for it, and at most four at a

@@ -1,7 +1,7 @@
-import Foundation
 import Administration
-import Testing
+import Foundation
 import TestSupport
+import Testing
 
 /// How a file gets to its place, whether or not the file system has files without names.
 @Suite struct FileExportTests {

@@ -1,7 +1,7 @@
-import Foundation
 import Administration
-import Testing
+import Foundation
 import TestSupport
+import Testing
 
 /// Whether or not the file system has files without names.
 @Suite struct FilePlacementTests {

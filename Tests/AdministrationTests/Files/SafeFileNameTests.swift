@@ -1,6 +1,6 @@
 import Administration
-import Testing
 import TestSupport
+import Testing
 
 @Suite struct SafeFileNameTests {
     @Test(arguments: [

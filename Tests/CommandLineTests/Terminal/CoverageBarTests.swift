@@ -1,6 +1,6 @@
 import ReelcacheCLI
-import Testing
 import TestSupport
+import Testing
 
 @Suite struct CoverageBarTests {
     private static func bar(_ present: [Range<Int64>], _ length: Int64, _ width: Int) -> String {

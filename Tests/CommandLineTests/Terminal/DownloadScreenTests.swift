@@ -1,7 +1,7 @@
 import Downloads
 import ReelcacheCLI
-import Testing
 import TestSupport
+import Testing
 
 /// What downloads look like on a terminal, and line by line.
 @Suite struct DownloadScreenTests {

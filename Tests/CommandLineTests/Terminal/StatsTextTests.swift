@@ -1,6 +1,6 @@
+import Activity
 import CachePolicy
 import Downloads
-import Activity
 import Testing
 
 @testable import ReelcacheCLI

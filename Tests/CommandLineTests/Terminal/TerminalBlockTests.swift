@@ -1,6 +1,6 @@
 import ReelcacheCLI
-import Testing
 import TestSupport
+import Testing
 
 @Suite struct TerminalBlockTests {
     private func drawn(_ write: (inout TerminalBlock, inout TerminalScreen) -> Void) -> [String] {

@@ -1,6 +1,6 @@
-import Testing
-import TestSupport
 import HTTPModel
+import TestSupport
+import Testing
 
 @Suite struct ByteSizeTests {
     @Test(

@@ -1,5 +1,5 @@
-import Testing
 import HTTPModel
+import Testing
 
 @Suite struct TimeSpanTests {
     @Test(
