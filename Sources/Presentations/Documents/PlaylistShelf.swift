@@ -86,8 +86,6 @@ package final class PlaylistShelf: Sendable {
 
         init(_ names: Names, whole: CacheKey) { (self.names, self.whole) = (names, whole) }
 
-        var document: PlaylistDocument { names.document }
-
         /// The memory that it takes, in bytes.
         var weight: Int {
             let indexes = [
@@ -96,13 +94,13 @@ package final class PlaylistShelf: Sendable {
             let boxes = indices.values.reduce(0) {
                 $0 +| ($1?.entries.count ?? 0) *| 2 *| MemoryLayout<SegmentIndexBox.Entry>.stride
             }
-            return document.weight +| boxes +| indexes.reduce(0, +|)
+            return names.document.weight +| boxes +| indexes.reduce(0, +|)
         }
 
         /// The segments of a rendition now.
         func segments(of rendition: RenditionID, at now: Duration) -> (any SegmentSequence)? {
             guard let id = rendition.representation else { return names.media }
-            return document.segments(of: id, at: now, index: indices[id] ?? nil)
+            return names.document.segments(of: id, at: now, index: indices[id] ?? nil)
         }
 
         /// - Parameter address: the hashes of the URL.
@@ -116,15 +114,17 @@ package final class PlaylistShelf: Sendable {
             let now = now()
             var later: Duration?, isNamed = false
             for candidate in candidates {
-                guard let segments = document.segments(of: candidate.id, at: now, index: indices[candidate.id] ?? nil)
+                guard
+                    let segments = names.document.segments(
+                        of: candidate.id, at: now, index: indices[candidate.id] ?? nil)
                 else { continue }
-                let id = RenditionID(playlist: document.key, representation: candidate.id)
+                let id = RenditionID(playlist: names.document.key, representation: candidate.id)
                 if let position = try segments.position(of: url, at: byte, candidate.hint, within: budget) {
                     return membership(SegmentPlace(rendition: id, segments: segments, position: position))
                 }
                 if case .initialization = candidate.hint {
                     isNamed = isNamed || !segments.isEmpty && segments.initialization?.url == url
-                } else if later == nil, document.isLive {
+                } else if later == nil, names.document.isLive {
                     later = segments.laterDuration(of: url)
                 }
             }
@@ -136,11 +136,14 @@ package final class PlaylistShelf: Sendable {
         {
             if let media = names.media, let position = try media.position(of: url, at: byte, within: budget) {
                 return membership(
-                    SegmentPlace(rendition: RenditionID(playlist: document.key), segments: media, position: position))
+                    SegmentPlace(
+                        rendition: RenditionID(playlist: names.document.key), segments: media, position: position))
             }
-            if let companions = names.companions, try companions.contains(url, within: budget) { return membership(nil) }
+            if let companions = names.companions, try companions.contains(url, within: budget) {
+                return membership(nil)
+            }
             if names.contain(url.withoutDeliveryDirectives) { return membership(nil, isPlaylist: true) }
-            let later = document.isLive ? names.media?.laterDuration(of: url) : nil
+            let later = names.document.isLive ? names.media?.laterDuration(of: url) : nil
             return later.map { membership(nil, later: $0) }
         }
 
@@ -148,7 +151,7 @@ package final class PlaylistShelf: Sendable {
             -> Membership
         {
             Membership(
-                whole: whole, place: place, isPlaylist: isPlaylist, live: document.isLive ? document : nil,
+                whole: whole, place: place, isPlaylist: isPlaylist, live: names.document.isLive ? names.document : nil,
                 laterDuration: later)
         }
     }
@@ -197,11 +200,13 @@ package final class PlaylistShelf: Sendable {
 
     /// The last document of a resource, if it is still on the shelf.
     package func document(_ key: CacheKey) -> PlaylistDocument? {
-        state.withLock { $0.entries[key]?.document }
+        state.withLock { $0.entries[key]?.names.document }
     }
 
     /// The multivariant playlist that names a media playlist.
-    package func parent(of url: OriginURL) -> PlaylistDocument? { state.withLock { $0.parent(of: url)?.document } }
+    package func parent(of url: OriginURL) -> PlaylistDocument? {
+        state.withLock { $0.parent(of: url)?.names.document }
+    }
 
     /// The segments of a rendition, as last listed in its playlist.
     /// - Parameter now: the time since 1970.
@@ -217,7 +222,7 @@ package final class PlaylistShelf: Sendable {
     package func missingIndex(of rendition: RenditionID) -> (url: OriginURL, range: Range<Int64>)? {
         guard let id = rendition.representation else { return nil }
         guard let entry = entry(rendition.playlist), entry.indices[id] == nil else { return nil }
-        return entry.document.segmentIndex(of: id)
+        return entry.names.document.segmentIndex(of: id)
     }
 
     /// Takes the index of a rendition that was read: from now on, its segments are known.
@@ -249,7 +254,7 @@ package final class PlaylistShelf: Sendable {
             }
             let membership = try? entry.membership(of: url, at: byte, address, within: budget(), now: now)
             guard let found = membership.flatMap(\.self) else { continue }
-            state.withLock { $0.used(entry.document) }
+            state.withLock { $0.used(entry.names.document) }
             return found
         }
         return nil
@@ -261,15 +266,15 @@ extension PlaylistShelf.State {
         var entry = entry
         uses &+= 1
         entry.lastUse = uses
-        let document = entry.document
+        let document = entry.names.document
         remove(document.key)
         if let parent = parent(of: document.url), entry.names.playlists?.hosts.isEmpty ?? true {
-            entry.whole = parent.document.key
+            entry.whole = parent.names.document.key
         }
         entries[document.key] = entry
         for host in entry.names.hosts { keys[host, default: []].append(document.key) }
         let joined = entries.filter { $0.value.whole == $0.key && $0.key != document.key }
-            .filter { entry.names.contain($0.value.document.url.withoutDeliveryDirectives) }.map(\.key)
+            .filter { entry.names.contain($0.value.names.document.url.withoutDeliveryDirectives) }.map(\.key)
         for key in joined { entries[key]?.whole = document.key }
         shrink(keeping: document.key)
         return (entry.whole, joined)
@@ -302,7 +307,7 @@ extension PlaylistShelf.State {
     }
 
     fileprivate mutating func used(_ document: PlaylistDocument) {
-        guard let known = entries.index(forKey: document.key), entries.values[known].document === document else {
+        guard let known = entries.index(forKey: document.key), entries.values[known].names.document === document else {
             return
         }
         uses &+= 1
