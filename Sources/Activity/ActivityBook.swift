@@ -121,18 +121,17 @@ package struct ActivityBook: Sendable {
     /// The samples of one play, from several loops, as one.
     private static func joined(_ samples: [PlaySample]) -> [PlaySample] {
         Dictionary(grouping: samples, by: \.key).values.compactMap { parts in
-            let parts = parts.sorted { $0.lastUse > $1.lastUse }
+            // Where a request runs is where it plays, whatever has ended since on another loop.
+            let parts = parts.sorted { ($0.requests > 0 ? 1 : 0, $0.lastUse) > ($1.requests > 0 ? 1 : 0, $1.lastUse) }
             guard var play = parts.first else { return nil }
             for part in parts.dropFirst() {
                 play.began = min(play.began, part.began)
-                play.offsets += part.offsets
+                if part.requests > 0 { play.offsets += part.offsets }
                 play.length = play.length ?? part.length
                 play.title = play.title ?? part.title
                 play.isPresentation = play.isPresentation || part.isPresentation
                 play.segments += part.segments
-                play.isStarved =
-                    play.requests == 0
-                    ? part.isStarved : part.requests == 0 ? play.isStarved : play.isStarved && part.isStarved
+                play.isStarved = play.isStarved && (part.requests == 0 || part.isStarved)
                 play.requests += part.requests
                 play.fromCache +|= part.fromCache
                 play.fromOrigin +|= part.fromOrigin

@@ -32,7 +32,8 @@ package struct PlaySample: Sendable {
     /// The title that the origin gives: that of the playlist, or a file name; nil for none.
     package var title: String?
     package var isPresentation = false
-    /// The offsets of the next bytes that running requests send, the latest request first.
+    /// The offsets of the next bytes that running requests send, the latest request first; where none runs, that at
+    /// which the last one ended.
     package var offsets: [Int64] = []
     /// The length of what was requested last; nil while unknown.
     package var length: Int64?

@@ -49,6 +49,13 @@ import Testing
         #expect(play.since == 1_000_001, "the time at which the first one began")
     }
 
+    @Test mutating func aRequestThatRunsIsThePlaceWhateverHasEndedSince() throws {
+        let running = Self.play(began: 1, lastUse: 1) { ($0.offsets, $0.isStarved) = ([500], true) }
+        let ended = Self.play(began: 0, lastUse: 2) { ($0.requests, $0.offsets) = (0, [50]) }
+        let play = try #require(look([ended, running], [], at: Self.moment(3)).plays.first)
+        #expect(play.position == 500 && play.positions == [500] && play.state == .starting)
+    }
+
     @Test mutating func otherPlayersAndOtherFilmsAreOtherPlays() {
         let samples = [
             Self.play(), Self.play(player: "VLC/3"), Self.play(from: "10.0.0.2"), Self.play("/other.mp4"),
