@@ -1,4 +1,5 @@
 """The programs of a cluster: nodes, balancers and the origin, each on its machine, with the files of config/cluster as they are."""
+import contextlib
 import json
 import os
 import resource
@@ -129,8 +130,11 @@ class HAProxy:
         text = text.replace("/run/haproxy/admin.sock", self.socket).replace("bind :80", f"bind :{port}")
         with open(path, "w") as file:
             file.write(text)
+        # A balancer before this one may have left its socket.
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.socket)
         self.program = Program("balancer", cluster.path(f"{name}.log"), "haproxy", "-db", "-f", path)
-        self.program.wait_for(lambda: listens(BALANCER, port) and os.path.exists(self.socket))
+        self.program.wait_for(lambda: listens(BALANCER, port) and self.answers())
         self.wait_for_nodes("UP")
 
     def command(self, text):
@@ -139,11 +143,18 @@ class HAProxy:
             connection.sendall(text.encode() + b"\n")
             return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
 
+    def answers(self):
+        """Whether it answers on its socket: that file is there before anything listens."""
+        try:
+            return bool(self.servers())
+        except OSError:
+            return False
+
     def servers(self):
         """The row of each server in HAProxy's statistics."""
-        lines = self.command("show stat").splitlines()
-        heads = lines[0].lstrip("# ").split(",")
-        rows = (dict(zip(heads, line.split(","))) for line in lines[1:] if line)
+        heads, *lines = self.command("show stat").splitlines() or [""]
+        heads = heads.lstrip("# ").split(",")
+        rows = (dict(zip(heads, line.split(","))) for line in lines if line)
         return {row["svname"]: row for row in rows if row["pxname"] == "nodes" and row["svname"] != "BACKEND"}
 
     def wait_for_nodes(self, status, names=None, seconds=30):

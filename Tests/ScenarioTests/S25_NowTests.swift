@@ -176,10 +176,11 @@ extension Scenarios {
                 #expect(first.host == "127.0.0.1:\(stage.origin.port)" && first.url == stage.origin.url("/film.mp4"))
                 #expect(first.from == 0 && first.to == Self.film.size)
 
-                stage.origin.release("/film.mp4")
-                stage.origin.script("/film.mp4") { $0.holdHead = true }
+                // What the origin holds back never comes: the gap begins at the half.
                 player.close()
                 try stage.settle()
+                stage.origin.release("/film.mp4")
+                stage.origin.script("/film.mp4") { $0.holdHead = true }
                 let seeking = try stage.player()
                 try seeking.send(seeking.request(stage.target("/film.mp4"), range: "bytes=1900000-"))
                 let gap = try stage.waitForTransfer("of a gap") { $0.phase == .requested }
