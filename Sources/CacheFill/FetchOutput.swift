@@ -197,7 +197,7 @@ struct FetchOutput {
     var window: Int64 { generation?.isStored == false ? transit?.window ?? .max : .max }
 
     mutating func countTransit() -> ProxyMetrics.Transit.Share {
-        let share = transit ?? filler.metrics.transit.share(of: demand.client?.description)
+        let share = transit ?? filler.metrics.transit.share(of: demand.client)
         transit = share
         return share
     }

@@ -15,7 +15,7 @@ struct ReadAhead {
 
     /// Counts the bytes, which wait for the end of an answer.
     mutating func count(in transit: ProxyMetrics.Transit, for client: IPAddress?) {
-        share = share ?? transit.share(of: client?.description)
+        share = share ?? transit.share(of: client)
         share?.hold(Int64(bytes.capacity))
     }
 

@@ -32,7 +32,7 @@ struct Relay {
 
     mutating func append(_ bytes: UnsafeRawBufferPointer) {
         filling.append(bytes)
-        share = share ?? transit.share(of: client?.description)
+        share = share ?? transit.share(of: client)
         count()
     }
 

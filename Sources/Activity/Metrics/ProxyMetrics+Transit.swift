@@ -1,3 +1,4 @@
+import CachePolicy
 import Synchronization
 
 extension ProxyMetrics {
@@ -16,7 +17,7 @@ extension ProxyMetrics {
 
         private let most = Atomic<Int64>(standardLimit)
         private let taken = Atomic<Int64>(0)
-        private let clients = Mutex<[String: (sum: ClientSum, shares: Int)]>([:])
+        private let clients = Mutex<[IPAddress: (sum: ClientSum, shares: Int)]>([:])
 
         fileprivate final class ClientSum: Sendable {
             let taken = Atomic<Int64>(0)
@@ -34,16 +35,16 @@ extension ProxyMetrics {
         package var bytes: Int64 { taken.load(ordering: .relaxed) }
 
         /// - Parameter client: for whom, by the address under which it is counted; nil for the proxy itself.
-        package func share(of client: String?) -> Share { Share(self, of: client) }
+        package func share(of client: IPAddress?) -> Share { Share(self, of: client) }
 
-        fileprivate func enter(_ client: String) -> ClientSum {
+        fileprivate func enter(_ client: IPAddress) -> ClientSum {
             clients.withLock { clients in
                 clients[client, default: (ClientSum(), 0)].shares += 1
                 return clients[client]!.sum
             }
         }
 
-        fileprivate func leave(_ client: String) {
+        fileprivate func leave(_ client: IPAddress) {
             clients.withLock { clients in
                 clients[client]?.shares -= 1
                 if clients[client]?.shares == 0 { clients[client] = nil }
@@ -69,11 +70,11 @@ extension ProxyMetrics.Transit {
     /// What one holder has taken; given back at its end. Safe to use from any thread.
     package final class Share: Sendable {
         private let transit: ProxyMetrics.Transit
-        private let client: String?
+        private let client: IPAddress?
         private let sum: ClientSum?
         private let held = Atomic<Int64>(0)
 
-        fileprivate init(_ transit: ProxyMetrics.Transit, of client: String?) {
+        fileprivate init(_ transit: ProxyMetrics.Transit, of client: IPAddress?) {
             (self.transit, self.client) = (transit, client)
             sum = client.map(transit.enter)
         }

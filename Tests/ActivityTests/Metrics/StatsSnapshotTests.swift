@@ -31,26 +31,8 @@ import Testing
     }
 
     @Test func eachCountIsInItsPlace() {
-        metrics.requests.add(1)
-        metrics.hits.add(2)
-        metrics.partialHits.add(3)
-        metrics.misses.add(4)
-        metrics.bypasses.add(5)
-        metrics.collapsed.add(6)
-        metrics.upstreamReasons[.gap].add(7)
-        metrics.upstreamBytes.add(8)
-        metrics.openFetches.set(9)
-        metrics.resumedTransfers.add(10)
-        metrics.evictedExtents.add(11)
-        metrics.evictedBytes.add(12)
-        metrics.droppedChunks.add(13)
-        metrics.checkpoints.add(14)
-        metrics.connections.set(15)
-        metrics.acceptedConnections.add(16)
+        metrics.countEach()
         metrics.errors.add("disk-read")
-
-        metrics.validated.add(17)
-        metrics.stale.add(18)
 
         let stats = snapshot
         let requests = stats.requests
@@ -79,5 +61,29 @@ import Testing
         metrics.errors.add("accept")
         let stats = snapshot
         #expect(try JSONDecoder().decode(StatsSnapshot.self, from: JSONEncoder().encode(stats)) == stats)
+    }
+}
+
+extension ProxyMetrics {
+    /// Counts another number of each.
+    func countEach() {
+        requests.add(1)
+        hits.add(2)
+        partialHits.add(3)
+        misses.add(4)
+        bypasses.add(5)
+        collapsed.add(6)
+        upstreamReasons[.gap].add(7)
+        upstreamBytes.add(8)
+        openFetches.set(9)
+        resumedTransfers.add(10)
+        evictedExtents.add(11)
+        evictedBytes.add(12)
+        droppedChunks.add(13)
+        checkpoints.add(14)
+        connections.set(15)
+        acceptedConnections.add(16)
+        validated.add(17)
+        stale.add(18)
     }
 }

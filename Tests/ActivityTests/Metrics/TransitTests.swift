@@ -1,4 +1,5 @@
 import Activity
+import CachePolicy
 import Testing
 
 /// The budget of what waits in memory.
@@ -6,7 +7,7 @@ import Testing
     private let transit = ProxyMetrics.Transit()
 
     /// Holders that each take all that they may, until nothing is left but the least.
-    private func fill(for client: (Int) -> String?) -> [ProxyMetrics.Transit.Share] {
+    private func fill(for client: (Int) -> IPAddress?) -> [ProxyMetrics.Transit.Share] {
         (0..<100).map { index in
             let share = transit.share(of: client(index))
             share.hold(share.window)
@@ -15,7 +16,7 @@ import Testing
     }
 
     @Test func whateverHoldersTakeIsWithinTheLimit() {
-        var shares = fill { "\($0)" }
+        var shares = fill { IPAddress("10.0.0.\($0)") }
         #expect(shares[99].window == ProxyMetrics.Transit.leastWindow)
         #expect(transit.bytes > transit.limit / 2 && transit.bytes <= transit.limit)
         shares.removeLast(50)
@@ -27,9 +28,9 @@ import Testing
     }
 
     @Test func oneClientLeavesSomeForOthers() {
-        let shares = fill { _ in "greedy" }
+        let shares = fill { _ in IPAddress("10.0.0.1") }
         #expect(shares[99].window == ProxyMetrics.Transit.leastWindow)
-        #expect(transit.share(of: "other").window > 8 * ProxyMetrics.Transit.leastWindow)
+        #expect(transit.share(of: IPAddress("10.0.0.2")).window > 8 * ProxyMetrics.Transit.leastWindow)
         #expect(transit.share(of: nil).window > 8 * ProxyMetrics.Transit.leastWindow)
     }
 
