@@ -26,7 +26,6 @@ package struct Presence: Sendable, Hashable {
     package func isSuperset(of other: Presence) -> Bool { other.subtracting(self).isEmpty }
 
     package mutating func formUnion(_ other: Presence) { self = union(other) }
-    package mutating func formIntersection(_ other: Presence) { self = intersection(other) }
     package mutating func subtract(_ other: Presence) { self = subtracting(other) }
 
     /// The chunks of a run that are not in the set.
