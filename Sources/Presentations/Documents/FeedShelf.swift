@@ -77,18 +77,17 @@ package final class FeedShelf: Sendable {
     /// Whether a document has this item. Costs one atomic load while the shelf is empty.
     func contains(_ item: OriginURL) -> Bool {
         guard !isEmpty.load(ordering: .acquiring) else { return false }
-        return state.withLock { state in
-            state.entries.values.contains { $0.document.order.contains(item, within: .ofMatch) }
-        }
+        // Outside the lock of all loops, and within one budget for all documents.
+        let documents = state.withLock { $0.entries.values.map(\.document) }, budget = WorkBudget.ofMatch
+        return documents.contains { $0.order.contains(item, within: budget) }
     }
 
     /// The documents that have an item, the most recent one first.
     package func documents(with item: OriginURL) -> [PlaylistDocument] {
         guard !isEmpty.load(ordering: .acquiring) else { return [] }
-        let documents = state.withLock { state in
-            state.entries.values.sorted { $0.lastUse > $1.lastUse }.map(\.document)
-        }
-        return documents.filter { $0.order.contains(item, within: .ofMatch) }
+        let entries = state.withLock { $0.entries.values.sorted { $0.lastUse > $1.lastUse } },
+            budget = WorkBudget.ofMatch
+        return entries.map(\.document).filter { $0.order.contains(item, within: budget) }
     }
 
     /// What is played after an item, by the most recent document that has something after it.

@@ -237,7 +237,7 @@ package final class PlaylistShelf: Sendable {
     /// is empty.
     /// - Parameters:
     ///   - byte: the first requested byte; nil for a request without a range.
-    ///   - budget: that of each document on the URL's host.
+    ///   - budget: that of all documents on the URL's host.
     ///   - now: the time since 1970; called only if a playlist is on the URL's host.
     package func membership(
         of url: OriginURL, at byte: Int64?, within budget: @autoclosure () -> WorkBudget = .ofMatch,
@@ -245,14 +245,17 @@ package final class PlaylistShelf: Sendable {
     ) -> Membership? {
         guard !isEmpty.load(ordering: .acquiring) else { return nil }
         // Outside the lock of all loops: only the documents on the host are looked up under it.
+        let entries = state.withLock { $0.entries(on: url.host) }
+        guard !entries.isEmpty else { return nil }
         var hashes: RepresentationSegments.Index.Address?
-        for entry in state.withLock({ $0.entries(on: url.host) }) {
+        let budget = budget()
+        for entry in entries {
             let address = {
                 let known = hashes ?? RepresentationSegments.Index.Address(url)
                 hashes = known
                 return known
             }
-            let membership = try? entry.membership(of: url, at: byte, address, within: budget(), now: now)
+            let membership = try? entry.membership(of: url, at: byte, address, within: budget, now: now)
             guard let found = membership.flatMap(\.self) else { continue }
             state.withLock { $0.used(entry.names.document) }
             return found
