@@ -99,7 +99,7 @@ DOCUMENTS = {  # path without its number: type, body; made when first requested
     **{f"feed-{kind}": (RSS, lambda kind=kind: feed(kind)) for kind in ("attlist", "base", "plain")},
     "many": (DASH, lambda: mpd('<SegmentTemplate media="$RepresentationID$/$Number$" duration="2"/>' + representations(16000))),
     "anyhost": (DASH, lambda: mpd('<SegmentTemplate media="http://127.0.0.1:{port}/$RepresentationID$/$Number$" duration="2"/>' + representations(5000))),
-    "wide": (DASH, lambda: shared("list")[:0] + mpd('<SegmentList duration="2">' + '<SegmentURL media="http://h.example/a"/>' * 1300 + "</SegmentList>"
+    "wide": (DASH, lambda: mpd('<SegmentList duration="2">' + '<SegmentURL media="http://h.example/a"/>' * 1300 + "</SegmentList>"
                                                     + representations(1), 'type="static" mediaPresentationDuration="PT1H"')),
     "short-mpd": (DASH, lambda: mpd(f'<SegmentTemplate media="{"$$" * 7500}$Number$" duration="2"/>' + representations(8))),
     "short-hls": (HLS, lambda: stream(1000)[:PADDED - 1000]),
@@ -108,12 +108,11 @@ DOCUMENTS = {  # path without its number: type, body; made when first requested
 }
 
 
-class Origin:
-    """Answers by path in a process of its own, each connection on a thread: /KIND/NUMBER/NAME."""
+class Origin(hostile.HostileOrigin):
+    """Answers by path in a process of its own, /KIND/NUMBER/NAME, and can be stopped."""
 
     def __init__(self):
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
-        self.port = self.listener.getsockname()[1]
+        super().__init__()
         self.made = {}
         self.process = None
 
@@ -129,27 +128,10 @@ class Origin:
 
     def accept(self):
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        while True:
-            connection, _ = self.listener.accept()
-            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+        super().accept()
 
-    def serve(self, connection):
-        with connection:
-            try:
-                held = b""
-                while True:
-                    while b"\r\n\r\n" not in held:
-                        data = connection.recv(65536)
-                        if not data:
-                            return
-                        held += data
-                    head, _, held = held.partition(b"\r\n\r\n")
-                    if not self.answer(connection, head.split(b" ")[1].decode().split("/")[1]):
-                        return
-            except OSError:
-                pass
-
-    def answer(self, connection, kind):
+    def answer(self, connection, head):
+        kind = head.split(b" ")[1].decode().split("/")[1]
         if kind in DOCUMENTS:
             if kind not in self.made:
                 body = DOCUMENTS[kind][1]().replace(b"{port}", str(self.port).encode())
@@ -158,7 +140,7 @@ class Origin:
             connection.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nContent-Type: {media_type}\r\nCache-Control: max-age=1\r\n"
                                f"Content-Encoding: gzip\r\nETag: \"{kind}\"\r\n\r\n".encode() + body)
         elif kind in ("unstored", "error"):
-            status, body = ("200 OK", bytes(4 << 20)) if kind == "unstored" else ("500 No", bytes(4 << 20))
+            status, body = "200 OK" if kind == "unstored" else "500 No", bytes(4 << 20)
             connection.sendall(f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nContent-Type: video/mp4\r\nCache-Control: no-store\r\n\r\n".encode())
             connection.sendall(body)
         elif kind == "drip":
@@ -167,22 +149,18 @@ class Origin:
                 connection.sendall(b"x")
                 time.sleep(3)
         elif kind == "language":
-            body = bytes(1000)
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\nVary: Accept-Language\r\nCache-Control: max-age=1000\r\n"
-                               b"Content-Type: video/mp4\r\n\r\n" + body)
+            self.file(connection, 1000, "Vary: Accept-Language\r\n")
         else:
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 65536\r\nCache-Control: max-age=9999\r\nETag: \"a\"\r\nContent-Type: video/mp4\r\n\r\n"
-                               + bytes(65536))
+            self.file(connection, 65536)
         return True
 
 
 # ---------------------------------------------------------------- proxy, and who watches it
 
 class Proxy(hostile.Proxy):
-    def __init__(self, binary, *flags, names=None, keep=False):
+    def __init__(self, binary, *flags, names=None):
         run = bench.fresh(RUN / "beside-proxy")
         self.cache = run / "cache"
-        self.token = None
         argv = [binary, "serve", "--listen", f"127.0.0.1:{PORT}", "--cache-dir", str(self.cache), "--min-free", "100MB", "--allow", "127.0.0.1",
                 "--threads", "1", "--log-level", "critical", *flags]
         if names:

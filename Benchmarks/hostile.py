@@ -45,8 +45,10 @@ class HostileOrigin:
     """Answers by path, each connection on a thread of its own."""
 
     def __init__(self):
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
         self.port = self.listener.getsockname()[1]
+
+    def start(self):
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
@@ -65,11 +67,15 @@ class HostileOrigin:
                             return
                         held += data
                     head, _, held = held.partition(b"\r\n\r\n")
-                    kind, number = re.match(rb"(?:GET|POST) /(\w+)/(\d+)", head).groups()
-                    if not getattr(self, kind.decode())(connection, int(number), head):
+                    if not self.answer(connection, head):
                         return
             except OSError:
                 pass
+
+    def answer(self, connection, head):
+        """Whether the connection stays."""
+        kind, number = re.match(rb"(?:GET|POST) /(\w+)/(\d+)", head).groups()
+        return getattr(self, kind.decode())(connection, int(number), head)
 
     def file(self, connection, size, fields="", body=None):
         connection.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: {size}\r\nCache-Control: max-age=9999\r\nETag: \"a\"\r\n"
@@ -366,6 +372,7 @@ def main():
     atexit.register(bench.stop_all)
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     origin = HostileOrigin()
+    origin.start()
     results = []
     for row in ROWS:
         if options.only and row.__name__ not in options.only.split(","):
