@@ -14,8 +14,15 @@ final class BlockingPool: Sendable {
     private let name: String
     private let isJoined: Bool
 
+    private struct Item {
+        let work: @Sendable () -> Void
+        let party: String?
+    }
+
     private struct State {
-        var queue: Deque<@Sendable () -> Void> = []
+        var queue: Deque<Item> = []
+        /// What waits of each party of which an item is queued or runs.
+        var later: [String: Deque<Item>] = [:]
         var isStopped = false
         var threads: [pthread_t] = []
         var threadsToStart: Int
@@ -30,17 +37,31 @@ final class BlockingPool: Sendable {
     }
 
     /// Runs `item` on one of the threads.
+    /// - Parameter party: for whom, if a party is to have one thread at most; parties take turns.
     /// - Returns: whether it will run; false after `stop`.
     @discardableResult
-    func run(_ item: @escaping @Sendable () -> Void) -> Bool {
-        let runs = state.withLock { state in
-            guard !state.isStopped else { return false }
-            state.queue.append(item)
+    func run(for party: String? = nil, _ item: @escaping @Sendable () -> Void) -> Bool {
+        let (runs, isNext) = state.withLock { state in
+            guard !state.isStopped else { return (false, false) }
             startThreads(&state)
-            return true
+            let item = Item(work: item, party: party)
+            if let party, state.later[party]?.append(item) != nil { return (true, false) }
+            if let party { state.later[party] = [] }
+            state.queue.append(item)
+            return (true, true)
         }
-        if runs { work.signal() }
+        if isNext { work.signal() }
         return runs
+    }
+
+    private func ended(_ item: Item) {
+        guard let party = item.party else { return }
+        let isNext = state.withLock { state in
+            let next = state.later[party]?.popFirst()
+            if let next { state.queue.append(next) } else { state.later[party] = nil }
+            return next != nil
+        }
+        if isNext { work.signal() }
     }
 
     /// Starts the threads early, so that the first item does not wait for them.
@@ -54,7 +75,9 @@ final class BlockingPool: Sendable {
         let (threads, dropped) = state.withLock { state in
             defer { state.threads = [] }
             state.isStopped = true
-            return (state.threads, isJoined ? [] : exchange(&state.queue, with: []))
+            guard !isJoined else { return (state.threads, State?.none) }
+            defer { (state.queue, state.later) = ([], [:]) }
+            return (state.threads, state)
         }
         for _ in threads { work.signal() }
         for thread in threads { if isJoined { pthread_join(thread, nil) } else { pthread_detach(thread) } }
@@ -74,7 +97,10 @@ final class BlockingPool: Sendable {
             { context in
                 let pool = Unmanaged<BlockingPool>.fromOpaque(context!).takeRetainedValue()
                 reel_name_thread(pool.name)
-                while let item = pool.take() { item() }
+                while let item = pool.take() {
+                    item.work()
+                    pool.ended(item)
+                }
                 return nil
             }, Unmanaged.passRetained(self).toOpaque())
         precondition(status == 0, "pthread_create: \(String(errno: status))")
@@ -82,7 +108,7 @@ final class BlockingPool: Sendable {
     }
 
     /// - Returns: nil once the pool is stopped and the queue is empty.
-    private func take() -> (@Sendable () -> Void)? {
+    private func take() -> Item? {
         work.wait()
         return state.withLock { $0.queue.popFirst() }
     }

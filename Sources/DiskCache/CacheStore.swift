@@ -136,8 +136,11 @@ package final class CacheStore: Sendable {
     @discardableResult
     package func performLong(_ work: @escaping @Sendable () -> Void) -> Bool { scrubbers.run(work) }
 
-    /// The same for work on documents of origins, so that a hostile one keeps neither loops nor commands waiting.
-    package func performOnText(_ work: @escaping @Sendable () -> Void) -> Bool { texts.run(work) }
+    /// The same for work on documents of origins, so that a hostile one keeps neither loops nor commands waiting, and
+    /// no host more than one of the threads.
+    package func performOnText(of host: String, _ work: @escaping @Sendable () -> Void) -> Bool {
+        texts.run(for: host, work)
+    }
 
     // MARK: Notifications
 

@@ -24,16 +24,37 @@ extension CacheStore {
         else { return nil }
         return try hold.bytes(range)
     }
+
+    /// Reads the beginning of a generation, which a reader has passed and so verified. Blocks.
+    /// - Returns: nil if not all of it is there any more.
+    package func bytes(first count: Int, of generation: Generation) throws(StoreError) -> [UInt8]? {
+        generation.beginUse()
+        defer { generation.endUse() }
+        let (losses, range) = (generation.unverifiedExtents.losses, 0..<Int64(count)) // no trap: what was read
+        guard generation.gap(in: range) == nil else { return nil }
+        let bytes = try generation.file.bytes(range)
+        return generation.isLost(since: losses) ? nil : bytes
+    }
+}
+
+extension GenerationBytes {
+    /// - Parameter range: must fit into memory.
+    /// - Returns: fewer at the end of the file.
+    fileprivate func bytes(_ range: Range<Int64>) throws(StoreError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: range.count)
+        let read = bytes.withUnsafeMutableBytes { buffer in
+            Result { () throws(StoreError) in try self.read(into: buffer, at: range.lowerBound) }
+        }
+        bytes.removeLast(bytes.count - (try read.get())) // no trap: it reads no more than there is room for
+        return bytes
+    }
 }
 
 extension FileHold {
     /// - Parameter range: must be present and fit into memory.
     fileprivate func bytes(_ range: Range<Int64>) throws(StoreError) -> StoredBytes? {
-        var bytes = [UInt8](repeating: 0, count: range.count)
-        let read = bytes.withUnsafeMutableBytes { buffer in
-            Result { () throws(StoreError) in try generation.file.read(into: buffer, at: range.lowerBound) }
-        }
-        guard try read.get() == range.count, !isLost else { return nil }
+        let bytes = try generation.file.bytes(range)
+        guard bytes.count == range.count, !isLost else { return nil }
         return StoredBytes(bytes: bytes, fields: generation.head.fields, finalURL: generation.head.finalURL)
     }
 }

@@ -188,7 +188,7 @@ extension MediaAnswer {
             abandon()
         }
         let shelf = library.shelf
-        let isRun = filler.filler.store.performOnText {
+        let isRun = filler.filler.store.performOnText(of: document.url.host) {
             let text = Result { () throws(PlaylistError) in try shelf.text(of: document, for: form, within: budget) }
             bound.post { $0.respond(with: text, of: document, from: generation) }
         }

@@ -12,6 +12,8 @@ struct AddressIndex: Sendable {
     }
 
     private var entries: [Entry] = []
+    /// The hosts of the addresses.
+    private(set) var hosts = NamedHosts()
 
     /// - Parameter references: references with the ranges that players request, in order of their positions; at
     ///   most `PlaylistLimits.segments`.
@@ -21,7 +23,7 @@ struct AddressIndex: Sendable {
     ) throws(PlaylistError) {
         var directories = DirectoryMemo<String?>()
         for (position, (reference, range)) in references.enumerated() {
-            let path = try Self.path(reference, base, &directories, budget)
+            let path = try path(reference, base, &directories, budget)
             if let path { add(path, range ?? Self.everything, at: position) }
         }
         sort()
@@ -45,19 +47,26 @@ struct AddressIndex: Sendable {
     /// The memory that it takes, in bytes.
     var size: Int { entries.capacity * MemoryLayout<Entry>.stride } // no trap: what is in memory
 
-    private static func path(
+    private mutating func path(
         _ reference: String, _ base: OriginURL, _ known: inout DirectoryMemo<String?>, _ budget: WorkBudget
     ) throws(PlaylistError) -> String? {
         try budget.take(reference.utf8.count)
         guard let (directory, rest) = Reference.split(reference) else {
-            return try base.resolving(reference, within: budget)?.pathAndQuery
+            return note(try base.resolving(reference, within: budget))
         }
         let path = try known.value(for: directory) { name throws(PlaylistError) in
-            try base.resolving(name, within: budget)?.pathAndQuery
+            note(try base.resolving(name, within: budget))
         }
         guard let path else { return nil }
         try budget.take(path.utf8.count)
         return path + rest
+    }
+
+    /// - Returns: its path and query.
+    private mutating func note(_ url: OriginURL?) -> String? {
+        guard let url else { return nil }
+        hosts.insert(url.host)
+        return url.pathAndQuery
     }
 
     private static let everything: Range<Int64> = 0..<ByteNumber.greatest
@@ -98,6 +107,23 @@ struct AddressIndex: Sendable {
     private static func name(_ path: String) -> Int {
         let path = path.utf8.contains(UInt8(ascii: "#")) ? String(path.prefix { $0 != "#" }) : path
         return (path.utf8.contains(UInt8(ascii: "%")) ? PercentEncoding.normalized(path) : path).hashValue
+    }
+}
+
+/// The hosts that a text names; of very many, only that they are.
+package struct NamedHosts: Sendable {
+    /// Stands for every host.
+    package static let any = ""
+    private static let most = 64
+
+    package private(set) var names: Set<String> = []
+
+    package init() {}
+
+    package mutating func insert(_ host: String) {
+        guard !names.contains(Self.any) else { return }
+        names.insert(host)
+        if names.count > Self.most { names = [Self.any] }
     }
 }
 

@@ -42,6 +42,9 @@ package struct WrittenAddress: Sendable, Hashable {
     let reference: String
     let base: OriginURL
 
+    /// Roughly that of its URL, in bytes.
+    package var length: Int { base.pathAndQuery.utf8.count &+ reference.utf8.count }
+
     /// Nil if it is inside the playlist itself (`data:`), or is not fetched over HTTP.
     package var url: OriginURL? { reference.isEmpty ? base : base.resolving(reference) }
 
@@ -102,8 +105,6 @@ package protocol SegmentSequence: Sendable {
     func position(of url: OriginURL, at byte: Int64?, within budget: WorkBudget) throws(PlaylistError) -> Int?
     /// The duration of the segment that will have this URL, if it is one after those that are listed.
     func laterDuration(of url: OriginURL) -> Duration?
-    /// The hosts in the URLs of all segments.
-    var hosts: Set<String> { get }
 }
 
 extension SegmentSequence {

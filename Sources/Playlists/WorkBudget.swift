@@ -15,22 +15,22 @@ package final class WorkBudget: Sendable {
     package static let memoryPerByte = 64, freeMemory = 64 << 10, mostMemory = 32 << 20
 
     private let length: Atomic<Int>, bound: Int?
+    private let owner: WorkBudget?
     private let used = Atomic<Int>(0), grown = Atomic<Int>(0)
     private let isOver = Atomic<Bool>(false)
 
-    /// - Parameter length: the bytes of the text, without a content coding.
-    package init(bytes length: Int) {
-        self.length = Atomic(length)
-        bound = nil
-    }
+    /// - Parameters:
+    ///   - length: the bytes of the text, without a content coding.
+    ///   - owner: a budget with which this one is cancelled.
+    package convenience init(bytes length: Int, of owner: WorkBudget? = nil) { self.init(length, nil, owner) }
 
-    private init(steps: Int) {
-        length = Atomic(0)
-        bound = steps
+    private init(_ length: Int, _ bound: Int?, _ owner: WorkBudget?) {
+        self.length = Atomic(length)
+        (self.bound, self.owner) = (bound, owner)
     }
 
     /// What a request on a loop may cost: a look-up by hash, and the comparison with what it finds.
-    package static var ofMatch: WorkBudget { WorkBudget(steps: 64 << 10) }
+    package static var ofMatch: WorkBudget { WorkBudget(0, 64 << 10, nil) }
 
     /// The steps so far.
     package var steps: Int { used.load(ordering: .relaxed) }
@@ -43,7 +43,7 @@ package final class WorkBudget: Sendable {
     /// Ends the work, as nobody waits for it any more: its next step fails.
     package func cancel() { isOver.store(true, ordering: .relaxed) }
 
-    package var isCancelled: Bool { isOver.load(ordering: .relaxed) }
+    package var isCancelled: Bool { isOver.load(ordering: .relaxed) || owner?.isCancelled == true }
 
     /// Counts steps before they are made.
     /// - Throws: if there are no more, or nobody waits any more.

@@ -115,5 +115,4 @@ private struct CountedSegments: SegmentSequence {
     func position(of url: OriginURL, at byte: Int64?, within budget: WorkBudget) throws(PlaylistError) -> Int? {
         try segments.position(of: url, at: byte, within: budget)
     }
-    var hosts: Set<String> { segments.hosts }
 }

@@ -36,6 +36,41 @@ import Testing
         #expect(try membership("https://b.example/v/1.ts") == nil)
     }
 
+    /// Of very many hosts, each is looked up in the document.
+    @Test func segmentsOnManyHostsAreFound() throws {
+        let lines = (0..<100).map { "#EXTINF:2,\nhttps://h\($0).example/\($0).ts" }
+        shelf.put(
+            try document(
+                "https://a.example/v/film.m3u8", (["#EXT-X-TARGETDURATION:2"] + lines).joined(separator: "\n")),
+            at: .zero)
+        #expect(try membership("https://h77.example/77.ts")?.place?.position == 77)
+        #expect(try membership("https://h77.example/78.ts") == nil)
+        var hosts = NamedHosts()
+        for number in 0..<100 { hosts.insert("h\(number)") }
+        #expect(hosts.names == [NamedHosts.any])
+    }
+
+    /// Boxes of a manifest with many files would take any memory.
+    @Test func indexesStayWithinTheLimit() throws {
+        let text =
+            "<MPD><Period><AdaptationSet>"
+            + (0..<60).map {
+                "<Representation id='\($0)'><BaseURL>f\($0)</BaseURL><SegmentBase indexRange='0-99'/></Representation>"
+            }.joined() + "</AdaptationSet></Period></MPD>"
+        let url = try url("https://a.example/film.mpd")
+        let document = try PlaylistDocument(Array(text.utf8), key: url.cacheKey, url: url, base: url)
+        shelf.put(document, at: .zero)
+        let bytes = { (value: Int) in (0..<4).reversed().map { UInt8(truncatingIfNeeded: value >> ($0 * 8)) } }
+        let head = Array("sidx".utf8) + bytes(0) + bytes(1) + bytes(1000) + bytes(0) + bytes(0) + bytes(30_000)
+        let entries = (0..<30_000).flatMap { _ in bytes(100) + bytes(2000) + bytes(0) }
+        let box = try SegmentIndexBox(bytes(head.count + entries.count + 4) + head + entries, at: 0)
+        for set in 0..<60 {
+            let id = MPD.RepresentationID(period: 0, adaptationSet: 0, representation: set)
+            shelf.learn(box, of: RenditionID(playlist: document.key, representation: id))
+        }
+        #expect(shelf.weight < 48 << 20 && shelf.document(document.key) === document)
+    }
+
     @Test func keysAndInitializationSectionsBelongToIt() throws {
         shelf.put(try film("https://a.example/v/film.m3u8"), at: .zero)
         for name in ["init.mp4", "key"] {

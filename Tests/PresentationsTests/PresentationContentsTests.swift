@@ -57,8 +57,8 @@ import Testing
     @Test func closingWaitsForNoText() throws {
         try putMultivariant()
         let begun = DispatchSemaphore(value: 0), gate = DispatchSemaphore(value: 0), others = Atomic(0)
-        for _ in 1...2 {
-            _ = store.performOnText { [store, whole] in
+        for host in ["a.example", "b.example"] {
+            _ = store.performOnText(of: host) { [store, whole] in
                 begun.signal()
                 gate.wait()
                 _ = try? PresentationContents(of: whole, in: store, ProxyPolicy())
@@ -66,11 +66,35 @@ import Testing
             }
         }
         for _ in 1...2 { begun.wait() }
-        _ = store.performOnText { others.add(1, ordering: .relaxed) }
+        for host in ["a.example", "c.example"] {
+            _ = store.performOnText(of: host) { others.add(1, ordering: .relaxed) }
+        }
         try store.close()
         for _ in 1...2 { gate.signal() }
         for _ in 1...2 { begun.wait() }
-        #expect(!store.performOnText {} && others.load(ordering: .relaxed) == 0)
+        #expect(!store.performOnText(of: "c.example") {} && others.load(ordering: .relaxed) == 0)
+    }
+
+    /// However many documents of one host are costly, those of others are read.
+    @Test func aHostHasOneThreadAtMost() {
+        let begun = DispatchSemaphore(value: 0), gate = DispatchSemaphore(value: 0), running = Atomic(0)
+        for _ in 1...3 {
+            _ = store.performOnText(of: "a.example") {
+                #expect(running.add(1, ordering: .relaxed).newValue == 1)
+                begun.signal()
+                gate.wait()
+                running.subtract(1, ordering: .relaxed)
+            }
+        }
+        begun.wait()
+        for _ in 1...2 {
+            _ = store.performOnText(of: "b.example") { begun.signal() }
+            begun.wait()
+        }
+        for place in 1...3 {
+            gate.signal()
+            if place < 3 { begun.wait() }
+        }
     }
 
     /// What long commands find out only to tell it ends, so that closing does not wait for it.

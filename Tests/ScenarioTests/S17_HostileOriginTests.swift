@@ -40,13 +40,11 @@ extension Scenarios {
                 }
                 for path in ["/film.mp4", lists[0]] { try #expect(stage.get(path).status == 200) }
                 let (begun, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-                for _ in 1...2 {
-                    _ = stage.proxy.cache.engine.store.performOnText {
-                        begun.signal()
-                        gate.wait()
-                    }
-                    begun.wait()
+                _ = stage.proxy.cache.engine.store.performOnText(of: "127.0.0.1") {
+                    begun.signal()
+                    gate.wait()
                 }
+                begun.wait()
                 // One that has not been read, one that has not been asked for by this name, and one that is none.
                 let players = try [(nil, lists[1]), ("localhost", lists[0]), (nil, lists[2])].map { name, path in
                     let player = try stage.player(), host = ("Host", "\(name ?? "127.0.0.1"):\(stage.proxy.port)")
@@ -58,8 +56,33 @@ extension Scenarios {
                 for path in ["/film.mp4", lists[0], "/film.mp4"] { try #expect(stage.get(path).isHit) }
                 try #expect(stage.control("GET", "/resources").status == 200)
                 for player in players { #expect(player.hasNothing) }
-                for _ in 1...2 { gate.signal() }
+                gate.signal()
                 for player in players { try #expect(player.readResponse().status == 200) }
+            }
+        }
+
+        /// Of a document whose last bytes do not come, only a little is in memory if it is on the disk.
+        @Test(arguments: [true, false]) func longDocumentWaitsOnTheDisk(isStored: Bool) async throws {
+            try await scenario { stage in
+                let line = "#EXTINF:2,\nhttps://a.example/" + String(repeating: "s", count: 500) + "\n"
+                let text =
+                    "#EXTM3U\n#EXT-X-TARGETDURATION:2\n" + String(repeating: line, count: 1800) + "#EXT-X-ENDLIST\n"
+                let size = Int64(text.utf8.count)
+                stage.origin.serve("/film.m3u8", bytes: Array(text.utf8), contentType: "application/vnd.apple.mpegurl")
+                stage.origin.script("/film.m3u8") {
+                    $0.headers = [("Cache-Control", isStored ? "max-age=60" : "no-store")]
+                    $0.stallAfter = size - 10
+                }
+                let player = try stage.player()
+                try player.send(player.request(stage.target("/film.m3u8"), headers: [("Connection", "close")]))
+                try stage.waitForStats("most of it") {
+                    guard $0.upstream.bytes >= size - 10 else { return false }
+                    return isStored ? $0.transit.bytes <= 600 << 10 : $0.transit.bytes > 800 << 10
+                }
+                stage.origin.release("/film.m3u8")
+                let answer = try player.readResponse()
+                #expect(answer.status == 200 && answer.text.components(separatedBy: "/https/a.example/").count == 1801)
+                try stage.waitForStats("nothing in transit") { $0.transit.bytes == 0 }
             }
         }
 

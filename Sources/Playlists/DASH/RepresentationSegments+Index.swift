@@ -47,7 +47,7 @@ extension RepresentationSegments {
         }
 
         /// The hosts of the addresses.
-        package private(set) var hosts: Set<String> = []
+        package private(set) var hosts = NamedHosts()
         private let ids: [MPD.RepresentationID]
         private var entries: [Entry] = []
 

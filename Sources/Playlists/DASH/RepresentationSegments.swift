@@ -152,13 +152,6 @@ package struct RepresentationSegments: SegmentSequence {
         }
         return low < entries.count && entries[low].range.contains(byte) ? low : nil
     }
-
-    package var hosts: Set<String> {
-        switch source {
-        case .template, .whole, .file: Set(isEmpty ? [] : [self[0].url?.host ?? base.host])
-        case .list(let entries, _): Set(entries.compactMap { url(of: $0)?.host })
-        }
-    }
 }
 
 extension RepresentationSegments {

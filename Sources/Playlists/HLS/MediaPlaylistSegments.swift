@@ -6,6 +6,7 @@ package struct MediaPlaylistSegments: SegmentSequence {
     private let playlist: MediaPlaylist
     private let base: OriginURL
     private let index: AddressIndex
+    package let hosts: NamedHosts
 
     /// - Parameter base: the URL from which the playlist was received.
     package init(_ playlist: MediaPlaylist, at base: OriginURL, within budget: WorkBudget) throws(PlaylistError) {
@@ -13,6 +14,7 @@ package struct MediaPlaylistSegments: SegmentSequence {
         self.base = base
         index = try AddressIndex(
             playlist.segments.lazy.map { ($0.reference, $0.range) }, base: base, within: budget)
+        hosts = index.hosts
     }
 
     /// The memory that it takes besides the playlist, in bytes.
@@ -42,15 +44,6 @@ package struct MediaPlaylistSegments: SegmentSequence {
         try index.position(of: url, at: byte) { position throws(PlaylistError) in
             try base.resolving(playlist.segments[position].reference, within: budget)?.isEquivalent(to: url) ?? false
         }
-    }
-
-    package var hosts: Set<String> {
-        var hosts: Set<String> = [base.host]
-        // Most references are relative.
-        for segment in playlist.segments where segment.reference.contains("//") {
-            if let host = base.resolving(segment.reference)?.host { hosts.insert(host) }
-        }
-        return hosts
     }
 
 }
@@ -85,8 +78,7 @@ package struct NamedAddresses: Sendable {
     private let references: [String]
     private let base: OriginURL
     private let index: AddressIndex
-    /// Those of addresses outside of the text's own host.
-    package private(set) var hosts: Set<String> = []
+    package let hosts: NamedHosts
 
     fileprivate init(_ addresses: [WrittenAddress], at base: OriginURL, within budget: WorkBudget)
         throws(PlaylistError)
@@ -94,11 +86,7 @@ package struct NamedAddresses: Sendable {
         references = addresses.map(\.reference)
         self.base = base
         index = try AddressIndex(references.lazy.map { ($0, nil) }, base: base, within: budget)
-        if !references.isEmpty { hosts = [base.host] }
-        // Most references are relative.
-        for reference in references where reference.contains("//") {
-            if let host = try base.resolving(reference, within: budget)?.host { hosts.insert(host) }
-        }
+        hosts = index.hosts
     }
 
     /// The memory that it takes besides the strings of its text, in bytes.

@@ -13,22 +13,46 @@ enum RenditionRole: Hashable, Sendable {
 }
 
 extension PlaylistShelf {
-    /// Nil for a rendition that stands alone.
-    func role(of rendition: RenditionID) -> RenditionRole? {
-        if let id = rendition.representation {
-            return .adaptationSet(rendition.playlist, period: id.period, set: id.adaptationSet)
+    /// The media playlists of a presentation: how listings call each, and its role. Made once, off the loops.
+    struct Roles: Sendable {
+        struct Entry: Sendable {
+            var name: String
+            var role: RenditionRole
         }
-        guard let url = document(rendition.playlist)?.url, let parent = parent(of: url) else { return nil }
-        return parent.role(of: url.withoutDeliveryDirectives)
-    }
-}
 
-extension PlaylistDocument {
-    /// The role of the media playlist at a URL. An audio rendition may be a variant too, for players that need
-    /// only audio: it does not replace the video.
-    fileprivate func role(of url: OriginURL) -> RenditionRole? {
-        guard case .hls(let playlist) = content, let multivariant = playlist.multivariant else { return nil }
-        if let found = multivariant.renditions.first(where: { $0.url == url }) { return .alternative(key, found.kind) }
-        return multivariant.variants.contains { $0.url == url } ? .variant(key) : nil
+        /// By the hash of the URL, which may be long.
+        private(set) var entries: [Int: Entry] = [:]
+        /// The names of representations.
+        private(set) var names: [MPD.RepresentationID: String] = [:]
+        /// The memory that all takes, in bytes.
+        let weight: Int
+
+        /// Nobody tells more apart by their names.
+        private static let most = 1000
+
+        /// - Parameter budget: that of the text.
+        init(_ document: PlaylistDocument, within budget: WorkBudget) {
+            var bytes = 0
+            switch document.content {
+            case .hls(let playlist):
+                guard let playlist = playlist.multivariant else { break }
+                for list in NamedRenditions.of(playlist, upTo: Self.most, within: budget) {
+                    entries[list.url.hashValue] = Entry(name: list.name, role: .variant(document.key))
+                    bytes += list.name.utf8.count &+ MemoryLayout<(Int, Entry)>.stride
+                }
+                // An audio rendition may be a variant too, for players of sound alone: it does not replace the video.
+                for one in playlist.renditions.prefix(Self.most).reversed() {
+                    if let url = one.url { entries[url.hashValue]?.role = .alternative(document.key, one.kind) }
+                }
+            case .dash(let mpd):
+                guard mpd.representations.count <= Self.most else { break }
+                for (id, name) in NamedRenditions.of(mpd) {
+                    names[id] = name
+                    bytes += name.utf8.count &+ MemoryLayout<(MPD.RepresentationID, String)>.stride
+                }
+            case .feed: break
+            }
+            weight = bytes &* 2
+        }
     }
 }

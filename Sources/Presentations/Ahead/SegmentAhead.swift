@@ -131,7 +131,7 @@ package final class SegmentAhead: Sendable {
         let (shelf, store) = (shelf, filler.filler.store)
         StoredRange.read(range, of: url, demand, on: filler) { bytes in
             // Not on the loop: there may be many segments.
-            _ = store.performOnText {
+            _ = store.performOnText(of: url.host) {
                 shelf.learn(try? SegmentIndexBox(bytes, at: range.lowerBound), of: place.rendition)
             }
         }

@@ -25,7 +25,7 @@ extension PresentationContents {
                 return waiting[whole]?.count == 1
             }
             guard isFirst else { return }
-            let isRun = store.performOnText { [self] in
+            let isRun = store.performOnText(of: (try? OriginURL(url: whole.text))?.host ?? whole.text) { [self] in
                 var kept: PlaylistForm.Kept?
                 do throws(StoreError) { kept = try read(whole, store, policy) } catch {
                     logger.error("could not read what is cached of \(whole.text): \(error)")

@@ -141,6 +141,7 @@ extension PlaylistDocument {
     package convenience init?(
         stored key: CacheKey, in store: CacheStore, importing variables: [String: String]? = nil
     ) throws(StoreError) {
+        try store.checkOpen()
         guard let stored = try store.bytes(of: key, limit: PlaylistLimits.bytes),
             let base = try? OriginURL(url: stored.finalURL),
             let text = try? ContentCoding.decoded(stored.bytes, stored.fields)
@@ -196,7 +197,7 @@ private struct RenditionSurvey {
     private mutating func renditions(of playlist: MultivariantPlaylist) throws(StoreError)
         -> [PresentationContents.Rendition]
     {
-        let renditions = NamedRenditions.of(playlist)
+        let renditions = NamedRenditions.of(playlist, within: WorkBudget(bytes: document.text.count))
         renditionsLeft = renditions.count
         return try renditions.map { one throws(StoreError) in
             try rendition(at: one.url, one.name, kind: one.kind, bandwidth: one.bandwidth)
@@ -318,7 +319,7 @@ extension PresentationContents {
     package static func describe(_ reports: inout [ResourceReport], in store: CacheStore, _ policy: ProxyPolicy) {
         var segments = 0
         for index in reports.indices.filter({ reports[$0].parts != nil }).prefix(mostDescribed) {
-            guard segments < mostSegments else { return }
+            guard segments < mostSegments, (try? store.checkOpen()) != nil else { return }
             _ = try? describe(&reports[index], in: store, policy)
             segments +|= reports[index].presentation?.segments ?? 0
         }

@@ -16,6 +16,10 @@ final class PlaylistReading {
     private let reader: CacheReader
     private let loop: LoopFiller
     private var bytes: [UInt8]
+    /// How many of them are not held here, but are read from the disk once all are there.
+    private var left = 0
+    /// Counts what is held, beyond a little.
+    private lazy var share = loop.filler.metrics.transit.share(of: nil)
     private let budget = WorkBudget(bytes: 0)
     private var onEnd: ((PlaylistLibrary.Outcome, News?) -> Void)?
 
@@ -51,16 +55,32 @@ final class PlaylistReading {
             switch reader.next(limit: 256 << 10) {
             case .bytes(let piece, _, _):
                 // Memory grows with the received bytes, up to the limit, and not with the announced length.
-                guard bytes.count + piece.count <= PlaylistLimits.bytes else {
+                guard left + bytes.count + piece.count <= PlaylistLimits.bytes else {
                     return end(.refused(nil, "it is longer than \(PlaylistLimits.bytes >> 20) MiB"))
                 }
-                bytes += piece
+                guard take(piece) else { return end(.refused(nil, "there is no memory for it now")) }
             case .wait: return
             case .end: return read()
             case .failed(let error): return end(.failed(error))
             }
         }
     }
+
+    /// A document may be long, and wait for its last bytes or for its turn: only a little of it is held meanwhile if it
+    /// is stored.
+    /// - Returns: whether there is room for it.
+    private func take(_ piece: UnsafeRawBufferPointer) -> Bool {
+        if left == 0 { bytes += piece } else { left += piece.count }
+        guard bytes.count > Self.mostHeld else { return true }
+        if generation.isStored, !reader.hasLeftDisk {
+            (left, bytes) = (bytes.count, [])
+            return true
+        }
+        share.hold(Int64(bytes.count))
+        return Int64(bytes.count) <= share.window * 8
+    }
+
+    private static let mostHeld = 256 << 10
 
     /// What a document implies for other resources, determined on the thread that parsed it.
     struct News: Sendable {
@@ -74,15 +94,23 @@ final class PlaylistReading {
 
     private func read() {
         reader.finish()
-        let (bytes, head, key, id, whole) = (bytes, generation.head, key, generation.id, generation.whole)
+        guard left == 0 || !reader.hasLeftDisk else { return end(.failed(.notStored("the disk failed meanwhile"))) }
+        let (held, left, generation, key, whole) = (bytes, left, generation, key, generation.whole)
+        let (head, id) = (generation.head, generation.id)
         let base = (try? OriginURL(url: head.finalURL)) ?? url
         let (url, shelf, now) = (url, shelf, Duration.seconds(loop.filler.now()))
         // However short it is: what it costs to parse does not follow from its length alone.
         let bound = LoopBound(self, on: loop.loop)
-        let isRun = loop.filler.store.performOnText { [budget] in
+        let store = loop.filler.store
+        let isRun = store.performOnText(of: url.host) { [budget] in
             guard !budget.isCancelled else { return }
             var outcome: PlaylistLibrary.Outcome, news: News?
+            var bytes: [UInt8]? = held
             do {
+                if left > 0 { bytes = try store.bytes(first: left, of: generation) }
+                guard let bytes else {
+                    return bound.post { $0.end(.failed(.notStored("it was evicted before all of it was there"))) }
+                }
                 let text = try ContentCoding.decoded(bytes, head.fields)
                 budget.earn(text.count)
                 let type = head.fields["Content-Type"]

@@ -52,8 +52,9 @@ package final class PlaylistShelf: Sendable {
         /// Of HLS: initialization sections, keys and pieces of segments; and further playlists.
         let companions: NamedAddresses?
         let playlists: NamedAddresses?
-        /// The hosts of the URLs in it.
+        /// The hosts of the URLs in it; `NamedHosts.any` for very many.
         let hosts: Set<String>
+        let roles: Roles
 
         /// What the budget does not suffice for still plays, but nothing is fetched ahead for it.
         init(_ document: PlaylistDocument, within budget: WorkBudget) {
@@ -67,13 +68,14 @@ package final class PlaylistShelf: Sendable {
                 (companions, playlists) = (nil, nil)
             }
             hosts = [companions?.hosts, playlists?.hosts, media?.hosts, index?.hosts].compactMap(\.self)
-                .reduce([]) { $0.union($1) }
+                .reduce(media == nil ? [] : [document.base.host]) { $0.union($1.names) }
+            roles = Roles(document, within: budget)
         }
 
         /// Whether it names a playlist.
-        func contain(_ playlist: OriginURL) -> Bool {
-            guard let playlists, !playlists.hosts.isEmpty else { return false }
-            return (try? playlists.contains(playlist, within: .ofMatch)) == true
+        func contain(_ playlist: OriginURL, within budget: WorkBudget) -> Bool {
+            guard let playlists, !playlists.hosts.names.isEmpty else { return false }
+            return (try? playlists.contains(playlist, within: budget)) == true
         }
     }
 
@@ -94,7 +96,7 @@ package final class PlaylistShelf: Sendable {
             let boxes = indices.values.reduce(0) {
                 $0 +| ($1?.entries.count ?? 0) *| 2 *| MemoryLayout<SegmentIndexBox.Entry>.stride
             }
-            return names.document.weight +| boxes +| indexes.reduce(0, +|)
+            return names.document.weight +| boxes +| names.roles.weight +| indexes.reduce(0, +|)
         }
 
         /// The segments of a rendition now.
@@ -142,7 +144,7 @@ package final class PlaylistShelf: Sendable {
             if let companions = names.companions, try companions.contains(url, within: budget) {
                 return membership(nil)
             }
-            if names.contain(url.withoutDeliveryDirectives) { return membership(nil, isPlaylist: true) }
+            if names.contain(url.withoutDeliveryDirectives, within: budget) { return membership(nil, isPlaylist: true) }
             let later = names.document.isLive ? names.media?.laterDuration(of: url) : nil
             return later.map { membership(nil, later: $0) }
         }
@@ -163,6 +165,8 @@ package final class PlaylistShelf: Sendable {
         /// The playlists with segments on a host.
         var keys: [String: [CacheKey]] = [:]
         var uses: UInt64 = 0
+        /// How often a document was put.
+        var version: UInt64 = 0
     }
 
     package init() {}
@@ -181,12 +185,24 @@ package final class PlaylistShelf: Sendable {
     package func put(
         _ document: PlaylistDocument, partOf known: CacheKey? = nil, at now: Duration, within budget: WorkBudget
     ) -> (whole: CacheKey, joined: [CacheKey]) {
-        // Outside the lock: a long playlist takes a while.
-        let entry = Entry(Names(document, within: budget), whole: known ?? document.key)
-        guard !budget.isCancelled else { return (entry.whole, []) }
-        let result = state.withLock { $0.put(entry) }
-        isEmpty.store(false, ordering: .releasing)
-        return result
+        // Outside the lock of all loops, as it takes a while: again if another was put meanwhile.
+        var entry = Entry(Names(document, within: budget), whole: known ?? document.key)
+        while !budget.isCancelled {
+            let (others, version) = state.withLock { (Array($0.entries.values), $0.version) }
+            let parent =
+                entry.names.playlists?.hosts.names.isEmpty ?? true ? Self.parent(of: document.url, in: others) : nil
+            if let parent { entry.whole = parent.names.document.key }
+            let budget = WorkBudget.ofMatch
+            let alone = others.filter { $0.whole == $0.names.document.key }.map(\.names.document)
+            let named = alone.filter {
+                $0.key != document.key && entry.names.contain($0.url.withoutDeliveryDirectives, within: budget)
+            }
+            if let joined = state.withLock({ $0.put(entry, joining: named.map(\.key), after: version) }) {
+                isEmpty.store(false, ordering: .releasing)
+                return (entry.whole, joined)
+            }
+        }
+        return (entry.whole, [])
     }
 
     /// The text of a document for a client, which counts among what is kept.
@@ -203,9 +219,35 @@ package final class PlaylistShelf: Sendable {
         state.withLock { $0.entries[key]?.names.document }
     }
 
-    /// The multivariant playlist that names a media playlist.
+    /// The multivariant playlist that names a media playlist. Looks into each document: not for loops.
     package func parent(of url: OriginURL) -> PlaylistDocument? {
-        state.withLock { $0.parent(of: url)?.names.document }
+        Self.parent(of: url, in: state.withLock { Array($0.entries.values) })?.names.document
+    }
+
+    private static func parent(of url: OriginURL, in entries: [Entry]) -> Entry? {
+        let url = url.withoutDeliveryDirectives, budget = WorkBudget.ofMatch
+        return entries.filter { $0.names.contain(url, within: budget) }.max { $0.lastUse < $1.lastUse }
+    }
+
+    /// The name of a rendition of a recently served playlist, as listings have it; `media` for one that stands alone.
+    package func name(of rendition: RenditionID) -> String? {
+        guard let entry = entry(rendition.playlist) else { return nil }
+        if let id = rendition.representation {
+            guard case .dash(let mpd) = entry.names.document.content else { return nil }
+            return entry.names.roles.names[id] ?? RenditionName.of(id, in: mpd)
+        }
+        let url = entry.names.document.url.withoutDeliveryDirectives
+        return self.entry(entry.whole)?.names.roles.entries[url.hashValue]?.name ?? "media"
+    }
+
+    /// Nil for a rendition that stands alone.
+    func role(of rendition: RenditionID) -> RenditionRole? {
+        if let id = rendition.representation {
+            return .adaptationSet(rendition.playlist, period: id.period, set: id.adaptationSet)
+        }
+        guard let entry = entry(rendition.playlist) else { return nil }
+        let url = entry.names.document.url.withoutDeliveryDirectives
+        return self.entry(entry.whole)?.names.roles.entries[url.hashValue]?.role
     }
 
     /// The segments of a rendition, as last listed in its playlist.
@@ -230,7 +272,14 @@ package final class PlaylistShelf: Sendable {
     ///   - index: nil if there is none; it is not looked for again.
     package func learn(_ index: SegmentIndexBox?, of rendition: RenditionID) {
         guard let id = rendition.representation else { return }
-        state.withLock { $0.entries[rendition.playlist]?.indices[id] = .some(index) }
+        state.withLock { state in
+            state.entries[rendition.playlist]?.indices[id] = .some(index)
+            // A manifest may name any number of them.
+            if state.entries[rendition.playlist].map({ $0.weight > Self.mostBytes / 2 }) == true {
+                state.entries[rendition.playlist]?.indices[id] = .some(nil)
+            }
+            state.shrink(keeping: rendition.playlist)
+        }
     }
 
     /// The presentation to which a URL belongs; nil if no playlist names it. Costs one atomic load while the shelf
@@ -265,22 +314,25 @@ package final class PlaylistShelf: Sendable {
 }
 
 extension PlaylistShelf.State {
-    fileprivate mutating func put(_ entry: PlaylistShelf.Entry) -> (CacheKey, [CacheKey]) {
-        var entry = entry
+    /// - Parameters:
+    ///   - named: the others that it names, of which those that stood alone join it.
+    ///   - known: the version in which these were found.
+    /// - Returns: those that joined; nil if another was put since, and nothing has changed.
+    fileprivate mutating func put(_ entry: PlaylistShelf.Entry, joining named: [CacheKey], after known: UInt64)
+        -> [CacheKey]?
+    {
+        guard version == known else { return nil }
+        version &+= 1
         uses &+= 1
-        entry.lastUse = uses
-        let document = entry.names.document
-        remove(document.key)
-        if let parent = parent(of: document.url), entry.names.playlists?.hosts.isEmpty ?? true {
-            entry.whole = parent.names.document.key
-        }
-        entries[document.key] = entry
-        for host in entry.names.hosts { keys[host, default: []].append(document.key) }
-        let joined = entries.filter { $0.value.whole == $0.key && $0.key != document.key }
-            .filter { entry.names.contain($0.value.names.document.url.withoutDeliveryDirectives) }.map(\.key)
-        for key in joined { entries[key]?.whole = document.key }
-        shrink(keeping: document.key)
-        return (entry.whole, joined)
+        let key = entry.names.document.key
+        remove(key)
+        entries[key] = entry
+        entries[key]?.lastUse = uses
+        for host in entry.names.hosts { keys[host, default: []].append(key) }
+        let joined = named.filter { entries[$0]?.whole == $0 }
+        for each in joined { entries[each]?.whole = key }
+        shrink(keeping: key)
+        return joined
     }
 
     private mutating func remove(_ key: CacheKey) {
@@ -299,14 +351,12 @@ extension PlaylistShelf.State {
         }
     }
 
-    fileprivate func parent(of url: OriginURL) -> PlaylistShelf.Entry? {
-        let url = url.withoutDeliveryDirectives
-        return entries.values.filter { $0.names.contain(url) }.max { $0.lastUse < $1.lastUse }
-    }
-
     /// The newest first.
     fileprivate func entries(on host: String) -> [PlaylistShelf.Entry] {
-        keys[host].map { $0.reversed().compactMap { entries[$0] } } ?? []
+        guard let others = keys[NamedHosts.any] else {
+            return keys[host].map { $0.reversed().compactMap { entries[$0] } } ?? []
+        }
+        return ((keys[host] ?? []).reversed() + others.reversed()).compactMap { entries[$0] }
     }
 
     fileprivate mutating func used(_ document: PlaylistDocument) {

@@ -62,16 +62,21 @@ struct NamedRenditions {
     }
 
     /// The media playlists that a multivariant playlist names, each once.
-    static func of(_ playlist: MultivariantPlaylist) -> [MediaList] {
+    /// - Parameters:
+    ///   - most: how many at most.
+    ///   - budget: that of its text. What it does not suffice for is left out.
+    static func of(_ playlist: MultivariantPlaylist, upTo most: Int = .max, within budget: WorkBudget) -> [MediaList] {
         var (names, known, found) = (NamedRenditions(), Set<OriginURL>(), [MediaList]())
-        for variant in playlist.variants {
+        for variant in playlist.variants.prefix(most) {
+            guard (try? budget.make(variant.address?.length ?? 0)) != nil else { return found }
             guard let url = variant.url, known.insert(url).inserted else { continue }
             found.append(
                 MediaList(
                     url: url, name: names.unique(RenditionName.of(variant)), kind: variant.hasVideo ? "video" : "audio",
                     bandwidth: variant.bandwidth))
         }
-        for rendition in playlist.renditions {
+        for rendition in playlist.renditions.prefix(most) {
+            guard (try? budget.make(rendition.address?.length ?? 0)) != nil else { return found }
             guard let url = rendition.url, known.insert(url).inserted else { continue }
             found.append(
                 MediaList(
@@ -82,6 +87,7 @@ struct NamedRenditions {
         return found
     }
 
+    /// Those of a manifest.
     static func of(_ mpd: MPD) -> [(id: MPD.RepresentationID, name: String)] {
         var names = NamedRenditions()
         return mpd.representations.compactMap { id in
@@ -91,25 +97,6 @@ struct NamedRenditions {
 }
 
 extension PlaylistShelf {
-    /// The name of a rendition of a recently served playlist, as listings have it; `media` for one that stands alone.
-    /// Takes as long as the presentation has renditions.
-    package func name(of rendition: RenditionID) -> String? {
-        guard let document = document(rendition.playlist) else { return nil }
-        if let id = rendition.representation {
-            guard case .dash(let mpd) = document.content else { return nil }
-            // Nobody tells so many apart by their names.
-            guard mpd.representations.count <= Self.mostNamed else { return RenditionName.of(id, in: mpd) }
-            return NamedRenditions.of(mpd).first { $0.id == id }?.name
-        }
-        let url = document.url.withoutDeliveryDirectives
-        guard case .hls(let playlist)? = parent(of: url)?.content, let list = playlist.multivariant else {
-            return "media"
-        }
-        return NamedRenditions.of(list).first { $0.url == url }?.name
-    }
-
-    private static let mostNamed = 1000
-
     /// The title that the author has given a presentation; nil if it has none, or its playlist was not served lately.
     package func title(of whole: CacheKey) -> String? { document(whole)?.title }
 }

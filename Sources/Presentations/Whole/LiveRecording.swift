@@ -73,15 +73,12 @@ final class LiveRecording {
         guard case .hls(let playlist) = document.content else {
             return finish(.failed(.notRecordable("only HLS can be recorded, and this is DASH: leave out --for")))
         }
-        let urls: [OriginURL]
-        do throws(PresentationFault) {
-            let plan = try PresentationPlan(document, fill.order.renditions)
-            urls = playlist.media != nil ? [fill.order.url] : plan.playlists
-            fill.state.expect(nil, note: plan.note())
-        } catch { return finish(.failed(error)) }
-        let (name, policy) = (order.name, fill.loop.filler.policy)
+        let (document, order, name, policy) = (document, fill.order, order.name, fill.loop.filler.policy)
+        let state = fill.state
         fill.offLoop { stored throws(PresentationFault) in
-            try urls.map { url throws(PresentationFault) in
+            let plan = try PresentationPlan(document, order.renditions)
+            state.expect(nil, note: plan.note())
+            return try (playlist.media != nil ? [order.url] : plan.playlists).map { url throws(PresentationFault) in
                 let recorded = name.url(of: url), key = policy.value.resolve(recorded).key
                 guard case .playlist(let document) = try stored.content(of: key, recorded),
                     let segments = document.media
@@ -136,10 +133,10 @@ final class LiveRecording {
     private func read(_ keys: [OriginURL: CacheKey]) {
         let variables = variables
         fill.offLoop { stored throws(PresentationFault) in
-            var documents: [OriginURL: PlaylistDocument] = [:]
+            var documents: [OriginURL: Listed] = [:]
             for (url, key) in keys {
                 if case .playlist(let document) = try stored.content(of: key, url, importing: variables) {
-                    documents[url] = document
+                    documents[url] = (document, document.media)
                 }
             }
             return documents
@@ -148,16 +145,19 @@ final class LiveRecording {
         }
     }
 
-    private func take(_ documents: [OriginURL: PlaylistDocument]) {
+    /// A playlist, and the segments in it.
+    private typealias Listed = (document: PlaylistDocument, segments: MediaPlaylistSegments?)
+
+    private func take(_ documents: [OriginURL: Listed]) {
         if let other = renditions.first(where: { documents[$0.url] == nil }) {
             return missed(PresentationItem(kind: .playlist, url: other.url), .notStorable(.page))
         }
         failures = 0
         let isFirst = renditions.allSatisfy(\.segments.isEmpty)
-        hasStreamEnded = documents.values.allSatisfy { !$0.isLive }
+        hasStreamEnded = documents.values.allSatisfy { !$0.document.isLive }
         if isFirst, hasStreamEnded { return finish(.failed(Self.isOver)) }
         for place in renditions.indices {
-            guard let segments = documents[renditions[place].url]?.media else { continue }
+            guard let segments = documents[renditions[place].url]?.segments else { continue }
             let new = renditions[place].take(segments)
             for segment in new {
                 pending += segment.companions.filter { companions.insert($0).inserted }
@@ -166,7 +166,7 @@ final class LiveRecording {
                 }
             }
         }
-        let waits = documents.values.compactMap { $0.refreshRule?.freshFor.seconds }
+        let waits = documents.values.compactMap { $0.document.refreshRule?.freshFor.seconds }
         interval = max(0.2, waits.min() ?? interval)
         fetch()
     }

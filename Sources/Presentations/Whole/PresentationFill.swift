@@ -54,7 +54,8 @@ package final class PresentationFill {
     private var first: Prefetch?
     private var group: PrefetchGroup?
     private(set) var recording: LiveRecording?
-    private let isOver = Wish()
+    /// Cancelled when it is over.
+    private let budget = WorkBudget(bytes: 0)
 
     /// The first playlist, once it has been read.
     private var document: PlaylistDocument?
@@ -104,31 +105,34 @@ package final class PresentationFill {
     }
 
     private func read(_ key: CacheKey) {
-        let url = order.url
-        offLoop { stored throws(PresentationFault) in
-            try stored.content(of: key, url)
-        } then: { fill, content in
-            switch content {
+        let (url, renditions, isRecorded) = (order.url, order.renditions, order.recording != nil)
+        typealias Found = (StoredPlaylists.Content, Result<PresentationPlan, PresentationFault>?)
+        offLoop { stored throws(PresentationFault) -> Found in
+            let content = try stored.content(of: key, url)
+            guard case .playlist(let document) = content, !document.isLive, !isRecorded else { return (content, nil) }
+            return (content, Result { () throws(PresentationFault) in try PresentationPlan(document, renditions) })
+        } then: { fill, found in
+            switch found.0 {
             case .file: fill.order.recording == nil ? fill.complete() : fill.fail(.notRecordable(Self.noPlaylist))
-            case .playlist(let document): fill.take(document)
+            case .playlist(let document): fill.take(document, found.1)
             }
         }
     }
 
     private static let noPlaylist = "it is not a playlist, so there is nothing to record: leave out --for"
 
-    private func take(_ document: PlaylistDocument) {
+    private func take(_ document: PlaylistDocument, _ plan: Result<PresentationPlan, PresentationFault>?) {
         guard order.first == nil, order.ends == nil else { return fail(.firstBytes) }
         self.document = document
         if let recorded = order.recording { return record(document, recorded) }
-        guard !document.isLive else {
+        guard let plan else {
             guard !hasRefreshed else { return fail(.live) }
             hasRefreshed = true
             return fetchFirst(isFresh: true)
         }
         state.beginSegments()
         do throws(PresentationFault) {
-            let plan = try PresentationPlan(document, order.renditions)
+            let plan = try plan.get()
             self.plan = plan
             fetchPlaylists(plan.playlists, isFresh: false)
         } catch { fail(error) }
@@ -180,21 +184,28 @@ package final class PresentationFill {
     }
 
     private func readPlaylists(_ keys: [OriginURL: CacheKey]) {
+        guard let (url, key) = keys.first else { return tookPlaylists() }
         let variables = document?.variables
+        // One at a time, so that others of the host have their turn.
         offLoop { stored throws(PresentationFault) in
-            var documents: [OriginURL: PlaylistDocument] = [:]
-            for (url, key) in keys {
-                guard case .playlist(let document) = try stored.content(of: key, url, importing: variables) else {
-                    throw .unreadable(url, PlaylistError(.notAPlaylist, "it is not a playlist"))
-                }
-                documents[url] = document
+            guard case .playlist(let document) = try stored.content(of: key, url, importing: variables) else {
+                throw .unreadable(url, PlaylistError(.notAPlaylist, "it is not a playlist"))
             }
-            return documents
-        } then: { fill, documents in
-            fill.documents.merge(documents) { $1 }
-            fill.tookPlaylists()
+            return document
+        } then: { fill, document in
+            fill.documents[url] = document
+            guard fill.documents.values.reduce(0, { $0 +| $1.weight }) <= Self.mostBytes else {
+                let why = "the playlists together take more than \(Self.mostBytes >> 20) MiB: choose fewer renditions"
+                return fill.fail(.unreadable(url, PlaylistError(.tooLarge, why)))
+            }
+            var rest = keys
+            rest[url] = nil
+            fill.readPlaylists(rest)
         }
     }
+
+    /// What all playlists of a download may take in memory: a day in thirty renditions takes half of it.
+    private static let mostBytes = 256 << 20
 
     private func tookPlaylists() {
         guard let plan else { return }
@@ -222,10 +233,10 @@ package final class PresentationFill {
                 boxes[index.id] = try stored.index(index.item, key)
             }
             let items = try plan.items(documents, boxes)
-            return (items, items.reduce(Int64(0)) { $0 +| $1.segments })
+            return (items, items.reduce(Int64(0)) { $0 +| $1.segments }, plan.note(documents))
         } then: { fill, found in
             fill.items = found.0
-            fill.state.expect(found.1, note: plan.note(documents))
+            fill.state.expect(found.1, note: found.2)
             fill.fetchItems(found.0, of: found.1)
         }
     }
@@ -249,7 +260,7 @@ package final class PresentationFill {
     private func settle() {
         let settling = PresentationSettling(
             store: loop.filler.store, policy: loop.filler.policy.value, whole: whole, isPinned: order.isPinned,
-            isWanted: { [isOver] in isOver.holds })
+            isWanted: { [budget] in !budget.isCancelled })
         let (items, playlists) = (items, Array(documents.keys))
         offLoop(isLong: true) { _ throws(PresentationFault) in
             do throws(StoreError) { return try settling.settle(items, playlists: playlists) } catch {
@@ -296,14 +307,16 @@ package final class PresentationFill {
         group?.start()
     }
 
-    /// Runs work that waits for the disk, or takes long, off the loop.
+    /// Runs work that waits for the disk, or takes long, off the loop: work on texts on the threads for these.
     func offLoop<Value: Sendable>(
         isLong: Bool = false, _ work: @escaping @Sendable (StoredPlaylists) throws(PresentationFault) -> Value,
         then proceed: @escaping @Sendable (PresentationFill, Value) -> Void
     ) {
-        let (store, bound) = (loop.filler.store, LoopBound(self, on: loop.loop))
+        let (store, bound, budget) = (loop.filler.store, LoopBound(self, on: loop.loop), budget)
         let job: @Sendable () -> Void = {
-            let result = Result { () throws(PresentationFault) in try work(StoredPlaylists(store: store)) }
+            let result = Result { () throws(PresentationFault) in
+                try work(StoredPlaylists(store: store, budget: budget))
+            }
             bound.post { fill in
                 guard fill.onEnd != nil else { return }
                 switch result {
@@ -312,7 +325,7 @@ package final class PresentationFill {
                 }
             }
         }
-        _ = isLong ? store.performLong(job) : store.perform(job)
+        _ = isLong ? store.performLong(job) : store.performOnText(of: order.url.host, job)
     }
 
     // MARK: The end
@@ -332,7 +345,7 @@ package final class PresentationFill {
 
     private func finish() {
         onEnd = nil
-        isOver.end()
+        budget.cancel()
         first?.stop()
         group?.stop()
         recording?.stop()

@@ -6,6 +6,8 @@ import Playlists
 /// Reads playlists and indexes from the cache. All methods block.
 struct StoredPlaylists: Sendable {
     let store: CacheStore
+    /// With which reading them is cancelled.
+    let budget: WorkBudget
 
     /// The kind of a resource.
     enum Content: Sendable {
@@ -31,7 +33,7 @@ struct StoredPlaylists: Sendable {
         do throws(PlaylistError) {
             let document = try PlaylistDocument(
                 text, key: key, url: url, base: (try? OriginURL(url: stored.finalURL)) ?? url, importing: variables,
-                within: WorkBudget(bytes: text.count))
+                within: WorkBudget(bytes: text.count, of: budget))
             return document.isPlainList ? .file : .playlist(document)
         } catch { throw .unreadable(url, error) }
     }
