@@ -1,3 +1,4 @@
+import Activity
 import CachePolicy
 import DiskCache
 import Upstream
@@ -20,6 +21,8 @@ package enum FillError: Error, Sendable, CustomStringConvertible {
     case offline
     /// The host is in back-off for this many more seconds.
     case busy(retryAfter: Int64)
+    /// A text cannot be sent, as too much waits in memory already.
+    case crowded
     /// The media behind a page was not found.
     case unlocated(ResolverFailure)
 
@@ -34,6 +37,7 @@ package enum FillError: Error, Sendable, CustomStringConvertible {
         case .notStored(let why): why
         case .offline: "this is not cached, and the proxy is offline"
         case .unlocated(let failure): "\(failure)"
+        case .crowded: ProxyMetrics.Transit.exhausted
         case .busy(let seconds): "the origin is busy: try again in \(seconds) s"
         }
     }
@@ -49,6 +53,7 @@ extension FillError {
         case .strayPage: .page
         case .notStored: .noRoom
         case .offline: .offline
+        case .crowded: .proxyBusy
         case .busy: .originBusy
         case .unlocated(let failure): failure.isTimeout ? .resolverTimeout : .resolverFailed
         }

@@ -1,3 +1,4 @@
+import Activity
 import CachePolicy
 import DiskCache
 import Downloads
@@ -113,7 +114,15 @@ extension Exchange {
         var response = Response(status, length: Int64(line.count))
         response.describeJSON()
         configure(&response)
-        respond(response, body: BytesSource(line))
+        respond(response, bytes: line)
+    }
+
+    /// Responds with bytes that were made for it.
+    func respond(_ response: Response, bytes: [UInt8]) {
+        guard let body = source(of: bytes) else {
+            return respond(ControlError(503, ProxyMetrics.Transit.exhausted))
+        }
+        respond(response, body: body)
     }
 
     func respond(_ error: ControlError) {

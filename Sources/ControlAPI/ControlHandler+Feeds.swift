@@ -92,7 +92,7 @@ extension ControlHandler {
             var response = Response(200, length: Int64(text.count))
             response.field("Content-Type", "text/x-opml; charset=utf-8")
             response.field("Cache-Control", "no-store")
-            exchange.respond(response, body: BytesSource(text))
+            exchange.respond(response, bytes: text)
         }
     }
 }

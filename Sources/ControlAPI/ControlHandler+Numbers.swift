@@ -44,7 +44,7 @@ extension ControlHandler {
         response.field("Content-Type", format.contentType)
         response.field("Cache-Control", "no-store")
         response.field("Vary", "Accept")
-        exchange.respond(response, body: BytesSource(page))
+        exchange.respond(response, bytes: page)
     }
 
     /// Answers with the counters over a span of time.

@@ -1,3 +1,5 @@
+import Activity
+
 /// The source of the bytes of a response's body. Loop-bound.
 ///
 /// The connection *pulls*: it requests the next span whenever its socket accepts more, so a player that pauses
@@ -41,26 +43,33 @@ package struct BodySpan {
 }
 
 /// A body that is entirely in memory. It may be shared by many answers: each copies the piece that it sends.
+/// `Exchange.source` makes those that may be long.
 package final class BytesSource: BodySource {
     private var bytes: [UInt8]
-    private var sent = 0
+    /// Which of the bytes are yet to be sent.
+    package private(set) var unsent: Range<Int>
     private let piece: UnsafeMutableRawBufferPointer
+    /// Those that count the bytes in transit.
+    private let shares: [ProxyMetrics.Transit.Share]
 
-    private static let longestPiece = 64 << 10
+    static let longestPiece = 64 << 10
 
-    package init(_ bytes: [UInt8]) {
+    /// - Parameter range: which of the bytes; nil for all.
+    package init(_ bytes: [UInt8], _ range: Range<Int>? = nil, countedBy shares: [ProxyMetrics.Transit.Share] = []) {
         self.bytes = bytes
-        piece = .allocate(byteCount: min(bytes.count, Self.longestPiece), alignment: 1)
+        self.shares = shares
+        unsent = range ?? bytes.indices
+        piece = .allocate(byteCount: min(unsent.count, Self.longestPiece), alignment: 1)
     }
 
     deinit { piece.deallocate() }
 
     package func next(limit: Int) -> BodyStep {
-        guard sent < bytes.count else { return .end }
-        let part = UnsafeMutableRawBufferPointer(rebasing: piece.prefix(min(limit, bytes.count - sent)))
-        bytes[sent..<sent + part.count].withUnsafeBytes { part.copyMemory(from: $0) }
-        sent += part.count
-        if sent == bytes.count { (bytes, sent) = ([], 0) }
+        guard !unsent.isEmpty else { return .end }
+        let part = UnsafeMutableRawBufferPointer(rebasing: piece.prefix(min(limit, unsent.count)))
+        bytes[unsent.prefix(part.count)].withUnsafeBytes { part.copyMemory(from: $0) }
+        unsent.removeFirst(part.count)
+        if unsent.isEmpty { bytes = [] }
         return .span(BodySpan(bytes: UnsafeRawBufferPointer(part)))
     }
 

@@ -198,6 +198,28 @@ package final class Exchange {
         respond(response, body: BytesSource(bytes))
     }
 
+    /// The body of an answer from memory. If it is long, it counts as bytes in transit until it is sent.
+    /// - Parameters:
+    ///   - range: which of the bytes; nil for all.
+    ///   - shared: stands for the bytes if other answers may send them, too; nil if they are this answer's own.
+    /// - Returns: nil if there is no room for it, which is counted: the answer is 503 (`Transit.exhausted`).
+    package func source(
+        of bytes: [UInt8], _ range: Range<Int>? = nil, sharedBy shared: ProxyMetrics.Transit.SharedBytes? = nil
+    ) -> BytesSource? {
+        let least = ProxyMetrics.Transit.leastWindow
+        guard Int64(bytes.count) > least else { return BytesSource(bytes, range) }
+        let metrics = connection.server.metrics, share = metrics.transit.share(of: countedClient)
+        // Whatever its length: otherwise the longest might never be answered.
+        guard share.window > least else {
+            metrics.errors.add(FailureKind.proxyBusy.rawValue)
+            return nil
+        }
+        let holder = shared?.holder(else: share) ?? share
+        // no trap: the length of an array
+        share.hold(Int64((holder === share ? bytes.count : 0) + BytesSource.longestPiece))
+        return BytesSource(bytes, range, countedBy: [share, holder])
+    }
+
     /// Closes the connection, however much of the answer was sent, even if the client reads no more of it. On the
     /// loop.
     package func cut() {

@@ -1,3 +1,4 @@
+import Activity
 import CacheFill
 import EventIO
 import CachePolicy
@@ -214,7 +215,7 @@ extension MediaAnswer {
             guard !generation.isStored else { return answer(fromFile: generation) }
             // The content coding was removed.
             return ContentEncoding.isUncoded(generation.head.fields)
-                ? respondOriginal(text.bytes, from: generation) : respond(text, from: generation)
+                ? respondOriginal(text.bytes, sharedBy: text.shared, from: generation) : respond(text, from: generation)
         }
         // RFC 9110 §10.2.2: a client that uses this as an HTTP proxy resolves against the origin's URL.
         guard route.form != .absolute || kept != nil || doubt != nil || filler.isOffline else {
@@ -243,25 +244,23 @@ extension MediaAnswer {
         }
         guard let wanted, several.isEmpty, request.method == .get,
             Conditional.rangeApplies(request, against: validators)
-        else { return respond(200, text.bytes, from: generation, describe) }
+        else { return respond(200, text.bytes, sharedBy: text.shared, from: generation, describe) }
         guard let range = wanted.resolve(length: length) else {
             return refuseRange(length, generation, following: nil)
         }
-        let part = Array(text.bytes[Int(range.lowerBound)..<Int(range.upperBound)])
-        respond(206, part, from: generation) { response in
+        respond(206, text.bytes, range, sharedBy: text.shared, from: generation) { response in
             response.contentRange(range, total: length)
             describe(&response)
         }
     }
 
     /// Answers with a playlist or another text that is not stored, byte for byte.
-    private func respondOriginal(_ bytes: [UInt8], from generation: Generation) {
-        guard let range = wantedPart(of: bytes.count, generation.head.validators) else {
-            return respond(200, bytes, from: generation, keepsValidators: true) { _ in }
-        }
-        let part = Array(bytes[Int(range.lowerBound)..<Int(range.upperBound)])
-        respond(206, part, from: generation, keepsValidators: true) {
-            $0.contentRange(range, total: Int64(bytes.count))
+    private func respondOriginal(
+        _ bytes: [UInt8], sharedBy shared: ProxyMetrics.Transit.SharedBytes? = nil, from generation: Generation
+    ) {
+        let range = wantedPart(of: bytes.count, generation.head.validators)
+        respond(range == nil ? 200 : 206, bytes, range, sharedBy: shared, from: generation, keepsValidators: true) {
+            if let range { $0.contentRange(range, total: Int64(bytes.count)) }
         }
     }
 
@@ -273,21 +272,31 @@ extension MediaAnswer {
         return wanted.resolve(length: Int64(length))
     }
 
+    /// - Parameters:
+    ///   - bytes: the text; nil if the answer has no body.
+    ///   - range: the part of it that is sent; nil for all.
+    ///   - shared: nil if it is this answer's own.
     private func respond(
-        _ status: Int, _ bytes: [UInt8]?, from generation: Generation, keepsValidators: Bool = false,
-        _ describe: (inout Response) -> Void
+        _ status: Int, _ bytes: [UInt8]?, _ range: Range<Int64>? = nil,
+        sharedBy shared: ProxyMetrics.Transit.SharedBytes? = nil, from generation: Generation,
+        keepsValidators: Bool = false, _ describe: (inout Response) -> Void
     ) {
         isAnswered = true
         endWaiting()
-        let cached = outcome.isHit ? Int64(bytes?.count ?? 0) : 0
+        var body: BytesSource?
+        if let bytes {
+            body = exchange.source(of: bytes, range.map { Int($0.lowerBound)..<Int($0.upperBound) }, sharedBy: shared)
+            guard body != nil else { return fail(.crowded) }
+        }
+        let length = body.map { Int64($0.unsent.count) }, cached = outcome.isHit ? length ?? 0 : 0
         handler.metrics.bytesFromCache.add(cached)
         filler.origin(route.url.host).sentFromCache.add(cached)
         exchange.firstByteTimes = outcome.isHit ? handler.metrics.firstByteOfHits : handler.metrics.firstByteOfMisses
-        var response = Response(status, length: bytes.map { Int64($0.count) })
+        var response = Response(status, length: length)
         addFields(of: generation, generation.snapshot, to: &response)
         if !keepsValidators { for name in Self.ofTheOriginal { response.remove(name) } }
         describe(&response)
-        exchange.respond(response, body: bytes.map { BytesSource($0) })
+        exchange.respond(response, body: body)
     }
 
     /// Fields that describe only the origin's bytes.

@@ -1,3 +1,4 @@
+import Activity
 import EventIO
 import HTTPModel
 import HTTPTransport
@@ -14,6 +15,38 @@ import Testing
                 if case .success(let bytes) = result { exchange.respond(bytes: bytes) }
             }
         }
+    }
+
+    // MARK: Texts from memory
+
+    /// Of the limit one client has 9 MiB: the fourth answer of 3 MiB finds no room, unless they all send the same.
+    @Test(arguments: [(false, 3), (true, 20)])
+    func longTextsAreCountedUntilTheyAreSent(isShared: Bool, count: Int) throws {
+        let text = [UInt8](repeating: 1, count: 3 << 20), shared = ProxyMetrics.Transit.SharedBytes()
+        let server = try TestServer { exchange in
+            let body = exchange.source(of: text, 1..<text.count, sharedBy: isShared ? shared : nil)
+            exchange.respond(
+                Response(body == nil ? 503 : 200, length: body.map { Int64($0.unsent.count) } ?? 0), body: body)
+        }
+        let transit = server.metrics.transit
+        transit.setLimit(16 << 20)
+        var statuses: [Int] = [], clients: [RawClient] = []
+        for _ in 0...count {
+            let client = try server.client(receiveBuffer: 4096)
+            try client.send(client.request("/"))
+            try statuses.append(client.readHead().status)
+            clients.append(client)
+        }
+        #expect(statuses == Array(repeating: 200, count: count) + [isShared ? 200 : 503])
+        #expect(transit.bytes > Int64(isShared ? text.count : count * text.count) && transit.bytes <= transit.limit)
+        for client in clients.prefix(count) {
+            var rest = 0
+            while case let piece = try client.readBody(upTo: 1 << 20), !piece.isEmpty { rest += piece.count }
+            #expect(rest == text.count - 1)
+        }
+        clients = []
+        try server.waitUntilIdle()
+        #expect(transit.bytes == 0)
     }
 
     // MARK: Framing

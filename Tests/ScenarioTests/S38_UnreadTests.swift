@@ -45,6 +45,31 @@ extension Scenarios {
             }
         }
 
+        /// A text of 2 MB that is made anew for each of them, which half of the limit holds.
+        @Test(arguments: [nil, "bytes=1-"]) func textsAreCountedAndRefusedBeyondTheLimit(range: String?) async throws {
+            try await scenario {
+                $0.configure { $0.maxBuffered = 4 << 20 }
+            } _: { stage in
+                let segments = String(repeating: "#EXTINF:2,\n/1\n", count: 60_000)
+                stage.origin.serve(
+                    "/l.m3u8", bytes: Array("#EXTM3U\n#EXT-X-TARGETDURATION:2\n\(segments)#EXT-X-ENDLIST\n".utf8),
+                    contentType: "application/vnd.apple.mpegurl")
+                stage.origin.script("/l.m3u8") { $0.headers = [("Cache-Control", "max-age=600")] }
+                let players = try (0..<3).map { _ in try stage.playerOf("/l.m3u8", range: range, receiveBuffer: 4096) }
+                #expect(players.map(\.head.status) == [range == nil ? 200 : 206, 503, 503])
+                #expect(players[2].head.headers["Retry-After"] != nil)
+                let transit = try stage.stats.transit
+                #expect(transit.bytes > 2_000_000 && transit.bytes <= transit.limit)
+                var rest = 0
+                while case let piece = try players[0].player.readBody(upTo: 1 << 20), !piece.isEmpty {
+                    rest += piece.count
+                }
+                #expect(rest > 2_000_000)
+                try stage.waitForStats("nothing in transit") { $0.transit.bytes == 0 }
+                try #expect(stage.get("/l.m3u8").status == 200)
+            }
+        }
+
         @Test func whatIsCachedTakesNothingOfIt() async throws {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film)

@@ -14,6 +14,9 @@ extension ProxyMetrics {
         package static let leastWindow: Int64 = 64 << 10
         package static let leastLimit: Int64 = 4 << 20
         package static let standardLimit: Int64 = 64_000_000
+        /// What a client is told whose answer would have to wait in memory when nothing is left.
+        package static let exhausted =
+            "too much waits in memory for slow clients: try again later, or raise max_buffered"
 
         private let most = Atomic<Int64>(standardLimit)
         private let taken = Atomic<Int64>(0)
@@ -67,6 +70,23 @@ extension ProxyMetrics {
 }
 
 extension ProxyMetrics.Transit {
+    /// Bytes that many may send, which count once: in the share of the first, until the last has sent them.
+    package final class SharedBytes: Sendable {
+        private struct Holder { weak var share: Share? }
+        private let holder = Mutex(Holder())
+
+        package init() {}
+
+        /// The share that counts them, for as long as it is retained: that of somebody who sends them, else this one.
+        package func holder(else share: Share) -> Share {
+            holder.withLock { holder in
+                let known = holder.share ?? share
+                holder.share = known
+                return known
+            }
+        }
+    }
+
     /// What one holder has taken; given back at its end. Safe to use from any thread.
     package final class Share: Sendable {
         private let transit: ProxyMetrics.Transit

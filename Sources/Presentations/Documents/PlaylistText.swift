@@ -1,3 +1,4 @@
+import Activity
 import CXXHash
 import CachePolicy
 import HTTPModel
@@ -48,6 +49,8 @@ package struct PlaylistForm: Sendable, Hashable {
 /// The text of a playlist or feed for a client. The same input gives the same bytes.
 package struct PlaylistText: Sendable {
     package let bytes: [UInt8]
+    /// Stands for the bytes, which many answers may send.
+    package let shared = ProxyMetrics.Transit.SharedBytes()
     /// Whether it is the origin's text, byte for byte.
     package let isOriginal: Bool
     /// Why it was not rewritten although it needs it; nil if nothing went wrong.

@@ -34,6 +34,18 @@ import Testing
         #expect(transit.share(of: nil).window > 8 * ProxyMetrics.Transit.leastWindow)
     }
 
+    /// Each who sends them counts them for as long as anybody does.
+    @Test func bytesThatManySendCountOnce() {
+        let shared = ProxyMetrics.Transit.SharedBytes()
+        var holders = (0..<3).map { _ in shared.holder(else: transit.share(of: nil)) }
+        holders[0].hold(1000)
+        holders.removeFirst()
+        #expect(transit.bytes == 1000 && holders[0] === holders[1])
+        holders = []
+        #expect(transit.bytes == 0)
+        #expect(shared.holder(else: transit.share(of: nil)) !== transit.share(of: nil) && transit.bytes == 0)
+    }
+
     @Test func smallerLimitShrinksWindows() {
         let share = transit.share(of: nil), former = share.window
         transit.setLimit(transit.limit / 4)
