@@ -1,3 +1,4 @@
+import Activity
 import HTTPModel
 
 /// Receives a request's body. Loop-bound.
@@ -48,14 +49,16 @@ extension RequestFault {
 /// Collects a body in memory.
 final class BodyCollector: BodySink {
     private var bytes: [UInt8] = []
+    private let share: ProxyMetrics.Transit.Share
     private let completion: (Result<[UInt8], BodyFault>) -> Void
 
-    init(_ completion: @escaping (Result<[UInt8], BodyFault>) -> Void) {
-        self.completion = completion
+    init(_ share: ProxyMetrics.Transit.Share, _ completion: @escaping (Result<[UInt8], BodyFault>) -> Void) {
+        (self.share, self.completion) = (share, completion)
     }
 
     func received(_ bytes: UnsafeRawBufferPointer) -> BodyDemand {
         self.bytes.append(contentsOf: bytes)
+        share.hold(Int64(self.bytes.capacity))
         return .more
     }
 

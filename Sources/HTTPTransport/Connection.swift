@@ -126,17 +126,16 @@ final class Connection {
         case .reading where pending.isEmpty, .introducing where pending.isEmpty, .draining:
             use(bytes)
         case .introducing:
-            pending.append(bytes)
+            keep(bytes)
             processPending()
         case .reading:
             let mayBeWhole = mayEndHead(bytes)
-            pending.append(bytes)
+            keep(bytes)
             if mayBeWhole { processPending() }
         case .answering where incoming?.isWanted == true:
             use(bytes)
-        case .answering(let exchange):
-            pending.append(bytes)
-            pending.count(in: server.metrics.transit, for: exchange.countedClient)
+        case .answering:
+            keep(bytes)
             updateReading()
         case .lingering, .closed:
             break
@@ -155,10 +154,17 @@ final class Connection {
     /// once.
     private static let shortHead = 2048
 
+    /// Keeps bytes that cannot be used yet: they are in transit.
+    private func keep(_ bytes: UnsafeRawBufferPointer) {
+        let address = (exchange?.client ?? client).address
+        let counted = server.clients.trusted.contains(address) ? nil : address.ofClient
+        pending.append(bytes, in: server.metrics.transit, for: counted)
+    }
+
     /// Uses bytes that have just arrived, if none are pending before them.
     private func use(_ bytes: UnsafeRawBufferPointer) {
         let left = process(bytes)
-        if left > 0 { pending.append(UnsafeRawBufferPointer(rebasing: bytes.suffix(left))) }
+        if left > 0 { keep(UnsafeRawBufferPointer(rebasing: bytes.suffix(left))) }
         awaitMore()
     }
 

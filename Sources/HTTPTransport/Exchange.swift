@@ -134,7 +134,9 @@ package final class Exchange {
     ///     none. In that case it may answer the request itself (unless the fault is `disconnected`); otherwise the
     ///     answer is the fault's status and one line of text.
     package func readBody(upTo limit: Int, completion: @escaping (Result<[UInt8], BodyFault>) -> Void) {
-        readBody(limit: Int64(limit), into: BodyCollector(completion))
+        readBody(
+            limit: Int64(limit),
+            into: BodyCollector(connection.server.metrics.transit.share(of: countedClient), completion))
     }
 
     /// Tells the connection that a paused sink accepts more; the sink may be called before this returns. On the

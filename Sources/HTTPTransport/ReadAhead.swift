@@ -10,17 +10,14 @@ struct ReadAhead {
     var count: Int { bytes.count - start }
     var isEmpty: Bool { count == 0 }
 
-    /// What it takes of the bytes in transit; nil unless they wait for the end of an answer.
+    /// What it takes of the bytes in transit; nil if it is empty.
     private var share: ProxyMetrics.Transit.Share?
 
-    /// Counts the bytes, which wait for the end of an answer.
-    mutating func count(in transit: ProxyMetrics.Transit, for client: IPAddress?) {
+    /// - Parameter client: who sent the first of them, as it is counted.
+    mutating func append(_ more: UnsafeRawBufferPointer, in transit: ProxyMetrics.Transit, for client: IPAddress?) {
+        bytes.append(contentsOf: more)
         share = share ?? transit.share(of: client)
         share?.hold(Int64(bytes.capacity))
-    }
-
-    mutating func append(_ more: UnsafeRawBufferPointer) {
-        bytes.append(contentsOf: more)
     }
 
     func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {

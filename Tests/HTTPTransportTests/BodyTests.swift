@@ -49,6 +49,31 @@ import Testing
         #expect(transit.bytes == 0)
     }
 
+    // MARK: Memory
+
+    /// Bytes that cannot be used yet: behind the request that is answered, in the same write or a later one; a head
+    /// that is not complete; a body that is collected.
+    @Test(arguments: [
+        ["GET /wait HTTP/1.1\r\nHost: a\r\n\r\nGET /"], ["GET /wait HTTP/1.1\r\nHost: a\r\n\r\n", "GET /"], ["GET /"],
+        ["POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 99999\r\n\r\n"],
+    ]) func whatIsKeptOfARequestIsInTransit(parts: [String]) throws {
+        let waits = Monitor(0)
+        let server = try TestServer { exchange in
+            waits.update { $0 += 1 }
+            if exchange.bodyLength != 0 { exchange.readBody(upTo: 1 << 20) { _ in } }
+        }
+        let client = try server.client(), transit = server.metrics.transit
+        if parts.count > 1 {
+            try client.send(parts[0])
+            try waits.wait(for: "the request") { $0 > 0 ? () : nil }
+        }
+        try client.send(parts[parts.count - 1] + String(repeating: "x", count: 5000))
+        try eventually("bytes in transit") { transit.bytes >= 5000 }
+        client.close()
+        try server.waitUntilIdle()
+        #expect(transit.bytes == 0)
+    }
+
     // MARK: Framing
 
     @Test(
