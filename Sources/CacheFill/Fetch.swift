@@ -237,7 +237,7 @@ package final class Fetch: TransferDelegate {
             return true
         }
         if output.isFull {
-            phase = .heldBack(transfer)
+            holdBack()
             return false
         }
         if output.isAnswered {
@@ -303,6 +303,7 @@ package final class Fetch: TransferDelegate {
         owner.loop.afterCallback { [self] in goOn() }
     }
 
+    /// Pauses until this side is ready, which it soon is: the transfer keeps its slot, as no player makes it wait.
     private func holdBack() {
         guard case .receiving(let transfer) = phase else { return }
         phase = .heldBack(transfer)

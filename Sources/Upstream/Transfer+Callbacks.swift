@@ -61,7 +61,7 @@ extension Transfer {
             let isTaken = delegate.transfer(self, receivedBody: bytes)
             guard stage != .ended else { return Self.giveUp }
             guard isTaken else {
-                hold()
+                if !isPaused { hold() }
                 return pauseInCurl()
             }
             bodyBytesReceived += Int64(bytes.count) // no trap: what has come

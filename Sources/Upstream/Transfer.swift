@@ -94,14 +94,14 @@ package final class Transfer {
 
     // MARK: For the owner
 
-    /// Holds the body back. Bytes under way are delivered after `resume`.
+    /// Holds the body back for a moment: the transfer keeps its slot. Bytes under way are delivered after `resume`.
     package func pause() {
         guard stage != .ended, !isPaused, let client else { return }
-        hold()
+        body.isHeld = true
         client.leavingCurl(self)
     }
 
-    /// A paused transfer gives its slot to others.
+    /// Holds the body back for as long as its reader likes: the transfer gives its slot to others.
     func hold() {
         body.isHeld = true
         guard let client, mayGiveWay else { return slot.park(giveWay: nil) }

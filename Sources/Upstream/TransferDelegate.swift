@@ -23,7 +23,7 @@ package protocol TransferDelegate: AnyObject {
     /// `transfer.bodyBytesReceived` is their offset in the body.
     ///
     /// - Returns: false if they are not taken: the transfer is then paused, and the same bytes are delivered again
-    ///   after `resume`, perhaps with more.
+    ///   after `resume`, perhaps with more. It gives its slot to others, unless `pause` was called.
     func transfer(_ transfer: Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool
 
     /// Fills in the next bytes of the request's body, if it has one (`UpstreamRequest.Content`).

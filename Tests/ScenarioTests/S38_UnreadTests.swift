@@ -4,6 +4,8 @@ import TestSupport
 import Testing
 
 private let film = Media(seed: 38, size: 6_000_000)
+/// Short enough never to be far ahead of its reader.
+private let short = Media(seed: 39, size: 100_000)
 
 extension Scenarios {
     /// Clients that ask and do not read.
@@ -101,6 +103,21 @@ extension Scenarios {
                     try expectRest(of: player)
                 }
                 try stage.waitForStats("the end") { $0.upstream.openTransfers == 0 && $0.upstream.pausedTransfers == 0 }
+            }
+        }
+
+        /// Others begin, and end, while the two places for paused transfers are taken.
+        @Test func whoBeginsMakesNobodyGiveWay() async throws {
+            try await scenario {
+                $0.fill(.read)
+                $0.configure { $0.maxFetches = 4 }
+            } _: { stage in
+                for index in 0..<8 { stage.origin.serve("/\(index).mp4", index < 2 ? film : short) }
+                let players = try (0..<2).map { try stage.playerOf("/\($0).mp4", receiveBuffer: 4096).player }
+                try stage.waitForStats("those that pause") { $0.upstream.pausedTransfers == 2 }
+                for index in 2..<8 { expectWhole(try stage.get("/\(index).mp4"), short) }
+                for player in players { try expectRest(of: player) }
+                #expect((0..<2).allSatisfy { stage.origin.requestCount("/\($0).mp4") == 1 })
             }
         }
 

@@ -211,6 +211,23 @@ import Upstream
         #expect(paused.received(media) && upstreams.slots.count == (0, 0))
     }
 
+    /// One that takes a breath keeps its turn.
+    @Test(arguments: [false, true]) func heldBackTransferKeepsItsSlot(isRefused: Bool) throws {
+        let origin = try ScriptedOrigin(), media = Media(seed: 5, size: 3_000_000)
+        origin.serve("/a.mp4", media)
+        let upstreams = try Upstreams(slots: TransferSlots(.init(total: 2, perHost: 2)))
+        let paused = Recorder(allowance: isRefused ? 100_000 : .max) { transfer, step in
+            if isRefused ? step == .refusal : step == .body && transfer.bodyBytesReceived == 0 { transfer.pause() }
+        }
+        let running = upstreams.start(UpstreamRequest(url: origin.url("/a.mp4")), paused)
+        _ = try paused.state.wait(for: "bytes") { (isRefused ? $0.refusals : $0.body.count) > 0 ? () : nil }
+        #expect(running.onLoop { $0.isPaused } && upstreams.slots.usage == (1, 0))
+        paused.state.update { $0.allowance = .max }
+        running.onLoop { $0.resume() }
+        #expect(try paused.outcome() == nil)
+        #expect(paused.received(media) && upstreams.slots.usage == (0, 0))
+    }
+
     @Test func playerThatWaitsTooLongIsTold() throws {
         let origin = try ScriptedOrigin()
         origin.serve("/a.mp4", Media(seed: 6, size: 1000))
