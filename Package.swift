@@ -52,6 +52,7 @@ let package = Package(
             name: "Upstream",
             dependencies: [
                 "Activity", "CCurl", "CLinux", "CXXHash", "CachePolicy", "EventIO", "HTTPModel",
+                .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
         .target(

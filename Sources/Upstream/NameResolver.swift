@@ -59,7 +59,7 @@ package final class NameResolver: Sendable {
         var failures: [String: UInt64] = [:]
         var searches: [String: Search] = [:]
         /// Names that wait for a thread.
-        var line = FairLine<TransferSlots.Party, String>()
+        var line = FairLine<String>()
         var threads = 0
         /// By zone.
         var running = TransferSlots.Taken(.init(total: threadLimit, perHost: threadsOfAZone))
@@ -145,7 +145,8 @@ package final class NameResolver: Sendable {
                 let asker = search.askers[ticket.client], asker.waiters.isEmpty
             else { return }
             state.line.remove(
-                asker.place, for: TransferSlots.Party(host: Self.zone(of: ticket.name), client: ticket.client))
+                asker.place, for: TransferSlots.Party(host: Self.zone(of: ticket.name), client: ticket.client),
+                state.running)
             state.searches[ticket.name] = nil
             guard search.askers.count > 1 else { return }
             state.searches[ticket.name] = search
@@ -169,7 +170,7 @@ package final class NameResolver: Sendable {
         let place = state.newNumber(), party = TransferSlots.Party(host: zone(of: name), client: client)
         state.searches[name, default: Search()].askers[client] = Asker(place: place)
         guard state.searches[name]?.hasBegun == false else { return false }
-        state.line.append(name, place, for: party)
+        state.line.append(name, place, for: party, state.running)
         // Otherwise a running thread takes it when it has finished its last.
         guard state.threads < threadLimit, state.running.leaves(party) else { return false }
         state.threads += 1
@@ -195,15 +196,15 @@ package final class NameResolver: Sendable {
 
     private func next() -> (name: String, party: TransferSlots.Party)? {
         state.withLock { state in
-            let running = state.running
-            guard let (party, name) = state.line.next(where: running.leaves) else {
+            guard let (party, name) = state.line.next(state.running) else {
                 state.threads -= 1
                 return nil
             }
             state.running.count(party, by: 1)
             state.searches[name]?.hasBegun = true
             for (client, asker) in state.searches[name]?.askers ?? [:] where client != party.client {
-                state.line.remove(asker.place, for: TransferSlots.Party(host: party.host, client: client))
+                state.line.remove(
+                    asker.place, for: TransferSlots.Party(host: party.host, client: client), state.running)
             }
             return (name, party)
         }
@@ -213,6 +214,7 @@ package final class NameResolver: Sendable {
         let now = nanoseconds()
         let askers = state.withLock { state in
             state.running.count(party, by: -1)
+            state.line.hasRoom(within: party.bounds, state.running)
             state.failures[name] = failsUntil
             if state.failures.count > Self.answerLimit, let first = state.failures.min(by: { $0.value < $1.value }) {
                 state.failures[first.key] = nil

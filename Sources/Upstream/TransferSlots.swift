@@ -31,6 +31,18 @@ package final class TransferSlots: Sendable {
         let host: String
         /// nil for the proxy itself.
         let client: IPAddress?
+
+        /// What the number of transfers of several parties is limited by.
+        enum Bound: Hashable {
+            case client(IPAddress)
+            case party(Party)
+            case host(String)
+        }
+
+        var bounds: [Bound] {
+            let ofHost = Bound.host(host)
+            return client.map { [.client($0), .party(self), ofHost] } ?? [ofHost]
+        }
     }
 
     /// A place in the queue.
@@ -43,7 +55,7 @@ package final class TransferSlots: Sendable {
     private struct State {
         var taken: Taken
         /// The `wake` closures of waiting transfers.
-        var lines = [UpstreamRequest.Priority: FairLine<Party, @Sendable () -> Void>]()
+        var lines = [UpstreamRequest.Priority: FairLine<@Sendable () -> Void>]()
         var waitingByHost: [String: Int] = [:]
         var lastNumber: UInt64 = 0
         /// By number.
@@ -60,26 +72,29 @@ package final class TransferSlots: Sendable {
     struct Taken {
         let limits: Limits
         private(set) var all = 0
-        private var byHost: [String: Int] = [:]
-        private var byClient: [IPAddress: Int] = [:]
-        private var byParty: [Party: Int] = [:]
+        private var counts: [Party.Bound: Int] = [:]
 
         init(_ limits: Limits) { self.limits = limits }
 
         /// Whether there is one more for somebody.
-        func leaves(_ party: Party) -> Bool {
-            guard all < limits.total, byHost[party.host, default: 0] < limits.perHost else { return false }
-            guard let client = party.client else { return true }
-            return byClient[client, default: 0] < Limits.share(of: limits.total)
-                && byParty[party, default: 0] < Limits.share(of: limits.perHost)
+        func leaves(_ party: Party) -> Bool { all < limits.total && full(for: party) == nil }
+
+        /// The first bound that somebody has reached.
+        func full(for party: Party) -> Party.Bound? { party.bounds.first(where: isFull) }
+
+        func isFull(_ bound: Party.Bound) -> Bool {
+            let limit =
+                switch bound {
+                case .client: Limits.share(of: limits.total)
+                case .party: Limits.share(of: limits.perHost)
+                case .host: limits.perHost
+                }
+            return counts[bound, default: 0] >= limit
         }
 
         mutating func count(_ party: Party, by step: Int) {
             all += step // no trap: a number of transfers, or of threads
-            byHost.count(party.host, by: step)
-            guard let client = party.client else { return }
-            byClient.count(client, by: step)
-            byParty.count(party, by: step)
+            for bound in party.bounds { counts.count(bound, by: step) }
         }
     }
 
@@ -116,7 +131,7 @@ package final class TransferSlots: Sendable {
                 return nil
             }
             state.lastNumber += 1 // no trap: counts one at a time
-            state.lines[priority, default: FairLine()].append(wake, state.lastNumber, for: party)
+            state.lines[priority, default: FairLine()].append(wake, state.lastNumber, for: party, state.taken)
             state.waitingByHost.count(host, by: 1)
             return Ticket(number: state.lastNumber, party: party, priority: priority)
         }
@@ -125,7 +140,7 @@ package final class TransferSlots: Sendable {
     /// Gives up a place in the queue, or the slot that it has meanwhile become.
     package func leave(_ ticket: Ticket) {
         let waited = state.withLock { state in
-            let waited = state.lines[ticket.priority]?.remove(ticket.number, for: ticket.party) ?? false
+            let waited = state.lines[ticket.priority]?.remove(ticket.number, for: ticket.party, state.taken) ?? false
             if waited { state.waitingByHost.count(ticket.party.host, by: -1) }
             return waited
         }
@@ -134,10 +149,7 @@ package final class TransferSlots: Sendable {
 
     /// Frees a slot, at the end of a transfer or when it is parked.
     package func give(_ host: String, of client: IPAddress? = nil) {
-        let woken = state.withLock { state in
-            state.taken.count(Party(host: host, client: client), by: -1)
-            return next(&state)
-        }
+        let woken = state.withLock { next(&$0, after: Party(host: host, client: client)) }
         for wake in woken { wake() }
     }
 
@@ -162,8 +174,7 @@ package final class TransferSlots: Sendable {
             state.lastNumber += 1 // no trap: counts one at a time
             state.parked[state.lastNumber] = Parked(party: party, giveWay: giveWay)
             state.takenByParked.count(party, by: 1)
-            state.taken.count(party, by: -1)
-            return (state.lastNumber, calls + next(&state))
+            return (state.lastNumber, calls + next(&state, after: party))
         }
         for call in calls { call() }
         return number
@@ -203,12 +214,15 @@ package final class TransferSlots: Sendable {
         return (own.0 + passed.open, own.1 + passed.parked) // no trap: numbers of transfers
     }
 
-    private func next(_ state: inout State) -> [@Sendable () -> Void] {
+    /// Gives the slot that somebody had to whoever is next.
+    private func next(_ state: inout State, after former: Party) -> [@Sendable () -> Void] {
+        state.taken.count(former, by: -1)
         var next: [@Sendable () -> Void] = []
         for priority in UpstreamRequest.Priority.allCases {
             // Taken out meanwhile, because with a second reference each change would copy the whole queue.
             guard var line = state.lines.removeValue(forKey: priority) else { continue }
-            while state.taken.all < limits.total, let (party, wake) = line.next(where: { state.taken.leaves($0) }) {
+            line.hasRoom(within: former.bounds, state.taken)
+            while state.taken.all < limits.total, let (party, wake) = line.next(state.taken) {
                 state.taken.count(party, by: 1)
                 state.waitingByHost.count(party.host, by: -1)
                 next.append(wake)
