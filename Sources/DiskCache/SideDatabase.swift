@@ -43,18 +43,15 @@ package final class SideDatabase {
         }
         var configuration = Configuration()
         configuration.label = contents
-        configuration.journalMode = .wal
         // Wait while another program has it open.
         configuration.busyMode = .timeout(5)
         configuration.prepareDatabase { db in
             try db.execute(
                 sql:
-                    "PRAGMA wal_autocheckpoint = 256; PRAGMA journal_size_limit = 1048576; PRAGMA cache_size = -2000; PRAGMA temp_store = MEMORY"
+                    "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 256; PRAGMA journal_size_limit = 1048576; PRAGMA cache_size = -2000; PRAGMA temp_store = MEMORY"
             )
         }
         let database = try DatabaseQueue(path: FileSystem.databaseName(path), configuration: configuration)
-        // GRDB sets NORMAL when it opens a connection.
-        try database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
         try DatabaseDamage.check(database, path)
         do { try DatabaseSchema(migrator).prepare(database) } catch DatabaseSchema.Failure.newer(let version) {
             throw Failure(
