@@ -6,20 +6,8 @@ import HTTPModel
 import Reelcache
 import Upstream
 
-extension RunningProxy: CacheAccess {
-    /// The contents of the whole cache in numbers, and its limits.
-    package func report() throws -> CacheReport {
-        try ask(request("GET", "/api/v1/cache"), for: CacheReport.self)
-    }
-
-    /// Changes the limits, in bytes, until the proxy ends. The excess is evicted before this returns.
-    package func setLimits(maxSize: Int64? = nil, minFree: Int64? = nil) throws -> CacheReport {
-        try ask(
-            request(
-                "PATCH", "/api/v1/cache", body: ["max_size": maxSize, "min_free": minFree].compactMapValues { $0 }),
-            for: CacheReport.self)
-    }
-
+/// The operations of commands on a cache. All of them block and throw `CacheAccessError`.
+extension RunningProxy {
     package func resources(_ query: ResourceQuery) throws -> ResourceListing {
         var parameters = [("sort", query.order.rawValue), ("offset", "\(query.offset)")]
         if let filter = query.filter { parameters.append(("filter", filter)) }
@@ -28,7 +16,14 @@ extension RunningProxy: CacheAccess {
         return try ask(request("GET", "/api/v1/resources", parameters), for: ResourceListing.self)
     }
 
-    package func resource(_ url: OriginURL, listsSegments: Bool) throws -> ResourceDetail {
+    /// All resources that a query means, in pages.
+    package func allResources(_ query: ResourceQuery, limit: Int? = nil) throws -> ResourceListing {
+        try ResourceListing.all(query, limit: limit, page: resources)
+    }
+
+    /// - Throws: also if nothing of it is cached; the other calls for one resource likewise.
+    /// - Parameter listsSegments: whether to list each segment of a presentation.
+    package func resource(_ url: OriginURL, listsSegments: Bool = false) throws -> ResourceDetail {
         let parameters = [("url", url.absolute)] + (listsSegments ? [("segments", "true")] : [])
         return try ask(request("GET", "/api/v1/resources", parameters), for: ResourceDetail.self)
     }
@@ -39,45 +34,54 @@ extension RunningProxy: CacheAccess {
             for: ResourceDetail.self)
     }
 
+    /// Removes a resource, pinned or not.
+    /// - Throws: also if a download of it has not ended, which would continue without the bytes it has received.
     package func remove(_ url: OriginURL, isDryRun: Bool) throws -> RemovalReport {
         do {
             return try ask(
                 request("DELETE", "/api/v1/resources", [("url", url.absolute), ("dry_run", "\(isDryRun)")]),
                 for: RemovalReport.self)
         } catch let error as CacheAccessError {
-            throw error.download.map { .beingDownloaded(url, by: $0) } ?? error
+            throw error.download.map {
+                CacheAccessError("\(url.absolute) is being downloaded (download \($0))", .cancel(download: $0))
+            } ?? error
         }
     }
 
+    /// Removes resources that are not pinned.
+    /// - Parameter olderThan: removes only resources that were last read that long ago; nil for all.
     package func removeAll(olderThan: TimeSpan?, isDryRun: Bool) throws -> RemovalReport {
         let which = olderThan.map { ("older_than", "\($0.seconds)s") } ?? ("all", "true")
         return try ask(
             request("DELETE", "/api/v1/resources", [which, ("dry_run", "\(isDryRun)")]), for: RemovalReport.self)
     }
 
-    /// The proxy holds the file for as long as the connection is open; `body` runs between the first line of the
-    /// response and its end.
+    /// Lends the file of a complete resource: while `body` runs, the file does not change and its `isHeld` is true. The
+    /// proxy holds it for as long as the connection is open; `body` runs between the first line of the response and its
+    /// end.
+    /// - Parameter isWanted: called now and then before `body` runs; false aborts with an error.
+    /// - Throws: the errors of `body`; an error with `missing` if the resource is not complete.
     package func withFile(_ url: OriginURL, isWanted: @escaping () -> Bool, _ body: @escaping (LentFile) throws -> Void)
         throws
     {
         var answer: [UInt8] = []
-        var result: Result<Void, any Error>?
-        let directory = cacheDirectory
-        var request = try request("GET", "/api/v1/resources/file", [("url", url.absolute)], needsToken: true)
+        let path = "/api/v1/resources/file"
+        var request = try request("GET", path, [("url", url.absolute)], needsToken: true)
         request.isWanted = isWanted
-        let head = try perform(request) { head, bytes, isOpen in
+        let isOver = try receive(request) { bytes, isOpen in
             answer.append(contentsOf: bytes)
-            guard head.status == 200, answer.last == UInt8(ascii: "\n") else { return .more }
-            result = Result {
-                let file = try ControlJSON.decode(HeldFile.self, from: answer)
-                try body(LentFile(file, in: directory, isHeld: isOpen))
-            }
-            return .enough
+            guard answer.last == UInt8(ascii: "\n") else { return true }
+            let file = try decode(HeldFile.self, from: answer, of: path)
+            try body(LentFile(file, in: cacheDirectory, isHeld: isOpen))
+            return false
         }
-        guard let result else { throw refusal(head.status, answer, "/api/v1/resources/file") }
-        try result.get()
+        if isOver { throw refusal(200, answer, path) }
     }
 
+    /// Imports a resource.
+    /// - Parameters:
+    ///   - file: positioned at its beginning. If it changes during the import, nothing is imported.
+    ///   - isWanted: called now and then with the number of bytes read; false aborts, and nothing is imported.
     package func importFile(
         _ url: OriginURL, file: ImportedFile, fields: HeaderFields, replaces: Bool, isWanted: @escaping (Int64) -> Bool
     ) throws -> ResourceReport {
@@ -91,33 +95,31 @@ extension RunningProxy: CacheAccess {
         }
         request.mayComplete = { !file.hasChanged }
         do { return try ask(request, for: ResourceReport.self) } catch {
-            if !isInterrupted && file.hasChanged { throw CacheAccessError(file.changeError) }
-            throw (error as? CacheAccessError)?.status == 409 ? CacheAccessError.importExists(url) : error
+            if !isInterrupted && file.hasChanged { throw file.changeError }
+            guard (error as? CacheAccessError)?.status == 409 else { throw error }
+            throw CacheAccessError("\(url.absolute) is cached, at least in part: use --replace to replace it")
         }
     }
 
-    package func verify(repairs: Bool, isWanted: @escaping (ScrubProgress?) -> Bool) throws -> ScrubReport {
+    func verify(repairs: Bool, isWanted: @escaping (ScrubProgress?) -> Bool) throws -> ScrubReport {
         var lines = JSONLines()
         var request = try request("POST", "/api/v1/verify", [("repair", "\(repairs)")])
         var last: ScrubProgress?
         request.isWanted = { isWanted(last) }
-        let head = try perform(request) { _, bytes, _ in
+        _ = try receive(request) { bytes, _ in
             for line in lines.append(bytes) {
                 if let progress = try? ControlJSON.decode(ScrubProgress.self, from: line) { last = progress }
             }
-            return .more
+            return true
         }
-        guard head.status == 200, let report = try? ControlJSON.decode(ScrubReport.self, from: lines.last) else {
-            throw refusal(head.status, lines.last, "/api/v1/verify")
-        }
-        return report
+        return try decode(ScrubReport.self, from: lines.last, of: "/api/v1/verify")
     }
 
     /// The URL that a player requests from this proxy, to get a resource.
     /// - Parameter configuration: contains the mounts of the proxy, as far as they are known here. A proxy of this
     ///   process serves everything.
     package func request(for url: OriginURL, as configuration: ProxyConfiguration) throws -> String {
-        processID == getpid() ? baseURL + url.proxyPath : try configuration.url(for: url.absolute, through: baseURL)
+        isOwn ? baseURL + url.proxyPath : try configuration.url(for: url.absolute, through: baseURL)
     }
 
     /// Has the proxy fetch the missing bytes of a resource, by reading the resource to its end.
@@ -207,17 +209,55 @@ extension RunningProxy: CacheAccess {
     }
 
     func ask<Value: Decodable>(_ request: BlockingFetch, for type: Value.Type) throws -> Value {
+        try decode(type, from: body(of: request), of: path(of: request))
+    }
+
+    /// - Throws: `CacheAccessError` if it is something else: the proxy may be another version.
+    func decode<Value: Decodable>(_ type: Value.Type, from bytes: [UInt8], of path: some StringProtocol) throws -> Value
+    {
+        guard let value = try? ControlJSON.decode(type, from: bytes) else { throw refusal(200, bytes, path) }
+        return value
+    }
+
+    func body(of request: BlockingFetch) throws -> [UInt8] {
         var body: [UInt8] = []
-        let head = try perform(request) { _, bytes, _ in
+        _ = try receive(request) { bytes, _ in
             body.append(contentsOf: bytes)
-            return .more
+            return true
+        }
+        return body
+    }
+
+    /// Passes the body of a successful response to `take` as it arrives.
+    /// - Parameters:
+    ///   - failed: see `perform`.
+    ///   - take: its second argument tells whether the proxy still has the connection open. Returns whether to continue.
+    /// - Returns: whether the response has ended, rather than `take`.
+    /// - Throws: the errors of `take`; `CacheAccessError` also if the proxy refuses.
+    func receive(
+        _ request: BlockingFetch, failed: (UpstreamError) -> String? = { _ in nil },
+        _ take: (UnsafeRawBufferPointer, @escaping () -> Bool) throws -> Bool
+    ) throws -> Bool {
+        var (refused, result): ([UInt8], Result<Bool, any Error>) = ([], .success(true))
+        let head = try withoutActuallyEscaping(take) { take in
+            try perform(request, failed: failed) { head, bytes, isOpen in
+                guard 200..<300 ~= head.status else {
+                    refused.append(contentsOf: bytes)
+                    return .more
+                }
+                result = Result { try take(bytes, isOpen) }
+                if case .success(true) = result { return .more }
+                return .enough
+            }
         }
         // The token has changed since the proxy started; reading works without it.
-        if head.status == 401, let plain = withoutToken(request) { return try ask(plain, for: type) }
-        guard 200..<300 ~= head.status, let value = try? ControlJSON.decode(type, from: body) else {
-            throw refusal(head.status, body, request.url.dropFirst(baseURL.count).prefix { $0 != "?" })
-        }
-        return value
+        if head.status == 401, let plain = withoutToken(request) { return try receive(plain, failed: failed, take) }
+        guard 200..<300 ~= head.status else { throw refusal(head.status, refused, path(of: request)) }
+        return try result.get()
+    }
+
+    private func path(of request: BlockingFetch) -> Substring {
+        request.url.dropFirst(baseURL.count).prefix { $0 != "?" }
     }
 
     /// - Parameter failed: returns a better error than that the proxy does not answer, if there is one.
@@ -231,7 +271,7 @@ extension RunningProxy: CacheAccess {
         }
     }
 
-    func refusal(_ status: Int, _ body: [UInt8], _ path: some StringProtocol) -> CacheAccessError {
+    package func refusal(_ status: Int, _ body: [UInt8], _ path: some StringProtocol) -> CacheAccessError {
         if status == 401 {
             let token = "the token in \(cacheDirectory)/control-token"
             return CacheAccessError(

@@ -3,11 +3,28 @@ import Downloads
 import Reelcache
 import Upstream
 
-extension RunningProxy: DownloadAccess {
-    package var isFetching: Bool { true }
+/// An event of downloads, as the proxy reports it.
+package enum DownloadNews: Sendable, Equatable {
+    case download(DownloadReport)
+    case summary(DownloadSummary)
+    /// The download was dropped from the history before its end was reported, so its outcome is unknown here.
+    case removed(Int64)
+}
 
-    package func downloads() throws -> DownloadListing {
-        try ask(request("GET", Path.downloads), for: DownloadListing.self)
+/// The operations of commands on downloads. All of them block and throw `CacheAccessError`.
+extension RunningProxy {
+    /// - Parameter limit: of the list; the summary is of all downloads.
+    package func downloads(limit: Int? = nil) throws -> DownloadListing {
+        try ask(request("GET", Path.downloads, limit.map { [("limit", "\($0)")] } ?? []), for: DownloadListing.self)
+    }
+
+    /// All known downloads, each once: those that have not ended in their order, then the others, newest first.
+    /// - Parameter limit: of each of both.
+    package func allDownloads(limit: Int? = nil) throws -> DownloadListing {
+        var listing = try downloads(limit: limit)
+        let known = Set(listing.downloads.map(\.id))
+        listing.downloads += try history(limit: limit).filter { !known.contains($0.id) }
+        return listing
     }
 
     /// Orders as many downloads per request as fit, all or none of them: ten thousand, unless their URLs are very
@@ -33,16 +50,19 @@ extension RunningProxy: DownloadAccess {
         }
     }
 
+    /// Changes the settings of all downloads together, until the process that owns the cache ends.
     package func set(_ settings: DownloadSettings) throws -> DownloadSummary {
         let body = ["max_active": Int64(settings.maxActive), "limit_rate": settings.limitRate ?? 0]
         return try ask(request("PATCH", Path.settings, body: body), for: DownloadSummary.self)
     }
 
-    package func history(limit: Int?, category: String?) throws -> [DownloadReport] {
+    /// The ended downloads, newest first.
+    package func history(limit: Int? = nil, category: String? = nil) throws -> [DownloadReport] {
         let parameters = [limit.map { ("limit", "\($0)") }, category.map { ("category", $0) }].compactMap { $0 }
         return try ask(request("GET", Path.history, parameters), for: DownloadList.self).downloads
     }
 
+    /// - Returns: the number of dropped entries.
     package func clearHistory() throws -> Int {
         try ask(request("DELETE", Path.history), for: RemovedDownloads.self).removed
     }
@@ -61,7 +81,7 @@ extension RunningProxy: DownloadAccess {
     ) throws {
         var audience = Audience(ids)
         try follow(Path.events, audience.parameters, isWanted: isWanted) { event in
-            for news in try audience.news(event) {
+            for news in try audience.news(event, of: self) {
                 guard try tell(news) else { return false }
             }
             return true
@@ -86,21 +106,20 @@ extension RunningProxy: DownloadAccess {
             ids.isEmpty ? [] : isNamed ? [("id", RunningProxy.text(ids.sorted()))] : [("ended", "true")]
         }
 
-        mutating func news(_ event: EventStream.Event) throws -> [DownloadNews] {
+        mutating func news(_ event: EventStream.Event, of proxy: RunningProxy) throws -> [DownloadNews] {
             switch event.name {
             case "download":
-                let report = try ControlJSON.decode(DownloadReport.self, from: event.data)
+                let report = try proxy.decode(DownloadReport.self, from: event.data, of: Path.events)
                 missing.remove(report.id)
                 return ids.isEmpty || ids.contains(report.id) ? [.download(report)] : []
             case "removed":
-                let id = try ControlJSON.decode(RemovedDownload.self, from: event.data).id
+                let id = try proxy.decode(RemovedDownload.self, from: event.data, of: Path.events).id
                 return ids.isEmpty || ids.contains(id) ? [.removed(id)] : []
             case "summary":
                 // All existing downloads are reported before the first summary.
                 defer { missing = [] }
-                return missing.sorted().map(DownloadNews.removed) + [
-                    .summary(try ControlJSON.decode(DownloadSummary.self, from: event.data))
-                ]
+                let summary = try proxy.decode(DownloadSummary.self, from: event.data, of: Path.events)
+                return missing.sorted().map(DownloadNews.removed) + [.summary(summary)]
             default: return []
             }
         }

@@ -14,8 +14,9 @@ extension RunningProxy {
         patience: Duration = Self.patience, isWanted: @escaping () -> Bool,
         _ tell: @escaping (NowReport) throws -> Bool
     ) throws {
-        try follow("/api/v1/now/events", patience: patience, isWanted: isWanted) { event in
-            event.name == "now" ? try tell(try ControlJSON.decode(NowReport.self, from: event.data)) : true
+        let path = "/api/v1/now/events"
+        try follow(path, patience: patience, isWanted: isWanted) { event in
+            event.name == "now" ? try tell(try decode(NowReport.self, from: event.data, of: path)) : true
         }
     }
 
@@ -38,26 +39,17 @@ extension RunningProxy {
             silence.look(at: .now)
             return !isUnwanted && silence.length < patience
         }
-        var (stream, refused): (EventStream, [UInt8]) = (EventStream(), [])
-        var result: Result<Bool, any Error> = .success(true)
+        var stream = EventStream()
         let proxy = "the proxy at \(baseURL) (process \(processID))"
         let ended = "\(proxy) has ended"
-        let head: BlockingFetch.Head
+        let isOver: Bool
         do {
-            head = try perform(request, failed: { _ in ended }) { head, bytes, _ in
+            isOver = try receive(request, failed: { _ in ended }) { bytes, _ in
                 silence = Silence()
-                guard head.status == 200 else {
-                    refused.append(contentsOf: bytes)
-                    return .more
+                for event in stream.append(bytes) {
+                    guard try tell(event) else { return false }
                 }
-                result = Result {
-                    for event in stream.append(bytes) {
-                        guard try tell(event) else { return false }
-                    }
-                    return true
-                }
-                if case .success(true) = result { return .more }
-                return .enough
+                return true
             }
         } catch {
             if isUnwanted { return }
@@ -66,8 +58,7 @@ extension RunningProxy {
             }
             throw error
         }
-        guard head.status == 200 else { throw refusal(head.status, refused, path) }
-        if try result.get() { throw CacheAccessError(ended) }
+        if isOver { throw CacheAccessError(ended) }
     }
 }
 

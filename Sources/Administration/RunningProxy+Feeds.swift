@@ -69,12 +69,6 @@ extension RunningProxy {
 
     /// All subscriptions as OPML.
     package func exportFeeds() throws -> [UInt8] {
-        var body: [UInt8] = []
-        let head = try perform(request("GET", Path.export, needsToken: true)) { _, bytes, _ in
-            body.append(contentsOf: bytes)
-            return .more
-        }
-        guard head.status == 200 else { throw refusal(head.status, body, Path.export) }
-        return body
+        try body(of: request("GET", Path.export, needsToken: true))
     }
 }

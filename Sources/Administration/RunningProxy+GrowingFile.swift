@@ -19,30 +19,19 @@ extension RunningProxy {
         // Nothing may arrive for any length of time.
         request.stallTimeout = 0
         request.isWanted = isWanted
-        var (lines, refused, held): (JSONLines, [UInt8], HeldFile?) = (JSONLines(), [], nil)
-        var result: Result<Bool, any Error> = .success(true)
-        let directory = cacheDirectory
+        var (lines, held): (JSONLines, HeldFile?) = (JSONLines(), nil)
         let gone =
             "the cached \(url.absolute) was removed or replaced meanwhile, or the proxy has ended: try again"
-        let head = try perform(request, failed: { _ in gone }) { head, bytes, isOpen in
-            guard head.status == 200 else {
-                refused.append(contentsOf: bytes)
-                return .more
+        let isOver = try receive(request, failed: { _ in gone }) { bytes, isOpen in
+            for line in lines.append(bytes) {
+                let file = try held ?? decode(HeldFile.self, from: line, of: path)
+                let news =
+                    held == nil ? [] : try decode(GrownFile.self, from: line, of: path).ranges(below: file.length)
+                held = file
+                guard try body(LentFile(file, in: cacheDirectory, isHeld: isOpen), news) else { return false }
             }
-            result = Result {
-                for line in lines.append(bytes) {
-                    let file = try held ?? ControlJSON.decode(HeldFile.self, from: line)
-                    let news =
-                        held == nil ? [] : try ControlJSON.decode(GrownFile.self, from: line).ranges(below: file.length)
-                    held = file
-                    guard try body(LentFile(file, in: directory, isHeld: isOpen), news) else { return false }
-                }
-                return true
-            }
-            if case .success(true) = result { return .more }
-            return .enough
+            return true
         }
-        guard head.status == 200 else { throw refusal(head.status, refused, path) }
-        if try result.get() { throw CacheAccessError(gone) }
+        if isOver { throw CacheAccessError(gone) }
     }
 }

@@ -13,6 +13,10 @@ public struct RunningProxy: Sendable {
     /// The cache directory that it serves.
     public let cacheDirectory: String
     package var place: ProxyPlace
+    /// If this process runs it, for one command alone.
+    package private(set) var own: Proxy?
+
+    package var isOwn: Bool { own != nil }
 
     /// Finds the proxy of a cache directory; nil if none is running.
     public init?(cacheDirectory: String) {
@@ -21,6 +25,12 @@ public struct RunningProxy: Sendable {
         place = ProxyPlace(url: owner.url)
         processID = owner.pid
         self.cacheDirectory = cacheDirectory
+    }
+
+    /// A proxy of this process.
+    package init(_ own: Proxy, at place: ProxyPlace) {
+        (self.own, self.place, baseURL, processID) = (own, place, own.baseURL, getpid())
+        cacheDirectory = own.cache.configuration.cacheDirectory
     }
 
     /// Gets a path of its control interface, such as `/stats`. Blocks.

@@ -24,9 +24,9 @@ extension CacheOptions {
     }
 }
 
-extension CacheAccess {
+extension RunningProxy {
     /// The media URL that a user names, as its origin has it or as players open it.
-    func url(_ argument: String) throws -> OriginURL {
+    func url(_ argument: String) throws(CacheAccessError) -> OriginURL {
         do throws(OriginURLError) { return try OriginURL(argument: argument, at: place) } catch {
             throw CacheAccessError(error.naming(argument))
         }

@@ -38,9 +38,8 @@ struct Stats: ParsableCommand {
     func run() throws {
         let proxy = try cache.runningProxy()
         if watch { return try StatsWatch(proxy).run(every: seconds ?? 1) }
-        let data = try proxy.get("/stats")
-        guard !json else { return print(String(decoding: data, as: UTF8.self), terminator: "") }
-        let text = StatsText(try StatsJSON.read(data), try proxy.downloadSummary(), baseURL: proxy.baseURL)
+        guard !json else { return print(String(decoding: try proxy.get("/stats"), as: UTF8.self), terminator: "") }
+        let text = StatsText(try proxy.stats(), try proxy.downloads(limit: 1).summary, baseURL: proxy.baseURL)
         print(text.lines.joined(separator: "\n"))
     }
 }
@@ -74,7 +73,7 @@ private struct StatsWatch {
     }
 
     private func look() throws -> (stats: StatsSnapshot, downloads: DownloadSummary) {
-        do { return (try StatsJSON.read(try proxy.get("/stats")), try proxy.downloadSummary()) } catch {
+        do { return (try proxy.stats(), try proxy.downloads(limit: 1).summary) } catch {
             guard (try? proxy.get("/healthz")) == nil else { throw error }
             throw CacheAccessError("the proxy at \(proxy.baseURL) has ended")
         }
@@ -82,8 +81,9 @@ private struct StatsWatch {
 }
 
 private extension RunningProxy {
-    /// All downloads together.
-    func downloadSummary() throws -> DownloadSummary {
-        try ControlJSON.decode(DownloadListing.self, from: try get("/api/v1/downloads?limit=1")).summary
+    func stats() throws -> StatsSnapshot {
+        let data = try get("/stats")
+        guard let stats = try? StatsJSON.read(data) else { throw refusal(200, [], "/stats") }
+        return stats
     }
 }

@@ -65,7 +65,8 @@ import Testing
         #expect(try run("feeds", "--json").stdout == "[\n\n]\n")
         #expect(
             try run("feeds", "show", feed).failureLine
-                == "reelcache: \(feed) is not subscribed: there is no cache at \(cache)")
+                == "reelcache: there is no cache at \(cache); name another with --cache-dir, or fill one with reelcache serve"
+        )
         #expect(try run("feeds", "remove", feed).exit == .exited(1))
         #expect(try run("feeds", "export").exit == .exited(1))
         #expect(!FileManager.default.fileExists(atPath: cache))

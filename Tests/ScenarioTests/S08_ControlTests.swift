@@ -510,7 +510,7 @@ extension Scenarios {
                 var configuration = ProxyConfiguration()
                 configuration.cacheDirectory = stage.cache
                 let error = #expect(throws: CacheAccessError.self) {
-                    try configuration.withCache { try $0.verify(repairs: false) { ($0?.bytes ?? 0) == 0 } }
+                    try configuration.verify(repairs: false) { ($0?.bytes ?? 0) == 0 }
                 }
                 #expect(error?.description == "interrupted")
             }
@@ -538,16 +538,16 @@ extension Scenarios {
                 let film = stage.cache + "/../film"
                 try Data(Media(seed: 87, size: 1_000_000).allBytes).write(to: URL(fileURLWithPath: film))
                 // What comes in makes the store look for room.
-                let cachedAfterImport = { (path: String, isFilled: Bool) in
+                let cachedAfterImport = { (path: String, use: CacheUse) in
                     let file = try ImportedFile(film)
-                    return try configuration.withCache(isFilled: isFilled) { cache in
+                    return try configuration.withProxy(for: use) { cache in
                         let url = try OriginURL(url: "http://films.example" + path)
                         _ = try cache.importFile(url, file: file, fields: .init(), replaces: false) { _ in true }
                         return try cache.resources(ResourceQuery()).resources.reduce(0) { $0 + $1.cached }
                     }
                 }
-                #expect(try cachedAfterImport("/a", false) == 3 * large.size + 1_000_000)
-                let left = try cachedAfterImport("/b", true)
+                #expect(try cachedAfterImport("/a", .lookup) == 3 * large.size + 1_000_000)
+                let left = try cachedAfterImport("/b", .adding)
                 // Room for it was made out of the rest, and no more.
                 #expect(left > 25_000_000 && left <= 32_000_000, "\(left)")
             }
@@ -562,12 +562,16 @@ extension Scenarios {
                 configuration.cacheDirectory = stage.cache
                 for isAlone in [false, true] {
                     if isAlone { try stage.stop() }
-                    let unwanted: [(any CacheAccess) throws -> Void] = [
-                        { try $0.withFile(url, isWanted: { false }) { _ in Issue.record("it goes on") } },
-                        { _ = try $0.verify(repairs: false) { $0 != nil } },
+                    let unwanted: [() throws -> Void] = [
+                        {
+                            try configuration.withProxy {
+                                try $0.withFile(url, isWanted: { false }) { _ in Issue.record("it goes on") }
+                            }
+                        },
+                        { _ = try configuration.verify(repairs: false) { $0 != nil } },
                     ]
-                    for access in unwanted {
-                        let error = #expect(throws: CacheAccessError.self) { try configuration.withCache(access) }
+                    for work in unwanted {
+                        let error = #expect(throws: CacheAccessError.self, performing: work)
                         #expect(error?.description == "interrupted")
                     }
                 }
@@ -595,39 +599,36 @@ extension Scenarios {
                 let film = stage.cache + "/../film"
                 var configuration = ProxyConfiguration()
                 configuration.cacheDirectory = stage.cache
-                for isAlone in [false, true] {
-                    if isAlone { try stage.stop() }
-                    for change in ["as long", "longer", "shorter"] {
-                        try Data(Media(seed: 87, size: 3_000_000).allBytes).write(to: URL(fileURLWithPath: film))
-                        // Not written in this tick of the clock.
-                        try FileManager.default.setAttributes(
-                            [.modificationDate: Date(timeIntervalSince1970: 1e9)], ofItemAtPath: film)
-                        let file = try ImportedFile(film)
-                        var isChanged = false
-                        let error = #expect(throws: CacheAccessError.self) {
-                            try configuration.withCache(isFilled: true) { cache in
-                                try cache.importFile(
-                                    OriginURL(url: "http://films.example/a"), file: file, fields: .init(),
-                                    replaces: false
-                                ) { _ in
-                                    if !isChanged, let handle = FileHandle(forWritingAtPath: film) {
-                                        if change == "longer" { handle.seekToEndOfFile() }
-                                        if change == "shorter" {
-                                            handle.truncateFile(atOffset: 2_000_000)
-                                        } else {
-                                            handle.write(Data([1]))
-                                        }
-                                        isChanged = true
+                for change in ["as long", "longer", "shorter"] {
+                    try Data(Media(seed: 87, size: 3_000_000).allBytes).write(to: URL(fileURLWithPath: film))
+                    // Not written in this tick of the clock.
+                    try FileManager.default.setAttributes(
+                        [.modificationDate: Date(timeIntervalSince1970: 1e9)], ofItemAtPath: film)
+                    let file = try ImportedFile(film)
+                    var isChanged = false
+                    let error = #expect(throws: FileError.self) {
+                        try configuration.withProxy(for: .adding) { cache in
+                            try cache.importFile(
+                                OriginURL(url: "http://films.example/a"), file: file, fields: .init(),
+                                replaces: false
+                            ) { _ in
+                                if !isChanged, let handle = FileHandle(forWritingAtPath: film) {
+                                    if change == "longer" { handle.seekToEndOfFile() }
+                                    if change == "shorter" {
+                                        handle.truncateFile(atOffset: 2_000_000)
+                                    } else {
+                                        handle.write(Data([1]))
                                     }
-                                    return true
+                                    isChanged = true
                                 }
+                                return true
                             }
                         }
-                        #expect(
-                            error?.description == "\(film) has changed while it was read: try again",
-                            "\(change), \(isAlone)")
-                        #expect(try configuration.withCache { try $0.resources(ResourceQuery()).total } == 0)
                     }
+                    #expect(
+                        error?.description == "\(film) has changed while it was read: try again",
+                        "\(change)")
+                    #expect(try configuration.withProxy { try $0.resources(ResourceQuery()).total } == 0)
                 }
             }
         }
@@ -647,16 +648,13 @@ extension Scenarios {
                 var configuration = ProxyConfiguration()
                 (configuration.cacheDirectory, configuration.minFree) = (stage.cache, 0)
                 let error = #expect(throws: CacheAccessError.self) {
-                    try configuration.withCache(isWanted: { false }) { try $0.resources(ResourceQuery()).total }
+                    try configuration.withProxy(isWanted: { false }) { try $0.resources(ResourceQuery()).total }
                 }
                 #expect(error?.description == "interrupted")
                 let isWanted = {
                     flock(lock, LOCK_UN)
                     return true
                 }
-                #expect(
-                    try configuration.withCache(isWanted: isWanted) { try $0.resources(ResourceQuery()).total } == 1)
-                #expect(flock(lock, LOCK_EX) == 0)
                 #expect(
                     try configuration.withProxy(isWanted: isWanted) { try $0.resources(ResourceQuery()).total } == 1)
             }
@@ -668,19 +666,16 @@ extension Scenarios {
                 try Data(Media(seed: 87, size: 3_000_000).allBytes).write(to: URL(fileURLWithPath: film))
                 var configuration = ProxyConfiguration()
                 configuration.cacheDirectory = stage.cache
-                for isAlone in [false, true] {
-                    if isAlone { try stage.stop() }
-                    let file = try ImportedFile(film)
-                    let error = #expect(throws: CacheAccessError.self) {
-                        try configuration.withCache(isFilled: true) { cache in
-                            try cache.importFile(
-                                OriginURL(url: "http://films.example/a"), file: file, fields: .init(), replaces: false
-                            ) { $0 == 0 }
-                        }
+                let file = try ImportedFile(film)
+                let error = #expect(throws: CacheAccessError.self) {
+                    try configuration.withProxy(for: .adding) { cache in
+                        try cache.importFile(
+                            OriginURL(url: "http://films.example/a"), file: file, fields: .init(), replaces: false
+                        ) { $0 == 0 }
                     }
-                    #expect(error?.description == "interrupted")
-                    #expect(try configuration.withCache { try $0.resources(ResourceQuery()).total } == 0)
                 }
+                #expect(error?.description == "interrupted")
+                #expect(try configuration.withProxy { try $0.resources(ResourceQuery()).total } == 0)
             }
         }
 

@@ -431,8 +431,8 @@ extension Scenarios {
             try await offline { stage in
                 try stage.stop()
                 let (url, configuration) = (stage.origin.url("/a.mp4"), stage.configuration)
-                let id = try configuration.withDownloads { downloads in
-                    #expect(!downloads.isFetching)
+                let id = try configuration.withProxy { downloads in
+                    #expect(downloads.isOwn)
                     let report = try #require(
                         try downloads.add(["", "?2"].map { DownloadOrder(url: try OriginURL(ordered: url + $0)) }).first
                     )
@@ -445,18 +445,16 @@ extension Scenarios {
                             .cancelled
                         ])
                     #expect(
-                        try downloads.history(limit: nil, category: nil).map(\.id) == [report.id + 1]
+                        try downloads.history().map(\.id) == [report.id + 1]
                             && downloads.downloads().downloads.map(\.id) == [report.id])
-                    let error = #expect(throws: CacheAccessError.self) { try downloads.set(DownloadSettings()) }
-                    #expect(error?.description.contains("no proxy is running") == true)
                     #expect(try downloads.clearHistory() == 1)
                     return report.id
                 }
                 try stage.start()
                 #expect(try stage.listing().downloads.map(\.url) == [url])
-                try configuration.withDownloads { downloads in
+                try configuration.withProxy { downloads in
                     let listing = try downloads.downloads()
-                    #expect(downloads.isFetching && listing.downloads.map(\.id) == [id])
+                    #expect(!downloads.isOwn && listing.downloads.map(\.id) == [id])
                 }
             }
         }
@@ -467,16 +465,16 @@ extension Scenarios {
                 var configuration = stage.configuration
                 configuration.cacheDirectory += "-new"
                 let error = #expect(throws: CacheAccessError.self) {
-                    try configuration.withDownloads { try $0.downloads() }
+                    try configuration.withProxy { try $0.downloads() }
                 }
                 #expect(error?.description.contains("there is no cache") == true)
                 #expect(!FileManager.default.fileExists(atPath: configuration.cacheDirectory))
                 #expect(
-                    try configuration.withDownloads(makesCache: true) {
+                    try configuration.withProxy(for: .adding) {
                         try $0.add([DownloadOrder(url: OriginURL(ordered: stage.origin.url("/a.mp4")))])
                     }.count == 1)
-                #expect(try configuration.withDownloads { try $0.downloads() }.downloads.count == 1)
-                #expect(try configuration.withCache { try $0.resources(ResourceQuery()).total } == 0)
+                #expect(try configuration.withProxy { try $0.downloads() }.downloads.count == 1)
+                #expect(try configuration.withProxy { try $0.resources(ResourceQuery()).total } == 0)
             }
         }
 
@@ -488,9 +486,9 @@ extension Scenarios {
                 try stage.stop()
                 var configuration = stage.configuration
                 (configuration.maxDownloads, configuration.downloadRate) = (1, 5_000_000)
-                try configuration.withDownloadingProxy { proxy, start in
-                    start()
-                    #expect(proxy.processID == getpid() && proxy.isFetching)
+                try configuration.withProxy(for: .downloading) { proxy in
+                    proxy.own?.startDownloads()
+                    #expect(proxy.isOwn)
                     let listing = try proxy.downloads()
                     let settings = try DownloadSettings(configuration)
                     #expect(
@@ -499,7 +497,7 @@ extension Scenarios {
                     #expect(try proxy.change(.all, DownloadChange(action: .pause)).count == 2)
                 }
                 #expect(
-                    try configuration.withDownloads { try $0.downloads() }.downloads.map(\.state) == [.paused, .paused])
+                    try configuration.withProxy { try $0.downloads() }.downloads.map(\.state) == [.paused, .paused])
                 try stage.start()
                 #expect(try stage.listing("?state=paused").downloads.map(\.id) == ids)
             }
@@ -513,9 +511,9 @@ extension Scenarios {
                 try stage.stop()
                 var configuration = stage.configuration
                 configuration.isOffline = false
-                let (before, after) = try configuration.withDownloadingProxy { proxy, start in
+                let (before, after) = try configuration.withProxy(for: .downloading) { proxy in
                     let before = try proxy.downloads().downloads.map(\.state)
-                    start()
+                    proxy.own?.startDownloads()
                     return (before, try proxy.downloads().downloads.map(\.state))
                 }
                 #expect(before == [.waiting] && after != [.waiting], "of download \(id)")

@@ -79,13 +79,9 @@ struct Export: ParsableCommand {
         configuration.allow += allow
         let exported: Exported
         do {
-            if fetch {
-                exported = try configuration.withProxy(isWanted: isWanted) { proxy in
-                    try get(proxy, configuration, interruption)
-                    return try copy(proxy, export, interruption, as: configuration)
-                }
-            } else {
-                exported = try copyOrPlay(export, configuration, interruption)
+            exported = try configuration.withProxy(for: fetch ? .fetching : .lookup, isWanted: isWanted) { proxy in
+                if fetch { try get(proxy, configuration, interruption) }
+                return try copy(proxy, export, interruption, as: configuration)
             }
         } catch let error as CacheAccessError {
             if fetch && error.isNotCached {
@@ -101,22 +97,6 @@ struct Export: ParsableCommand {
         )
     }
 
-    /// Copies from the cache. A stream that can only be exported by playing it is played through the running proxy, or
-    /// through a proxy in this process that contacts no origin.
-    private func copyOrPlay(
-        _ export: FileExport, _ configuration: ProxyConfiguration, _ interruption: Interruption
-    ) throws -> Exported {
-        let isWanted = { !interruption.isWished }
-        do {
-            return try configuration.withCache(isWanted: isWanted) { try copy($0, export, interruption) }
-        } catch is PresentationExport.NeedsProxy {
-            var offline = configuration
-            offline.isOffline = true
-            if RunningProxy(cacheDirectory: configuration.cacheDirectory) == nil { offline.listen = "127.0.0.1:0" }
-            return try offline.withProxy(isWanted: isWanted) { try copy($0, export, interruption, as: offline) }
-        }
-    }
-
     /// Fetches the resource, unless it is complete.
     private func get(_ proxy: RunningProxy, _ configuration: ProxyConfiguration, _ interruption: Interruption) throws {
         let origin = try proxy.url(url)
@@ -129,18 +109,12 @@ struct Export: ParsableCommand {
         }
     }
 
-    /// - Parameter configuration: the settings of `access` if that is a proxy through which streams can be played.
     private func copy(
-        _ access: any CacheAccess, _ export: FileExport, _ interruption: Interruption,
-        as configuration: ProxyConfiguration? = nil
+        _ proxy: RunningProxy, _ export: FileExport, _ interruption: Interruption, as configuration: ProxyConfiguration
     ) throws -> Exported {
-        let origin = try access.url(url)
-        var played: ((OriginURL) throws -> String)?
-        if let proxy = access as? RunningProxy, let configuration {
-            played = { try proxy.request(for: $0, as: configuration) }
-        }
+        let origin = try proxy.url(url)
         if !PresentationExport.isPlaylist(output),
-            let made = try join(origin, access, export, interruption, played: played)
+            let made = try join(origin, proxy, export, interruption, as: configuration)
         {
             return made
         }
@@ -148,7 +122,7 @@ struct Export: ParsableCommand {
         let progress = ProgressLine()
         defer { progress.clear() }
         let isWanted = { !interruption.isWished }
-        try access.withFile(origin, isWanted: isWanted) { lent in
+        try proxy.withFile(origin, isWanted: isWanted) { lent in
             let make = { try UnfinishedFile(in: FileExport.directory(of: output), for: output) }
             exported = try lent.withDecoded(of: origin, into: make, isWanted: isWanted) { lent in
                 let method = try export.run(from: lent.path, length: lent.length, isHeld: lent.isHeld) { done in
@@ -166,18 +140,20 @@ struct Export: ParsableCommand {
 
     /// - Returns: nil if the resource is not a playlist, or if the playlist itself is incomplete.
     private func join(
-        _ origin: OriginURL, _ access: any CacheAccess, _ export: FileExport, _ interruption: Interruption,
-        played: ((OriginURL) throws -> String)?
+        _ origin: OriginURL, _ proxy: RunningProxy, _ export: FileExport, _ interruption: Interruption,
+        as configuration: ProxyConfiguration
     ) throws -> Exported? {
-        let detail = try access.resource(origin, listsSegments: true)
+        let detail = try proxy.resource(origin, listsSegments: true)
         guard let presentation = detail.resource.presentation else {
             guard detail.missing.isEmpty, Self.isPlaylist(detail.resource, origin) else { return nil }
             throw CacheAccessError(
                 "no film can be made from the playlist \(origin.absolute), because it is not cached or cannot be read: name the file .m3u8 or .mpd to copy the playlist itself"
             )
         }
-        let joined = PresentationExport(presentation, of: origin, named: rendition, interruption, played: played)
-        let (bytes, method) = try joined.run(access, export, to: output)
+        let joined = PresentationExport(presentation, of: origin, named: rendition, interruption, proxy) {
+            try proxy.request(for: $0, as: configuration)
+        }
+        let (bytes, method) = try joined.run(export, to: output)
         return Exported(url: origin.absolute, file: output, bytes: bytes, method: method.rawValue)
     }
 

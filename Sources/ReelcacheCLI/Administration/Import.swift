@@ -42,11 +42,11 @@ struct Import: ParsableCommand {
         var fields = HeaderFields()
         if let type = type ?? MediaType.byExtension(of: file) { fields.append("Content-Type", type) }
         let configuration = try cache.configuration
-        let report = try configuration.withCache(isFilled: true, isWanted: { !interruption.isWished }) { access in
+        let report = try configuration.withProxy(for: .adding, isWanted: { !interruption.isWished }) { proxy in
             let progress = ProgressLine()
             defer { progress.clear() }
-            let origin = try access.url(url)
-            return try access.importFile(origin, file: source, fields: fields, replaces: replace) { done in
+            let origin = try proxy.url(url)
+            return try proxy.importFile(origin, file: source, fields: fields, replaces: replace) { done in
                 progress.show("import", done, of: source.length)
                 return !interruption.isWished
             }

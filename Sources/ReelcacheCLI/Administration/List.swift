@@ -31,10 +31,10 @@ struct List: ParsableCommand {
 
     func run() throws {
         let configuration = try cache.configuration
-        let listing = try configuration.withCache { access in
+        let listing = try configuration.withProxy { proxy in
             var query = ResourceQuery()
             (query.order, query.filter) = (sort, filter.flatMap { $0.isEmpty ? nil : $0 })
-            return try access.allResources(query, limit: limit)
+            return try proxy.allResources(query, limit: limit)
         }
         guard !json else { return print(try secret.json(listing, configuration)) }
         let now = Int64(time(nil))

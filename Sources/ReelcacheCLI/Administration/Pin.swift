@@ -54,9 +54,10 @@ struct Pinning: ParsableArguments {
 
     func run(isPinned: Bool, all: Bool = false) throws {
         let configuration = try cache.configuration
-        let matches = try selection.matches(configuration, all: all ? { $0.isPinned } : nil)
-        let batch = try configuration.withCache { access in
-            try Batch(matches) { url, _ in try access.setPinned(isPinned, url).resource }
+        let batch = try configuration.withProxy { proxy in
+            try Batch(selection.matches(proxy, all: all ? { $0.isPinned } : nil)) { url, _ in
+                try proxy.setPinned(isPinned, url).resource
+            }
         }
         if json {
             print(try secret.json(batch, configuration))

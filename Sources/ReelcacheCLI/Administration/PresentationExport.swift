@@ -3,6 +3,7 @@ import CachePolicy
 import DiskCache
 import Foundation
 import HTTPModel
+import Reelcache
 
 /// Makes one file of a presentation.
 ///
@@ -14,21 +15,19 @@ struct PresentationExport {
     private let url: OriginURL
     private let name: String?
     private let interruption: Interruption
-    /// The proxy's URL at which another URL plays; nil if no proxy runs.
-    private let played: ((OriginURL) throws -> String)?
-
-    /// A rendition can only be exported by playing it through a proxy.
-    struct NeedsProxy: Error {}
+    private let proxy: RunningProxy
+    /// The proxy's URL at which another URL plays.
+    private let played: (OriginURL) throws -> String
 
     /// - Parameters:
     ///   - name: of the rendition to export; nil for the best one that is complete, with its sound.
-    ///   - played: makes the proxy's URL at which another URL plays; nil if no proxy runs.
+    ///   - played: makes the proxy's URL at which another URL plays.
     init(
         _ presentation: PresentationReport, of url: OriginURL, named name: String?, _ interruption: Interruption,
-        played: ((OriginURL) throws -> String)?
+        _ proxy: RunningProxy, played: @escaping (OriginURL) throws -> String
     ) {
         (self.presentation, self.url, self.name, self.interruption) = (presentation, url, name, interruption)
-        self.played = played
+        (self.proxy, self.played) = (proxy, played)
     }
 
     /// Whether a file's name asks for the playlist itself.
@@ -44,15 +43,14 @@ struct PresentationExport {
     }
 
     /// - Returns: the bytes of the file, and how it was made.
-    /// - Throws: also `NeedsProxy`.
-    func run(_ access: any CacheAccess, _ export: FileExport, to output: String) throws -> (Int64, Method) {
+    func run(_ export: FileExport, to output: String) throws -> (Int64, Method) {
         let wanted = try renditions()
         if wanted.contains(where: Self.mustBePlayed) { return (try play(wanted, export, to: output), .ffmpeg) }
-        let containers = try wanted.map { try container($0, access) }
+        let containers = try wanted.map(container)
         if wanted.count == 1, Self.fits(wanted[0], containers[0], output) {
-            return (try export.write { try join(wanted[0], into: $0, access) }, .join)
+            return (try export.write { try join(wanted[0], into: $0) }, .join)
         }
-        return (try convert(Array(zip(wanted, containers)), access, export, to: output), .ffmpeg)
+        return (try convert(Array(zip(wanted, containers)), export, to: output), .ffmpeg)
     }
 
     /// Whether its bytes, joined, would not be a film: they are encrypted, or they need several initialization sections,
@@ -117,10 +115,10 @@ struct PresentationExport {
     }
 
     /// The container of a rendition, by its first bytes, else by the names of its segments.
-    private func container(_ rendition: RenditionReport, _ access: any CacheAccess) throws -> MediaContainer {
+    private func container(_ rendition: RenditionReport) throws -> MediaContainer {
         var beginning: [UInt8] = []
         if let first = Self.places(rendition).first {
-            try access.withFile(try OriginURL(url: first.url), isWanted: { !interruption.isWished }) { lent in
+            try proxy.withFile(try OriginURL(url: first.url), isWanted: { !interruption.isWished }) { lent in
                 let source = try UnfinishedFile.open(lent.path)
                 defer { close(source) }
                 let whole = 0..<max(0, lent.length) // no trap: not below 0
@@ -144,26 +142,21 @@ struct PresentationExport {
             + (rendition.segmentList ?? []).map { PlaceReport(url: $0.url, range: $0.range) }
     }
 
-    private func join(_ rendition: RenditionReport, into file: UnfinishedFile, _ access: any CacheAccess) throws
-        -> Int64
-    {
+    private func join(_ rendition: RenditionReport, into file: UnfinishedFile) throws -> Int64 {
         let progress = ProgressLine()
         defer { progress.clear() }
         var end: Int64 = 0
         for place in Self.places(rendition) {
             guard !interruption.isWished else { throw CacheAccessError.interrupted }
-            end = try append(place, to: file, at: end, access)
+            end = try append(place, to: file, at: end)
             progress.show("export", end, of: rendition.cached)
         }
         return end
     }
 
-    private func append(_ place: PlaceReport, to file: UnfinishedFile, at start: Int64, _ access: any CacheAccess)
-        throws
-        -> Int64
-    {
+    private func append(_ place: PlaceReport, to file: UnfinishedFile, at start: Int64) throws -> Int64 {
         var end = start
-        try access.withFile(try OriginURL(url: place.url), isWanted: { !interruption.isWished }) { lent in
+        try proxy.withFile(try OriginURL(url: place.url), isWanted: { !interruption.isWished }) { lent in
             let source = try UnfinishedFile.open(lent.path)
             defer { close(source) }
             let whole = 0..<max(0, lent.length) // no trap: not below 0
@@ -182,7 +175,6 @@ struct PresentationExport {
             throw CacheAccessError(
                 "\(url.absolute) is encrypted and plays only with its licence, so it cannot be exported")
         }
-        guard let played else { throw NeedsProxy() }
         let inputs = try playlists.map { FFmpeg.Input.playlist(try played(try OriginURL(url: $0))) }
         return try withDirectory(beside: output) { try put(inputs, export, to: output, in: $0) }
     }
@@ -197,14 +189,13 @@ struct PresentationExport {
     }
 
     private func convert(
-        _ renditions: [(RenditionReport, MediaContainer)], _ access: any CacheAccess, _ export: FileExport,
-        to output: String
+        _ renditions: [(RenditionReport, MediaContainer)], _ export: FileExport, to output: String
     ) throws -> Int64 {
         try withDirectory(beside: output) { directory in
             var inputs: [FFmpeg.Input] = []
             for (number, (rendition, container)) in renditions.enumerated() {
                 let path = "\(directory)/\(number)"
-                try FileExport(to: path, replaces: false).write { _ = try join(rendition, into: $0, access) }
+                try FileExport(to: path, replaces: false).write { _ = try join(rendition, into: $0) }
                 inputs.append(.file(path, container))
             }
             return try put(inputs, export, to: output, in: directory)

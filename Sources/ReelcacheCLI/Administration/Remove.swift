@@ -48,12 +48,12 @@ struct Remove: ParsableCommand {
         let configuration = try cache.configuration
         if asks {
             // The cache is not held open meanwhile: the answer may take long.
-            let report = try configuration.withCache { try $0.removeAll(olderThan: olderThan, isDryRun: true) }
+            let report = try configuration.withProxy { try $0.removeAll(olderThan: olderThan, isDryRun: true) }
             guard report.resources == 0 || Self.isConfirmed(report.resources, report.bytes, pinned: 0) else {
                 throw CacheAccessError("nothing was removed")
             }
         }
-        let report = try configuration.withCache { try $0.removeAll(olderThan: olderThan, isDryRun: dryRun) }
+        let report = try configuration.withProxy { try $0.removeAll(olderThan: olderThan, isDryRun: dryRun) }
         print(
             json
                 ? try ControlJSON.pretty(report)
@@ -71,22 +71,26 @@ struct Remove: ParsableCommand {
 
     private func removeNamed() throws {
         let configuration = try cache.configuration
-        let matches = try selection.matches(configuration)
+        var matches: [ResourceSelection.Match]?
         if selection.isBulk && asks {
-            let (tried, pinned) = try configuration.withCache { access in
+            let (found, tried, pinned) = try configuration.withProxy { proxy in
+                let found = try selection.matches(proxy)
                 var pinned = 0
-                let batch = try Batch(matches) { url, text in
-                    if try access.resource(url).resource.isPinned { pinned += 1 }
-                    return Removed(url: text, report: try access.remove(url, isDryRun: true))
+                let batch = try Batch(found) { url, text in
+                    if try proxy.resource(url).resource.isPinned { pinned += 1 }
+                    return Removed(url: text, report: try proxy.remove(url, isDryRun: true))
                 }
-                return (Outcome(batch, isDryRun: true), pinned)
+                return (found, Outcome(batch, isDryRun: true), pinned)
             }
             if tried.resources > 0, !Self.isConfirmed(tried.resources, tried.bytes, pinned: pinned) {
                 throw CacheAccessError("nothing was removed")
             }
+            matches = found
         }
-        let batch = try configuration.withCache { access in
-            try Batch(matches) { url, text in Removed(url: text, report: try access.remove(url, isDryRun: dryRun)) }
+        let batch = try configuration.withProxy { proxy in
+            try Batch(matches ?? selection.matches(proxy)) { url, text in
+                Removed(url: text, report: try proxy.remove(url, isDryRun: dryRun))
+            }
         }
         let outcome = Outcome(batch, isDryRun: dryRun)
         if json {

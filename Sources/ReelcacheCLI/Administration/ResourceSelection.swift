@@ -44,21 +44,18 @@ struct ResourceSelection: ParsableArguments {
     /// The resources that are selected.
     /// - Parameter all: selects resources instead of names, patterns and filters.
     /// - Throws: `CacheAccessError` if nothing matches.
-    func matches(_ configuration: ProxyConfiguration, all: ((ResourceReport) -> Bool)? = nil) throws -> [Match] {
-        if let category { return try matches(configuration, downloadedIn: category) }
-        return try configuration.withCache { access in
-            if let all {
-                return try found(
-                    access.allResources(Self.byName()).resources.filter(all),
-                    orElse: "no such resource is cached: there is nothing to do")
-            }
-            if let filter {
-                return try found(
-                    access.allResources(Self.byName(filter)).resources,
-                    orElse: "no cached URL contains '\(filter)'")
-            }
-            return try urls.flatMap { try named($0, access) }
+    func matches(_ proxy: RunningProxy, all: ((ResourceReport) -> Bool)? = nil) throws -> [Match] {
+        if let category { return try matches(proxy, downloadedIn: category) }
+        if let all {
+            return try found(
+                proxy.allResources(Self.byName()).resources.filter(all),
+                orElse: "no such resource is cached: there is nothing to do")
         }
+        if let filter {
+            return try found(
+                proxy.allResources(Self.byName(filter)).resources, orElse: "no cached URL contains '\(filter)'")
+        }
+        return try urls.flatMap { try named($0, proxy) }
     }
 
     private static func byName(_ filter: String? = nil) -> ResourceQuery {
@@ -67,13 +64,13 @@ struct ResourceSelection: ParsableArguments {
         return query
     }
 
-    private func named(_ text: String, _ access: any CacheAccess) throws -> [Match] {
+    private func named(_ text: String, _ proxy: RunningProxy) throws -> [Match] {
         do {
-            let url = try access.url(text)
+            let url = try proxy.url(text)
             // A path may contain a * too: if exactly this URL is cached, the text names it and is not a pattern.
-            guard Self.isPattern(text), try !access.isCached(url) else { return [.url(url, text: text)] }
+            guard Self.isPattern(text), try !proxy.isCached(url) else { return [.url(url, text: text)] }
             let glob = Glob(url.cacheKey.text)
-            let found = try access.allResources(Self.byName()).resources.filter {
+            let found = try proxy.allResources(Self.byName()).resources.filter {
                 glob.matches(Array($0.plainURL.utf8))
             }
             return try self.found(found, orElse: "no cached URL matches \(text)")
@@ -91,8 +88,8 @@ struct ResourceSelection: ParsableArguments {
         }
     }
 
-    private func matches(_ configuration: ProxyConfiguration, downloadedIn category: String) throws -> [Match] {
-        let reports = try configuration.withDownloads { try $0.all().downloads.filter { $0.category == category } }
+    private func matches(_ proxy: RunningProxy, downloadedIn category: String) throws -> [Match] {
+        let reports = try proxy.allDownloads().downloads.filter { $0.category == category }
         guard !reports.isEmpty else {
             throw CacheAccessError(
                 "no download has the category '\(category)': reelcache history lists the categories")
@@ -101,7 +98,7 @@ struct ResourceSelection: ParsableArguments {
         let urls = reports.map(\.url).filter { seen.insert($0).inserted }.compactMap { text in
             (try? OriginURL(url: text)).map { (text, $0) }
         }
-        let cached = try configuration.withCache { access in try urls.filter { try access.isCached($0.1) } }
+        let cached = try urls.filter { try proxy.isCached($0.1) }
         guard !cached.isEmpty else {
             throw CacheAccessError("nothing downloaded in the category '\(category)' is cached")
         }
@@ -123,7 +120,7 @@ extension Batch {
     }
 }
 
-private extension CacheAccess {
+private extension RunningProxy {
     func isCached(_ url: OriginURL) throws -> Bool {
         do {
             _ = try resource(url)

@@ -31,9 +31,9 @@ struct Show: ParsableCommand {
 
     func run() throws {
         let configuration = try cache.configuration
-        let (detail, rule) = try configuration.withCache { cache in
-            let url = try cache.url(url)
-            return (try cache.resource(url, listsSegments: segments), try configuration.rule(of: url))
+        let (detail, rule) = try configuration.withProxy { proxy in
+            let url = try proxy.url(url)
+            return (try proxy.resource(url, listsSegments: segments), try configuration.rule(of: url))
         }
         guard !json else { return print(try secret.json(detail, configuration)) }
         let rows =

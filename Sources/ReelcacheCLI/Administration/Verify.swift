@@ -23,18 +23,16 @@ struct Verify: ParsableCommand {
     func run() throws {
         let interruption = Interruption()
         let configuration = try cache.configuration
-        let report = try configuration.withCache(isWanted: { !interruption.isWished }) { access in
-            let progress = ProgressLine()
-            defer { progress.clear() }
-            return try access.verify(repairs: repair) { far in
-                if let far {
-                    progress.show(
-                        "verify: \(far.resources.grouped) of \(far.totalResources.of("resource")), \(far.bytes.size) of \(far.totalBytes.size)"
-                    )
-                }
-                return !interruption.isWished
+        let progress = ProgressLine()
+        let report = try configuration.verify(repairs: repair) { far in
+            if let far {
+                progress.show(
+                    "verify: \(far.resources.grouped) of \(far.totalResources.of("resource")), \(far.bytes.size) of \(far.totalBytes.size)"
+                )
             }
+            return !interruption.isWished
         }
+        progress.clear()
         print(
             json
                 ? try secret.json(report, configuration)

@@ -51,9 +51,9 @@ enum KnownNames: String {
     {
         let known: [CachedName]
         if let proxy {
-            let filter = place.typed.isEmpty ? "" : "&filter=\(PercentEncoding.encodingReserved(place.typed))"
-            let page = try proxy.get("/api/v1/resources?limit=\(limit)\(filter)")
-            known = try ControlJSON.decode(ResourceListing.self, from: page).resources.map(CachedName.init)
+            var query = ResourceQuery()
+            (query.filter, query.limit) = (place.typed.isEmpty ? nil : place.typed, limit)
+            known = try proxy.resources(query).resources.map(CachedName.init)
         } else {
             known = try CachedName.all(
                 in: configuration.cacheDirectory, beginningWith: place.typed, limit: limit)
@@ -92,13 +92,9 @@ enum KnownNames: String {
     /// Leaves out URLs with secrets, like those of resources.
     private static func feeds(_ configuration: ProxyConfiguration, _ proxy: RunningProxy?) throws -> [Candidate] {
         let mask = try configuration.mask
-        let known: [SubscribedName]
-        if let proxy {
-            known = try ControlJSON.decode(FeedList.self, from: proxy.get("/api/v1/feeds")).feeds.map(
-                SubscribedName.init)
-        } else {
-            known = try SubscribedName.all(in: configuration.cacheDirectory, limit: limit)
-        }
+        let known =
+            try proxy?.feeds().map(SubscribedName.init)
+            ?? SubscribedName.all(in: configuration.cacheDirectory, limit: limit)
         return known.filter { !$0.url.contains(URLMask.replacement) && mask.masked($0.url) == $0.url }.map {
             Candidate($0.url, ($0.title ?? "").printable)
         }
@@ -109,12 +105,8 @@ enum KnownNames: String {
     }
 
     private static func orders(_ configuration: ProxyConfiguration, _ proxy: RunningProxy?) throws -> [OrderedName] {
-        guard let proxy else { return try OrderedName.all(in: configuration.cacheDirectory, limit: limit) }
-        let listing = try ControlJSON.decode(DownloadListing.self, from: proxy.get("/api/v1/downloads?limit=\(limit)"))
-        let history = try ControlJSON.decode(
-            DownloadList.self, from: proxy.get("/api/v1/downloads/history?limit=\(limit)"))
-        let known = Set(listing.downloads.map(\.id))
-        return (listing.downloads + history.downloads.filter { !known.contains($0.id) }).map(OrderedName.init)
+        try proxy?.allDownloads(limit: limit).downloads.map(OrderedName.init)
+            ?? OrderedName.all(in: configuration.cacheDirectory, limit: limit)
     }
 }
 

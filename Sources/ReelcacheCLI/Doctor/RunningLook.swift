@@ -58,13 +58,7 @@ struct RunningLook {
     }
 
     private static func directory(of proxy: RunningProxy) -> String? {
-        var request = BlockingFetch(proxy.baseURL + "/api/v1/cache")
-        request.timeout = patience
-        if let token = try? ControlToken(of: proxy.cacheDirectory) {
-            request.fields.append("Authorization", "Bearer \(token.text)")
-        }
-        guard let answer = try? request.bytes(), answer.status == 200 else { return nil }
-        return try? ControlJSON.decode(CacheReport.self, from: answer.body).directory
+        try? ControlJSON.decode(CacheReport.self, from: proxy.get("/api/v1/cache")).directory
     }
 
     // MARK: The port

@@ -23,55 +23,6 @@ struct DownloadsCommand: ParsableCommand {
         ], defaultSubcommand: DownloadsList.self)
 }
 
-extension ProxyConfiguration {
-    /// Like `withDownloads`, but treats a cache that does not exist as one without downloads.
-    func withKnownDownloads<Result>(_ body: (any DownloadAccess) throws -> Result) throws -> Result {
-        let isThere = access(cacheDirectory + "/index.sqlite", F_OK) == 0 || errno != ENOENT
-        guard isThere || RunningProxy(cacheDirectory: cacheDirectory) != nil else {
-            return try body(NoDownloads(cacheDirectory: cacheDirectory))
-        }
-        return try withDownloads(body)
-    }
-}
-
-/// The downloads of a cache that does not exist.
-private struct NoDownloads: DownloadAccess {
-    let cacheDirectory: String
-
-    var isFetching: Bool { false }
-
-    func downloads() throws -> DownloadListing { DownloadListing(downloads: [], summary: DownloadSummary()) }
-
-    func add(_ orders: [DownloadOrder]) throws -> [DownloadReport] { throw none }
-
-    func change(_ selection: DownloadSelection, _ change: DownloadChange) throws -> [DownloadReport] {
-        if case .ids = selection { throw none }
-        return []
-    }
-
-    func set(_ settings: DownloadSettings) throws -> DownloadSummary { throw none }
-
-    func history(limit: Int?, category: String?) throws -> [DownloadReport] { [] }
-
-    func clearHistory() throws -> Int { 0 }
-
-    private var none: CacheAccessError {
-        CacheAccessError(
-            "there is no cache at \(cacheDirectory): name another with --cache-dir, or create one with reelcache prefetch or serve"
-        )
-    }
-}
-
-extension DownloadAccess {
-    /// All known downloads, each once: those that have not ended in their order, then the others, newest first.
-    func all() throws -> DownloadListing {
-        var listing = try downloads()
-        let known = Set(listing.downloads.map(\.id))
-        listing.downloads += try history(limit: nil, category: nil).filter { !known.contains($0.id) }
-        return listing
-    }
-}
-
 struct DownloadsList: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List downloads that have not ended, and failed ones that can be retried.")
@@ -98,11 +49,10 @@ struct DownloadsList: ParsableCommand {
 
     func run() throws {
         let configuration = try cache.configuration
-        let (listing, isFetching) = try configuration.withKnownDownloads { access in
-            var listing = try access.all()
-            listing.downloads = listing.downloads.filter(isWanted)
-            return (listing, access.isFetching)
-        }
+        var (listing, isFetching) = try configuration.withProxy(
+            orElse: (DownloadListing(downloads: [], summary: DownloadSummary()), false)
+        ) { (try $0.allDownloads(), !$0.isOwn) }
+        listing.downloads = listing.downloads.filter(isWanted)
         guard !json else { return print(try secret.json(listing, configuration)) }
         let table = DownloadTable(
             width: Terminal.width, isUnicode: Terminal.isUnicode, now: Int64(time(nil)),
@@ -147,19 +97,14 @@ struct DownloadsWatch: ParsableCommand {
         do {
             let configuration = try cache.configuration
             mask = try secret.mask(configuration)
-            try watch(DownloadDisplay(isJSON: json, mask: mask), configuration.cacheDirectory)
+            try watch(DownloadDisplay(isJSON: json, mask: mask), cache.runningProxy())
         } catch {
             if json { DownloadDisplay.tellAsJSON(error, mask) }
             throw error
         }
     }
 
-    private func watch(_ display: DownloadDisplay, _ directory: String) throws {
-        guard let proxy = RunningProxy(cacheDirectory: directory) else {
-            throw CacheAccessError(
-                "no proxy is running for the cache \(directory), so nothing is downloaded: start one with reelcache serve, or name its --cache-dir"
-            )
-        }
+    private func watch(_ display: DownloadDisplay, _ proxy: RunningProxy) throws {
         let interruption = Interruption()
         defer { display.clear() }
         var followed = FollowedDownloads()
@@ -214,12 +159,11 @@ struct DownloadNaming: ParsableArguments {
     ///   - prefers: which of several downloads of one URL to choose.
     func run(_ action: DownloadChange.Action, prefers: @escaping (DownloadReport) -> Bool) throws {
         let configuration = try cache.configuration
-        let batch = try configuration.withKnownDownloads { access in
+        let batch = try configuration.withProxy(orElse: all ? Batch<DownloadReport>(done: []) : nil) { proxy in
             let change = DownloadChange(action: action)
-            guard !all else { return Batch(done: try access.change(.all, change)) }
-            let names = try DownloadNames(access, configuration, names)
-            return try Batch(self.names) {
-                try access.change(.ids([names.id($0, prefers: prefers)]), change).first.orUnknown($0)
+            guard !all else { return Batch(done: try proxy.change(.all, change)) }
+            return try Batch(names) {
+                try proxy.change(.ids([proxy.downloadID($0, prefers: prefers)]), change).first.orUnknown($0)
             }
         }
         if json {
@@ -236,29 +180,17 @@ struct DownloadNaming: ParsableArguments {
     }
 }
 
-/// Finds downloads by their number or URL.
-struct DownloadNames {
-    private let reports: [DownloadReport]
-    private let configuration: ProxyConfiguration
-
-    /// - Parameter names: the names that will be looked up.
-    init(_ access: any DownloadAccess, _ configuration: ProxyConfiguration, _ names: [String]) throws {
-        reports = names.allSatisfy { Int64($0) != nil } ? [] : try access.all().downloads
-        self.configuration = configuration
-    }
-
-    func id(_ name: String, prefers: (DownloadReport) -> Bool) throws -> Int64 {
+extension RunningProxy {
+    /// Finds a download by its number or URL.
+    /// - Parameter prefers: which of several downloads of one URL to choose.
+    func downloadID(_ name: String, prefers: (DownloadReport) -> Bool) throws -> Int64 {
         if let id = Int64(name) { return id }
-        var list = try configuration.urlList()
-        list.add(argument: name)
-        guard let url = list.urls.first?.absolute else {
-            throw CacheAccessError("\(list.problems.first ?? name); or write the number of a download")
+        let url: String
+        do { url = try self.url(name).absolute } catch {
+            throw CacheAccessError("\(error); or write the number of a download")
         }
-        let known = reports.filter { $0.url == url }
-        guard let report = known.first(where: prefers) ?? known.first else {
-            throw Optional<DownloadReport>.unknown(name)
-        }
-        return report.id
+        let known = try allDownloads().downloads.filter { $0.url == url }
+        return try (known.first(where: prefers) ?? known.first).orUnknown(name).id
     }
 }
 
@@ -344,17 +276,17 @@ struct DownloadsMove: ParsableCommand {
 
     func run() throws {
         let configuration = try cache.configuration
-        let report = try configuration.withKnownDownloads { access in
-            let id = try DownloadNames(access, configuration, [name]).id(name) { !$0.state.hasEnded }
+        let report = try configuration.withProxy { proxy in
+            let id = try proxy.downloadID(name) { !$0.state.hasEnded }
             var change = DownloadChange(priority: priority)
             if first {
                 change.position = 0
             } else if let to {
                 change.position = to - 1
             } else if last {
-                change.position = try access.downloads().downloads.filter { $0.state == .waiting }.count
+                change.position = try proxy.downloads().downloads.filter { $0.state == .waiting }.count
             }
-            return try access.change(.ids([id]), change).first.orUnknown(name)
+            return try proxy.change(.ids([id]), change).first.orUnknown(name)
         }
         print(
             json ? try secret.json(report, configuration) : try secret.shown(DownloadNaming.line(report), configuration)
@@ -393,13 +325,11 @@ struct DownloadsSet: ParsableCommand {
     }
 
     func run() throws {
-        let configuration = try cache.configuration
-        let summary = try configuration.withKnownDownloads { access in
-            var settings = try access.downloads().summary.settings
-            if let maxActive { settings.maxActive = maxActive }
-            if let limitRate { settings.limitRate = limitRate > 0 ? limitRate : nil }
-            return try access.set(settings)
-        }
+        let proxy = try cache.runningProxy()
+        var settings = try proxy.downloads(limit: 1).summary.settings
+        if let maxActive { settings.maxActive = maxActive }
+        if let limitRate { settings.limitRate = limitRate > 0 ? limitRate : nil }
+        let summary = try proxy.set(settings)
         guard !json else { return print(try ControlJSON.pretty(summary)) }
         print(
             "at most \(summary.settings.maxActive.of("download")) at once, \(summary.settings.limitRate.map { "\(ProgressText.rate($0)) together" } ?? "without a rate limit")"
@@ -421,7 +351,7 @@ struct DownloadsClear: ParsableCommand {
     @OptionGroup var cache: CacheOptions
 
     func run() throws {
-        let count = try cache.configuration.withKnownDownloads { try $0.clearHistory() }
+        let count = try cache.configuration.withProxy(orElse: 0) { try $0.clearHistory() }
         print(json ? try ControlJSON.pretty(["cleared": count]) : "forgot \(count.of("download"))")
     }
 }

@@ -31,7 +31,7 @@ struct History: ParsableCommand {
 
     func run() throws {
         let configuration = try cache.configuration
-        let reports = try configuration.withKnownDownloads { try $0.history(limit: limit, category: category) }
+        let reports = try configuration.withProxy(orElse: []) { try $0.history(limit: limit, category: category) }
         guard !json else { return print(try secret.json(reports, configuration)) }
         let table = DownloadTable(
             width: Terminal.width, isUnicode: Terminal.isUnicode, now: Int64(time(nil)),

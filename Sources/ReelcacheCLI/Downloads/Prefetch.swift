@@ -147,7 +147,7 @@ struct Prefetch: ParsableCommand {
             let configuration = allowing.applied(to: try cache.configuration)
             mask = try secret.mask(configuration)
             let named = urls.isEmpty && input == nil ? [] : try configuration.urls(urls, file: input)
-            let feed = try feed.map(configuration.feedURL)
+            let feed = try feed.map { try configuration.urls([$0], file: nil)[0] }
             let placement = try output.map { try FilePlacement(directory: $0) }
             let display = DownloadDisplay(isJSON: json, isQuiet: quiet, mask: mask)
             let interruption = Interruption()
@@ -155,17 +155,13 @@ struct Prefetch: ParsableCommand {
             let wanted = { (proxy: RunningProxy) in
                 orders(try named + (feed.map { try episodes(of: $0, proxy, display, isWanted) } ?? []))
             }
-            if detach, feed == nil {
-                try configuration.withDownloads(makesCache: true, isWanted: isWanted) { access in
-                    try queue(orders(named), access, display, isFetching: access.isFetching)
-                }
-            } else if detach {
-                try configuration.withProxy(isWanted: isWanted) { proxy in
-                    try queue(try wanted(proxy), proxy, display, isFetching: !proxy.isOwn)
+            if detach {
+                try configuration.withProxy(for: feed == nil ? .adding : .fetching, isWanted: isWanted) {
+                    try queue(wanted($0), $0, display)
                 }
             } else {
-                try configuration.withDownloadingProxy(isWanted: isWanted) { proxy, start in
-                    start()
+                try configuration.withProxy(for: .downloading, isWanted: isWanted) { proxy in
+                    proxy.own?.startDownloads()
                     let orders = try wanted(proxy)
                     if configuration.isOffline && proxy.isOwn {
                         throw CacheAccessError(
@@ -201,15 +197,13 @@ struct Prefetch: ParsableCommand {
         return urls
     }
 
-    private func queue(
-        _ orders: [DownloadOrder], _ access: any DownloadAccess, _ display: DownloadDisplay, isFetching: Bool
-    ) throws {
-        let reports = try access.add(orders)
+    private func queue(_ orders: [DownloadOrder], _ proxy: RunningProxy, _ display: DownloadDisplay) throws {
+        let reports = try proxy.add(orders)
         for report in reports {
             display.event(DownloadEvent(report))
             display.say("queued \(report.name)" + (report.state == .waiting ? "" : " (\(report.state.rawValue))"))
         }
-        guard !isFetching else { return }
+        guard proxy.isOwn else { return }
         display.say(
             "no proxy is running: \(reports.count == 1 ? "this download starts" : "these \(reports.count.grouped) downloads start") when one is started, or with reelcache prefetch"
         )

@@ -68,7 +68,7 @@ final class PrefetchSession {
 
     /// Warns about downloads that an earlier process left behind: they continue while this one runs.
     private func tellOfOthers(besides urls: Set<String>) throws {
-        guard proxy.processID == getpid() else { return }
+        guard proxy.isOwn else { return }
         let others = try proxy.downloads().downloads.filter {
             ($0.state == .waiting || $0.state == .downloading) && !urls.contains($0.url)
         }

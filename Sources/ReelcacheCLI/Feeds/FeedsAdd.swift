@@ -29,10 +29,8 @@ struct FeedsAdd: ParsableCommand {
     func run() throws {
         let configuration = allowing.applied(to: try cache.configuration)
         let interruption = Interruption()
-        let (check, isOwn) = try configuration.withProxy(isWanted: { !interruption.isWished }) { proxy in
-            let url = try configuration.feedURL(url)
-            let check = try proxy.subscribe(url, options.change) { !interruption.isWished }
-            return (check, proxy.isOwn)
+        let (check, isOwn) = try configuration.withProxy(for: .fetching, isWanted: { !interruption.isWished }) {
+            (try $0.subscribe($0.url(url), options.change) { !interruption.isWished }, $0.isOwn)
         }
         if json {
             print(try secret.json(check, configuration))
@@ -52,11 +50,6 @@ struct FeedsAdd: ParsableCommand {
             throw ExitCode(3)
         }
     }
-}
-
-extension RunningProxy {
-    /// Whether this process runs it, for this command alone.
-    var isOwn: Bool { processID == getpid() }
 }
 
 struct FeedsImport: ParsableCommand {
@@ -80,8 +73,8 @@ struct FeedsImport: ParsableCommand {
         let configuration = try cache.configuration
         let bytes = try CommandFile.bytes(of: file)
         let interruption = Interruption()
-        let (result, isOwn) = try configuration.withProxy(isWanted: { !interruption.isWished }) { proxy in
-            (try proxy.importFeeds(bytes, options.change), proxy.isOwn)
+        let (result, isOwn) = try configuration.withProxy(for: .adding, isWanted: { !interruption.isWished }) {
+            (try $0.importFeeds(bytes, options.change), $0.isOwn)
         }
         guard !json else { return print(try secret.json(result, configuration)) }
         for entry in result.skipped { Terminal.writeError("reelcache: \(try secret.shown(entry, configuration))") }
@@ -106,14 +99,7 @@ struct FeedsExport: ParsableCommand {
     @OptionGroup var cache: CacheOptions
 
     func run() throws {
-        let configuration = try cache.configuration
-        let text = try configuration.withKnownFeeds { proxy in
-            guard let proxy else {
-                throw CacheAccessError(
-                    "there are no subscriptions: there is no cache at \(configuration.cacheDirectory)")
-            }
-            return try proxy.exportFeeds()
-        }
+        let text = try cache.configuration.withProxy { try $0.exportFeeds() }
         print(String(decoding: text, as: UTF8.self), terminator: "")
     }
 }

@@ -34,13 +34,13 @@ struct FeedsCheck: ParsableCommand {
             mask = try secret.mask(configuration)
             let display = DownloadDisplay(isJSON: json, isQuiet: quiet, mask: mask)
             let interruption = Interruption()
-            try configuration.withDownloadingProxy(isWanted: { !interruption.isWished }) { proxy, start in
+            try configuration.withProxy(for: .downloading, isWanted: { !interruption.isWished }) { proxy in
                 // What is queued may fail at once.
-                let endedBefore = try proxy.history(limit: nil, category: nil).reduce(into: [Int64: Int64?]()) {
+                let endedBefore = try proxy.history().reduce(into: [Int64: Int64?]()) {
                     $0[$1.id] = .some($1.finished)
                 }
-                start()
-                let checks = try check(proxy, try url.map(configuration.feedURL), display, interruption)
+                proxy.own?.startDownloads()
+                let checks = try check(proxy, try url.map(proxy.url), display, interruption)
                 let failed = checks.count { $0.outcome == .failed }
                 // A proxy that another process runs continues by itself.
                 let downloadsFail =
@@ -90,7 +90,7 @@ struct FeedsCheck: ParsableCommand {
     ) throws -> Bool {
         let open = try proxy.downloads().downloads.filter { $0.feed != nil && $0.state != .paused }
         let known = Set(open.map(\.id))
-        let ended = try proxy.history(limit: nil, category: nil).filter {
+        let ended = try proxy.history().filter {
             $0.feed != nil && $0.state != .cancelled && !known.contains($0.id)
                 && endedBefore[$0.id] != .some($0.finished)
         }

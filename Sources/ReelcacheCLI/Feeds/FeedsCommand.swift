@@ -24,29 +24,6 @@ struct FeedsCommand: ParsableCommand {
         ], defaultSubcommand: FeedsList.self)
 }
 
-extension ProxyConfiguration {
-    /// Passes a proxy to `body` that has the subscriptions: the running one, otherwise one of this process, which
-    /// checks feeds on demand only. nil if there is no cache, and so no subscription; then none is created.
-    func withKnownFeeds<Result>(_ body: (RunningProxy?) throws -> Result) throws -> Result {
-        let isThere = access(cacheDirectory + "/index.sqlite", F_OK) == 0 || errno != ENOENT
-        guard isThere || RunningProxy(cacheDirectory: cacheDirectory) != nil else { return try body(nil) }
-        return try withProxy { try body($0) }
-    }
-
-    /// The URL of a feed that a user names.
-    func feedURL(_ argument: String) throws -> OriginURL {
-        var list = try urlList()
-        list.add(argument: argument)
-        guard let url = list.urls.first else { throw CacheAccessError(list.problems.first ?? argument) }
-        return url
-    }
-
-    /// The error for a feed that is not subscribed, as there is no cache.
-    func notSubscribed(_ url: OriginURL) -> CacheAccessError {
-        CacheAccessError("\(url.absolute) is not subscribed: there is no cache at \(cacheDirectory)")
-    }
-}
-
 /// Options of a subscription.
 struct FeedOptions: ParsableArguments {
     @Option(
@@ -151,7 +128,7 @@ struct FeedsList: ParsableCommand {
 
     func run() throws {
         let configuration = try cache.configuration
-        let feeds = try configuration.withKnownFeeds { try $0?.feeds() ?? [] }
+        let feeds = try configuration.withProxy(orElse: []) { try $0.feeds() }
         guard !json else { return print(try secret.json(feeds, configuration)) }
         let table = FeedTable(
             width: Terminal.width, isUnicode: Terminal.isUnicode, now: Int64(time(nil)),
@@ -186,11 +163,7 @@ struct FeedsShow: ParsableCommand {
 
     func run() throws {
         let configuration = try cache.configuration
-        let detail = try configuration.withKnownFeeds { proxy in
-            let url = try configuration.feedURL(url)
-            guard let proxy else { throw configuration.notSubscribed(url) }
-            return try proxy.feed(url, limit: limit)
-        }
+        let detail = try configuration.withProxy { try $0.feed($0.url(url), limit: limit) }
         guard !json else { return print(try secret.json(detail, configuration)) }
         let now = Int64(time(nil))
         for (label, value) in Self.rows(detail.feed, now: now) {
@@ -237,13 +210,7 @@ struct FeedsRemove: ParsableCommand {
 
     func run() throws {
         let configuration = try cache.configuration
-        let batch = try configuration.withKnownFeeds { proxy in
-            try Batch(urls) { name in
-                let url = try configuration.feedURL(name)
-                guard let proxy else { throw configuration.notSubscribed(url) }
-                return try proxy.removeFeed(url)
-            }
-        }
+        let batch = try configuration.withProxy { proxy in try Batch(urls) { try proxy.removeFeed(proxy.url($0)) } }
         if json {
             print(try secret.json(batch, configuration))
         } else {

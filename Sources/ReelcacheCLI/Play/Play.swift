@@ -67,15 +67,16 @@ struct Play: ParsableCommand {
         let program = try PlayerProgram(settings.player, searchPath: environment["PATH"])
         let signals = PlayerSignals()
         do {
-            let code = try settings.proxy.withServingProxy(
-                logger: Self.logger(settings), isWanted: { !signals.isEndWished }
-            ) { proxy, own in
+            let code = try settings.proxy.withProxy(
+                isWanted: { !signals.isEndWished },
+                startedBy: { try Proxy(settings.proxy, logger: Self.logger(settings)) }
+            ) { proxy in
                 let origin = try proxy.url(url)
                 if prefetchNext { Self.prefetchNext(after: origin, proxy) }
                 let url = try settings.proxy.url(for: origin.absolute, through: proxy.baseURL)
                 let code = try play(url, through: proxy.baseURL, with: program, environment, signals)
-                if let own { Self.waitForOthers(of: own, signals) }
-                if prefetchNext, let own { Self.reportRest(of: own) }
+                if let own = proxy.own { Self.waitForOthers(of: own, signals) }
+                if prefetchNext, let own = proxy.own { Self.reportRest(of: own) }
                 return code
             }
             if code != 0 { throw ExitCode(code) }

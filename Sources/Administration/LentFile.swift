@@ -4,6 +4,18 @@ import Glibc
 import HTTPModel
 import Presentations
 
+/// The file of a complete resource, lent for copying.
+package struct LentFile {
+    package let path: String
+    /// The length of the resource, in bytes; the file may be longer.
+    package let length: Int64
+    /// The content codings in which its origin sent it.
+    package let codings: [String]
+    /// Whether the file has been held without interruption. Once it is not, the file can change, and bytes read from
+    /// it are useless.
+    package let isHeld: () -> Bool
+}
+
 extension LentFile {
     init(_ file: HeldFile, in directory: String, isHeld: @escaping () -> Bool) {
         self.init(
