@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test func aCopyOfAStoppedCacheHasEverything() throws {
-        let shelf = try Shelf(.running, whole: ["/a.mp4"], parts: ["/b.mp4"]), origin = shelf.origin
+        let shelf = try Shelf(whole: ["/a.mp4"], parts: ["/b.mp4"]), origin = shelf.origin
         _ = try shelf.say("pin", origin.url("/a.mp4"))
         origin.serve("/done.mp4", bytes: [UInt8](repeating: 1, count: 50_000))
         _ = try shelf.run("prefetch", origin.url("/done.mp4"), "--category", "talks")

@@ -13,8 +13,8 @@ import Testing
         }
     }
 
-    @Test(arguments: Ownership.allCases) func whatMatchesIsPinnedAndUnpinned(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership, whole: Self.paths)
+    @Test func whatMatchesIsPinnedAndUnpinned() throws {
+        let shelf = try Shelf(whole: Self.paths)
         let url = shelf.origin.url("/a/")
         #expect(
             try shelf.say("pin", url + "*").lines == ["pinned \(url)1.mp4, 1.00 MB", "pinned \(url)2.mp4, 1.00 MB"])
@@ -28,8 +28,8 @@ import Testing
         #expect(try pinned(shelf) == [])
     }
 
-    @Test(arguments: Ownership.allCases) func whatMatchesIsRemoved(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership, whole: Self.paths)
+    @Test func whatMatchesIsRemoved() throws {
+        let shelf = try Shelf(whole: Self.paths)
         _ = try shelf.say("pin", shelf.origin.url("/a/1.mp4"))
         #expect(try shelf.say("rm", shelf.origin.url("/a/*"), "--dry-run").hasPrefix("would remove 2 resources; 2."))
         #expect(try shelf.names == Self.paths)
@@ -42,16 +42,16 @@ import Testing
     }
 
     /// A path may have a * as it may have any letter: scripts pass on what `ls` lists.
-    @Test(arguments: Ownership.allCases) func urlWithAStarThatIsCachedIsThatOne(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership, whole: ["/a*b.mp4", "/a/b.mp4"])
+    @Test func urlWithAStarThatIsCachedIsThatOne() throws {
+        let shelf = try Shelf(whole: ["/a*b.mp4", "/a/b.mp4"])
         #expect(try shelf.say("rm", shelf.origin.url("/a*b.mp4")).hasPrefix("removed 1 resource; "))
         #expect(try shelf.names == ["/a/b.mp4"])
         #expect(try shelf.say("rm", shelf.origin.url("/a*b.mp4")).hasPrefix("removed 1 resource; "))
         #expect(try shelf.names == [])
     }
 
-    @Test(arguments: Ownership.allCases) func whatWasDownloadedInACategoryIsFound(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership)
+    @Test func whatWasDownloadedInACategoryIsFound() throws {
+        let shelf = try Shelf()
         for path in Self.paths { shelf.origin.serve(path, shelf.film) }
         let flags = ["--allow", "127.0.0.1", "--cache-dir", shelf.cache.path, "--quiet"]
         let urls = ["/a/1.mp4", "/b/1.mp4"].map { shelf.origin.url($0) }
@@ -68,8 +68,8 @@ import Testing
                 "no download has the category 'none'"))
     }
 
-    @Test(arguments: Ownership.allCases) func whereNothingMatchesNothingIsDone(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership, whole: ["/a/1.mp4"])
+    @Test func whereNothingMatchesNothingIsDone() throws {
+        let shelf = try Shelf(whole: ["/a/1.mp4"])
         for (arguments, words) in [
             ([shelf.origin.url("/none/*")], "no cached URL matches \(shelf.origin.url("/none/*"))"),
             (["--filter", "none"], "no cached URL contains 'none'"),
@@ -124,7 +124,7 @@ import Testing
     // MARK: On a terminal
 
     @Test func listsFitANarrowTerminalAndAreRead() throws {
-        let shelf = try Shelf(.running, whole: ["/Gr%C3%BC%C3%9Fe%20a.mp4"])
+        let shelf = try Shelf(whole: ["/Gr%C3%BC%C3%9Fe%20a.mp4"])
         shelf.origin.serve("/a.mp4", shelf.film)
         _ = try shelf.say("prefetch", "--detach", shelf.origin.url("/Gr%C3%BC%C3%9Fe%20a.mp4"))
         for columns in [50, 80] {

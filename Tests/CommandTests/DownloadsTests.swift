@@ -12,7 +12,7 @@ import Testing
 
     /// A shelf with four downloads: of these two wait at the origin, a third has failed, and a fourth is done.
     private func stalled() throws -> Shelf {
-        let shelf = try Shelf(.running)
+        let shelf = try Shelf()
         for path in ["/a.mp4", "/b.mp4"] {
             shelf.origin.serve(path, shelf.film)
             shelf.origin.script(path) { $0.stallAfter = 524_288 }
@@ -126,9 +126,8 @@ import Testing
         }
     }
 
-    @Test(arguments: Ownership.allCases) func downloadsAreCancelledAndTriedAgain(ownership: Ownership) throws {
+    @Test func downloadsAreCancelledAndTriedAgain() throws {
         let shelf = try stalled()
-        if ownership == .alone { try shelf.close() }
         #expect(try shelf.say("downloads", "cancel", shelf.origin.url("/b.mp4")).contains("  cancelled  "))
         #expect(try states(shelf)["/b.mp4"] == nil && states(shelf, "--all")["/b.mp4"] == "cancelled")
         #expect(try !shelf.names.contains("/b.mp4"))
@@ -141,9 +140,8 @@ import Testing
         #expect(shelf.origin.bytesSent("/gone.mp4") == shelf.film.size)
     }
 
-    @Test(arguments: Ownership.allCases) func whatIsUnknownIsNamedAndTheRestIsDone(ownership: Ownership) throws {
+    @Test func whatIsUnknownIsNamedAndTheRestIsDone() throws {
         let shelf = try stalled()
-        if ownership == .alone { try shelf.close() }
         let outcome = try shelf.run(
             "downloads", "pause", "999", "http://none.example/x", "nonsense", shelf.origin.url("/a.mp4"))
         #expect(outcome.exit == .exited(3) && outcome.lines.count == 1, "\(outcome)")
@@ -175,7 +173,7 @@ import Testing
     }
 
     @Test func whatHoldsForAllIsSetWhereAProxyRuns() throws {
-        let shelf = try Shelf(.running)
+        let shelf = try Shelf()
         #expect(
             try shelf.say("downloads", "set", "--max-active", "1", "--limit-rate", "2MB/s")
                 == "at most 1 download at once, 2.00 MB/s together\n")
@@ -217,9 +215,8 @@ import Testing
         #expect(last.stderr.contains("has ended"), "\(last.stderr)")
     }
 
-    @Test(arguments: Ownership.allCases) func whatHasEndedIsTold(ownership: Ownership) throws {
+    @Test func whatHasEndedIsTold() throws {
         let shelf = try stalled()
-        if ownership == .alone { try shelf.close() }
         let lines = try shelf.say("history").lines
         #expect(lines.count == 5 && lines.last == "2 downloads; 50.0 kB completed", "\(lines)")
         #expect(

@@ -34,9 +34,9 @@ import Testing
     }
 
     /// An origin that encodes although nothing was asked for, as a file and as a download.
-    @Test(arguments: Ownership.allCases, ["gzip", "deflate"])
-    func whatWasSentInACodingIsDecoded(ownership: Ownership, coding: String) throws {
-        let shelf = try Shelf(ownership), text = Array("ID3 sound".utf8), url = shelf.origin.url("/f.mp3")
+    @Test(arguments: ["gzip", "deflate"])
+    func whatWasSentInACodingIsDecoded(coding: String) throws {
+        let shelf = try Shelf(), text = Array("ID3 sound".utf8), url = shelf.origin.url("/f.mp3")
         shelf.origin.serve("/f.mp3", bytes: coding == "gzip" ? Coded.gzip(text) : Coded.deflate(text))
         shelf.origin.script("/f.mp3") { $0.headers = [("Content-Encoding", coding)] }
         _ = try shelf.say("prefetch", url, "-o", directory.path, "--allow", "127.0.0.1")
@@ -45,9 +45,9 @@ import Testing
         #expect(try contents(file) == text && names == ["f.mp3", "film.mp4"])
     }
 
-    @Test(arguments: Ownership.allCases, ["br", "gzip"])
-    func aCodingThatCannotBeDecodedIsTold(ownership: Ownership, coding: String) throws {
-        let shelf = try Shelf(ownership), url = shelf.origin.url("/f.mp3")
+    @Test(arguments: ["br", "gzip"])
+    func aCodingThatCannotBeDecodedIsTold(coding: String) throws {
+        let shelf = try Shelf(), url = shelf.origin.url("/f.mp3")
         shelf.origin.serve("/f.mp3", bytes: Array("no such thing".utf8))
         shelf.origin.script("/f.mp3") { $0.headers = [("Content-Encoding", coding)] }
         let placed = try shelf.run("prefetch", url, "-o", directory.path, "--allow", "127.0.0.1")
@@ -57,8 +57,8 @@ import Testing
         #expect(try names == [])
     }
 
-    @Test(arguments: Ownership.allCases) func aFileThatIsThereIsReplacedOnlyByForce(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership, whole: ["/a.mp4"])
+    @Test func aFileThatIsThereIsReplacedOnlyByForce() throws {
+        let shelf = try Shelf(whole: ["/a.mp4"])
         try Data("mine".utf8).write(to: URL(fileURLWithPath: file))
         let line = try #require(try shelf.run("export", shelf.origin.url("/a.mp4"), "-o", file).failureLine)
         #expect(line.contains(file) && line.contains("--force"), "\(line)")
@@ -68,8 +68,8 @@ import Testing
         #expect(try names == ["film.mp4"])
     }
 
-    @Test(arguments: Ownership.allCases) func aPlaceThatTakesNoFileIsNamed(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership, whole: ["/a.mp4"])
+    @Test func aPlaceThatTakesNoFileIsNamed() throws {
+        let shelf = try Shelf(whole: ["/a.mp4"])
         for (place, force) in [
             (directory.path, false), (directory.path, true), (directory.file("none/film.mp4"), false),
             ("/proc/film.mp4", false),
@@ -82,8 +82,8 @@ import Testing
         #expect(try names == [])
     }
 
-    @Test(arguments: Ownership.allCases) func whatIsMissingIsTold(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership, parts: ["/a.mp4"])
+    @Test func whatIsMissingIsTold() throws {
+        let shelf = try Shelf(parts: ["/a.mp4"])
         let line = try #require(try shelf.run("export", shelf.origin.url("/a.mp4"), "-o", file).failureLine)
         #expect(
             line.contains("lacks 934 kB in 2 ranges") && line.contains("0-131071, 196608-999999")
@@ -102,8 +102,8 @@ import Testing
         #expect(try shelf.plays("/a.mp4"))
     }
 
-    @Test(arguments: Ownership.allCases) func whatCannotBeFetchedIsTold(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership, parts: ["/a.mp4"])
+    @Test func whatCannotBeFetchedIsTold() throws {
+        let shelf = try Shelf(parts: ["/a.mp4"])
         shelf.origin.script("/gone.mp4") { ($0.status, $0.body) = (404, Array("gone\n".utf8)) }
         shelf.origin.serve("/kept.mp4", shelf.film)
         shelf.origin.script("/kept.mp4") { $0.headers = [("Cache-Control", "no-store")] }
@@ -118,8 +118,8 @@ import Testing
         #expect(try names == [])
     }
 
-    @Test(arguments: Ownership.allCases) func anOriginThatBreaksOffIsTold(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership)
+    @Test func anOriginThatBreaksOffIsTold() throws {
+        let shelf = try Shelf()
         // Without a validator nothing can be asked for again.
         shelf.origin.serve("/a.mp4", shelf.film)
         shelf.origin.script("/a.mp4") { ($0.cutAfter, $0.cutTimes, $0.noValidators) = (300_000, 100, true) }
@@ -180,7 +180,7 @@ import Testing
     }
 
     @Test func aPlaceThatTakesNoFileIsNamedBeforeAnythingIsFetched() throws {
-        let shelf = try Shelf(.running, parts: ["/a.mp4"])
+        let shelf = try Shelf(parts: ["/a.mp4"])
         let place = directory.file("new/")
         let line = try #require(try shelf.run("export", shelf.origin.url("/a.mp4"), "-o", place, "--fetch").failureLine)
         #expect(line.contains(place) && shelf.origin.requestCount("/a.mp4") == 1, "\(line)")
@@ -197,7 +197,7 @@ import Testing
 
     /// A proxy knows the token that was there when it started.
     @Test func aTokenThatWasChangedAsksForARestart() throws {
-        let shelf = try Shelf(.running, whole: ["/a.mp4"])
+        let shelf = try Shelf(whole: ["/a.mp4"])
         let token = shelf.cache.file("control-token")
         let process = try #require(shelf.proxy).process.pid
         for text in [nil, "nonsense\n", String(repeating: "ab", count: 32) + "\n"] {
@@ -265,9 +265,8 @@ import Testing
         #expect(try ReelcacheCommand.run(["ls", "--cache-dir", cache]).lines.last == "1 of 1 resource; 300 kB")
     }
 
-    @Test(arguments: Ownership.allCases) func whatIsThereIsReplacedOnlyWhereThatIsAskedFor(ownership: Ownership) throws
-    {
-        let shelf = try Shelf(ownership, whole: ["/a.mp4"])
+    @Test func whatIsThereIsReplacedOnlyWhereThatIsAskedFor() throws {
+        let shelf = try Shelf(whole: ["/a.mp4"])
         let other = try write(Media(seed: 92, size: 300_000), "other.mp4")
         let line = try #require(try shelf.run("import", other, "--as", shelf.origin.url("/a.mp4")).failureLine)
         #expect(line.contains("is cached, at least in part") && line.contains("--replace"), "\(line)")
@@ -277,8 +276,8 @@ import Testing
         #expect(try shelf.names == ["/a.mp4"])
     }
 
-    @Test(arguments: Ownership.allCases) func aFileThatCannotBeImportedIsNamed(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership)
+    @Test func aFileThatCannotBeImportedIsNamed() throws {
+        let shelf = try Shelf()
         #expect(FileManager.default.createFile(atPath: directory.file("empty"), contents: nil))
         for path in [directory.path, directory.file("none"), directory.file("empty"), "/dev/null"] {
             let line = try #require(try shelf.run("import", path, "--as", "http://a.example/b").failureLine)

@@ -20,8 +20,8 @@ import Testing
         #expect(lines[3] == "2 of 2 resources; 1.07 MB")
     }
 
-    @Test(arguments: Ownership.allCases) func theOrderTheFilterAndTheLimitHold(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership, whole: ["/a.mp4", "/b.mp3"], parts: ["/c.mp4"])
+    @Test func theOrderTheFilterAndTheLimitHold() throws {
+        let shelf = try Shelf(whole: ["/a.mp4", "/b.mp3"], parts: ["/c.mp4"])
         let listing = try shelf.json("ls", "--sort", "size", "--filter", "MP4", "--limit", "1")
         #expect(listing["total"] as? Int == 2)
         let resources = try #require(listing["resources"] as? [[String: Any]])
@@ -32,22 +32,17 @@ import Testing
     }
 
     @Test func manyPagesAreOneList() throws {
-        let shelf = try Shelf(.running)
+        let shelf = try Shelf()
         shelf.origin.serve("/film", bytes: [1, 2, 3])
         let proxy = try #require(shelf.proxy)
         let client = try RawClient(port: proxy.port)
         for number in 0..<1005 {
             #expect(try client.get(ProxyProcess.target(shelf.origin.url("/film?\(number)"))).status == 200)
         }
-        for ownership in Ownership.allCases {
-            if ownership == .alone { try shelf.close() }
-            let resources = try #require(shelf.json("ls", "--sort", "name")["resources"] as? [[String: Any]])
-            #expect(Set(resources.compactMap { $0["url"] as? String }).count == 1005, "\(ownership)")
-            #expect(try shelf.say("ls").lines.last == "1,005 of 1,005 resources; 3.02 kB", "\(ownership)")
-            #expect(
-                try shelf.say("ls", "--limit", "1001").lines.last == "1,001 of 1,005 resources; 3.00 kB",
-                "\(ownership)")
-        }
+        let resources = try #require(shelf.json("ls", "--sort", "name")["resources"] as? [[String: Any]])
+        #expect(Set(resources.compactMap { $0["url"] as? String }).count == 1005)
+        #expect(try shelf.say("ls").lines.last == "1,005 of 1,005 resources; 3.02 kB")
+        #expect(try shelf.say("ls", "--limit", "1001").lines.last == "1,001 of 1,005 resources; 3.00 kB")
     }
 
     /// A proxy, played by an origin, whose second page is the first again: so it is when something was read meanwhile.
@@ -58,23 +53,37 @@ import Testing
         }
         shelf.origin.serve(
             "/api/v1/resources", bytes: Array("{\"total\":1001,\"resources\":[\(rows.joined(separator: ","))]}".utf8))
-        let lock = open(shelf.cache.file("LOCK"), O_RDWR | O_CLOEXEC)
-        defer { close(lock) }
-        let owner = "{\"pid\":4242,\"url\":\"http://127.0.0.1:\(shelf.origin.port)\"}"
-        #expect(
-            flock(lock, LOCK_EX) == 0 && ftruncate(lock, 0) == 0
-                && write(lock, owner, owner.utf8.count) == owner.utf8.count)
+        let owner = try shelf.pretendOwner(url: "http://127.0.0.1:\(shelf.origin.port)")
+        defer { try? owner.close() }
         #expect(try #require(shelf.json("ls")["resources"] as? [[String: Any]]).count == 1000)
         #expect(shelf.origin.requestCount("/api/v1/resources") == 2)
     }
 
-    @Test(arguments: Ownership.allCases) func aFilterIsWrittenAsPeopleReadIt(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership, whole: ["/Dvo%C5%99%C3%A1k%20a.mp4", "/b.mp4"])
+    /// What it answers has another form, also as an event.
+    @Test(arguments: [
+        ["ls"], ["show", "http://a/b"], ["downloads"], ["downloads", "watch"], ["feeds"], ["history"], ["stats"],
+    ])
+    func aProxyOfAnotherVersionIsToldInOneLine(command: [String]) throws {
+        let shelf = try Shelf(.alone)
+        for path in ["resources", "downloads", "downloads/history", "feeds"].map({ "/api/v1/" + $0 }) + ["/stats"] {
+            shelf.origin.serve(path, bytes: Array("{\"none\":[1]}".utf8))
+        }
+        shelf.origin.serve("/healthz", bytes: Array("ok\n".utf8))
+        shelf.origin.serve("/api/v1/downloads/events", bytes: Array("event: download\ndata: {\"none\":1}\n\n".utf8))
+        let owner = try shelf.pretendOwner(url: "http://127.0.0.1:\(shelf.origin.port)")
+        defer { try? owner.close() }
+        let outcome = try ReelcacheCommand.run(command + ["--cache-dir", shelf.cache.path])
+        let line = try #require(outcome.failureLine, "\(outcome)")
+        #expect(line.contains("the proxy at ") && line.hasSuffix("it may be another version"), "\(line)")
+    }
+
+    @Test func aFilterIsWrittenAsPeopleReadIt() throws {
+        let shelf = try Shelf(whole: ["/Dvo%C5%99%C3%A1k%20a.mp4", "/b.mp4"])
         #expect(try shelf.say("ls", "--filter", "Dvořák A").lines.last == "1 of 1 resource; 1.00 MB")
     }
 
     @Test func aURLThatIsTooLongForTheProxyIsToldSo() throws {
-        let shelf = try Shelf(.running)
+        let shelf = try Shelf()
         let line = try #require(try shelf.run("show", "http://a/" + String(repeating: "a", count: 60_000)).failureLine)
         #expect(
             line
@@ -82,8 +91,8 @@ import Testing
         )
     }
 
-    @Test(arguments: Ownership.allCases) func oneResourceIsShownWithItsCoverage(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership, parts: ["/b.mp4"])
+    @Test func oneResourceIsShownWithItsCoverage() throws {
+        let shelf = try Shelf(parts: ["/b.mp4"])
         let shown = try shelf.say(
             "show", shelf.origin.url("/b.mp4"), environment: ["LC_ALL": "C", "LC_CTYPE": nil, "LANG": nil])
         for line in [
@@ -114,17 +123,16 @@ import Testing
                 && detail["final_url"] as? String == shelf.origin.url("/a.mp4"))
     }
 
-    @Test(arguments: Ownership.allCases) func howFreshItIsIsTold(ownership: Ownership) throws {
-        let shelf = try Shelf(.running)
+    @Test func howFreshItIsIsTold() throws {
+        let shelf = try Shelf()
         shelf.origin.serve("/a.mp4", shelf.film)
         shelf.origin.script("/a.mp4") { $0.headers = [("Cache-Control", "max-age=93000")] }
         #expect(try #require(shelf.proxy).get(shelf.origin.url("/a.mp4")).status == 200)
-        if ownership == .alone { try shelf.close() }
         #expect(try shelf.say("show", shelf.origin.url("/a.mp4")).contains("freshness   fresh for 25 h more\n"))
     }
 
-    @Test(arguments: Ownership.allCases) func whatIsNotCachedIsTold(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership)
+    @Test func whatIsNotCachedIsTold() throws {
+        let shelf = try Shelf()
         for arguments in [["show"], ["show", "--json"]] {
             let line = try #require(
                 try ReelcacheCommand.run(arguments + ["http://a.example/b.mp4", "--cache-dir", shelf.cache.path])

@@ -47,11 +47,8 @@ import Testing
     /// A process that has the cache and serves nothing, such as another command.
     @Test func whoHasTheCacheIsNamed() throws {
         let shelf = try Shelf(.alone, whole: ["/a.mp4"])
-        let lock = open(shelf.cache.file("LOCK"), O_RDWR | O_CLOEXEC)
-        defer { close(lock) }
-        #expect(flock(lock, LOCK_EX) == 0)
-        let owner = "{\"pid\":4242,\"url\":\"\"}"
-        #expect(ftruncate(lock, 0) == 0 && write(lock, owner, owner.utf8.count) == owner.utf8.count)
+        let owner = try shelf.pretendOwner(url: "")
+        defer { try? owner.close() }
         // Each waits for a while.
         let commands = try [["ls"], ["rm", "--all"], ["verify"]].map {
             try ReelcacheCommand.start($0 + ["--cache-dir", shelf.cache.path])

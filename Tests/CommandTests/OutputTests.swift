@@ -34,8 +34,8 @@ import Testing
         #expect(try #require(outcome.members["error"] as? String).hasPrefix("REELCACHE_MAX_SIZE: "))
     }
 
-    @Test(arguments: Ownership.allCases) func withJSONWhatIsMissingIsToldByItsBytes(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership, parts: ["/a.mp4"])
+    @Test func withJSONWhatIsMissingIsToldByItsBytes() throws {
+        let shelf = try Shelf(parts: ["/a.mp4"])
         let outcome = try shelf.run("export", shelf.origin.url("/a.mp4"), "-o", directory.file("a.mp4"), "--json")
         #expect(outcome.failureLine(isJSON: true)?.contains(" lacks ") == true, "\(outcome)")
         let missing = try #require(try outcome.members["missing"] as? [[String: Int]])
@@ -60,7 +60,7 @@ import Testing
     // MARK: Texts of others
 
     @Test func whatATerminalObeysIsShown() throws {
-        let shelf = try Shelf(.running)
+        let shelf = try Shelf()
         shelf.origin.serve("/a.mp4", shelf.film, etag: "\"v\u{9B}31m\u{202E}\"")
         #expect(try #require(shelf.proxy).get(shelf.origin.url("/a.mp4")).status == 200)
         let shown = try shelf.say("show", shelf.origin.url("/a.mp4"))

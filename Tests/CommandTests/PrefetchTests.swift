@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test func whatHasToWaitIsToldAndItGoesOnAtOnce() throws {
-        let shelf = try Shelf(.running, configuration: "schedule: {else: off}\n")
+        let shelf = try Shelf(configuration: "schedule: {else: off}\n")
         shelf.origin.serve("/a.mp4", Media(seed: 1, size: 1000))
         let waiting = try ReelcacheCommand.start(arguments(shelf, ["/a.mp4"], ["--json"]))
         try waiting.waitForLine(containing: "\"event\":\"hold\",\"hold\":\"the schedule lets no download run\"")
@@ -107,18 +107,18 @@ import Testing
         #expect(try shelf.plays("/a.mp4") && shelf.plays("/b.mp4"))
     }
 
-    @Test(arguments: Ownership.allCases) func whatIsCompleteIsNotAskedFor(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership, whole: ["/a.mp4"])
+    @Test func whatIsCompleteIsNotAskedFor() throws {
+        let shelf = try Shelf(whole: ["/a.mp4"])
         let outcome = try prefetch(shelf, ["/a.mp4"], ["--no-pin"])
         #expect(outcome.exit == .exited(0) && outcome.lines.last == "completed a.mp4, 1.00 MB", "\(outcome)")
         #expect(shelf.origin.requestCount("/a.mp4") == 1)
         #expect((try shelf.json("ls")["resources"] as? [[String: Any]])?.first?["is_pinned"] as? Bool == false)
     }
 
-    @Test(arguments: Ownership.allCases) func onlyTheBeginningIsDownloadedWhereThatIsAskedFor(ownership: Ownership)
+    @Test func onlyTheBeginningIsDownloadedWhereThatIsAskedFor()
         throws
     {
-        let shelf = try Shelf(ownership)
+        let shelf = try Shelf()
         shelf.origin.serve("/a.mp4", shelf.film)
         let outcome = try prefetch(
             shelf, ["/a.mp4"],
@@ -140,8 +140,8 @@ import Testing
         #expect(try shelf.names == ["/a.mp4", "/b.mp4"])
     }
 
-    @Test(arguments: Ownership.allCases) func withJSONEachChangeIsALine(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership)
+    @Test func withJSONEachChangeIsALine() throws {
+        let shelf = try Shelf()
         shelf.origin.serve("/a.mp4", shelf.film)
         shelf.origin.script("/gone.mp4") { ($0.status, $0.body) = (404, []) }
         let outcome = try prefetch(shelf, ["/a.mp4", "/gone.mp4"], ["--json"])
@@ -161,8 +161,8 @@ import Testing
                 && outcome.stderr.contains("404"), "\(outcome)")
     }
 
-    @Test(arguments: Ownership.allCases) func whatFailsIsTold(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership)
+    @Test func whatFailsIsTold() throws {
+        let shelf = try Shelf()
         for (path, status) in [("/gone.mp4", 404), ("/mine.mp4", 403)] {
             shelf.origin.script(path) { ($0.status, $0.body) = (status, []) }
         }
@@ -182,8 +182,8 @@ import Testing
         #expect(try prefetch(shelf, ["/gone.mp4"]).exit == .exited(0))
     }
 
-    @Test(arguments: Ownership.allCases) func anOriginThatIsBusyIsTriedAgain(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership)
+    @Test func anOriginThatIsBusyIsTriedAgain() throws {
+        let shelf = try Shelf()
         shelf.origin.serve("/a.mp4", shelf.film)
         shelf.origin.script("/a.mp4") { ($0.status, $0.statusTimes, $0.body) = (503, 1, Array("busy".utf8)) }
         let outcome = try prefetch(shelf, ["/a.mp4"])
@@ -212,7 +212,7 @@ import Testing
     }
 
     @Test(arguments: [false, true]) func aProxyThatIsOfflineIsNamed(isJSON: Bool) throws {
-        let shelf = try Shelf(.running, configuration: "offline: true")
+        let shelf = try Shelf(configuration: "offline: true")
         let command = try ReelcacheCommand.start(arguments(shelf, ["/a.mp4"], isJSON ? ["--json"] : []))
         let url = try #require(shelf.proxy).baseURL
         try command.waitForLine(containing: "reelcache: waiting: the proxy at \(url) is offline", on: .stderr)
@@ -248,8 +248,8 @@ import Testing
                 == "1 of 1 resource; 300 kB")
     }
 
-    @Test(arguments: Ownership.allCases) func aPageOrAPlaylistIsNoFilm(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership)
+    @Test func aPageOrAPlaylistIsNoFilm() throws {
+        let shelf = try Shelf()
         shelf.origin.serve("/watch", bytes: Array("<html></html>".utf8), contentType: "text/html; charset=utf-8")
         shelf.origin.serve("/show.m3u8", bytes: Array("#EXTM3U\n".utf8), contentType: "application/vnd.apple.mpegurl")
         shelf.origin.serve("/a.mp4", shelf.film)
@@ -265,8 +265,8 @@ import Testing
         #expect(Set(outcome.stderr.lines) == [page, playlist], "\(outcome.stderr)")
     }
 
-    @Test(arguments: Ownership.allCases) func aPlaylistComesWithItsSegments(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership)
+    @Test func aPlaylistComesWithItsSegments() throws {
+        let shelf = try Shelf()
         let main = """
             #EXTM3U
             #EXT-X-STREAM-INF:BANDWIDTH=4000000,RESOLUTION=1920x1080
@@ -290,8 +290,8 @@ import Testing
             "\(failure)")
     }
 
-    @Test(arguments: Ownership.allCases) func aPageInThePlaceOfAFilmIsAFailure(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership)
+    @Test func aPageInThePlaceOfAFilmIsAFailure() throws {
+        let shelf = try Shelf()
         shelf.origin.serve("/a.mp4", bytes: Array("<html></html>".utf8), contentType: "text/html")
         let outcome = try prefetch(shelf, ["/a.mp4"])
         #expect(
@@ -303,8 +303,8 @@ import Testing
     // MARK: Interruptions
 
     /// Of what is cached already nothing has to be downloaded, and it is there although its turn has not come.
-    @Test(arguments: Ownership.allCases) func whatWaitsAndIsCachedIsSaidToBeThere(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership, whole: ["/b.mp4"], configuration: "max_downloads: 1")
+    @Test func whatWaitsAndIsCachedIsSaidToBeThere() throws {
+        let shelf = try Shelf(whole: ["/b.mp4"], configuration: "max_downloads: 1")
         shelf.origin.serve("/a.mp4", shelf.film)
         shelf.origin.script("/a.mp4") { $0.stallAfter = 600_000 }
         shelf.origin.serve("/c.mp4", shelf.film)
@@ -344,10 +344,8 @@ import Testing
     }
 
     /// Some end between the last news and the pause.
-    @Test(arguments: Ownership.allCases, [false, true]) func whatEndsMeanwhileIsNotCountedAsPaused(
-        ownership: Ownership, places: Bool
-    ) throws {
-        let shelf = try Shelf(ownership)
+    @Test(arguments: [false, true]) func whatEndsMeanwhileIsNotCountedAsPaused(places: Bool) throws {
+        let shelf = try Shelf()
         let paths = (1...60).map { "/\($0).mp4" }
         for path in paths {
             shelf.origin.serve(path, bytes: [UInt8](repeating: 5, count: 10_000))
@@ -377,8 +375,8 @@ import Testing
         #expect(command.stderr == "reelcache: interrupted: \(said); the same command continues\n")
     }
 
-    @Test(arguments: Ownership.allCases) func onATerminalThereAreBarsAndCtrlCPauses(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership)
+    @Test func onATerminalThereAreBarsAndCtrlCPauses() throws {
+        let shelf = try Shelf()
         for path in ["/a.mp4", "/b.mp4"] { shelf.origin.serve(path, shelf.film) }
         shelf.origin.serve("/c.mp4", bytes: [UInt8](repeating: 7, count: 200_000))
         shelf.origin.script("/a.mp4") { $0.stallAfter = 524_288 }
@@ -435,7 +433,7 @@ import Testing
     }
 
     @Test func aProxyThatGoesAwayIsTold() throws {
-        let shelf = try Shelf(.running)
+        let shelf = try Shelf()
         shelf.origin.serve("/a.mp4", shelf.film)
         shelf.origin.script("/a.mp4") { $0.stallAfter = 600_000 }
         let first = try ReelcacheCommand.start(arguments(shelf, ["/a.mp4"]))
@@ -451,7 +449,7 @@ import Testing
     }
 
     @Test func whatSomebodyElseDoesIsTold() throws {
-        let shelf = try Shelf(.running)
+        let shelf = try Shelf()
         for path in ["/a.mp4", "/b.mp4"] {
             shelf.origin.serve(path, shelf.film)
             shelf.origin.script(path) { $0.stallAfter = 600_000 }
@@ -495,7 +493,7 @@ import Testing
     }
 
     @Test func aRunningProxyTakesWhatIsQueued() throws {
-        let shelf = try Shelf(.running)
+        let shelf = try Shelf()
         shelf.origin.serve("/a.mp4", shelf.film)
         #expect(try shelf.say("prefetch", shelf.origin.url("/a.mp4"), "--detach").hasPrefix("queued a.mp4"))
         #expect(try prefetch(shelf, ["/a.mp4"]).exit == .exited(0))
@@ -519,8 +517,8 @@ import Testing
         for name in try names { #expect(shelf.film.difference(try contents(name), from: 0..<shelf.film.size) == nil) }
     }
 
-    @Test(arguments: Ownership.allCases) func noFileIsOverwritten(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership, whole: ["/a.mp4"])
+    @Test func noFileIsOverwritten() throws {
+        let shelf = try Shelf(whole: ["/a.mp4"])
         shelf.origin.serve("/other/a.mp4", Media(seed: 102, size: 400_000))
         try Data("mine".utf8).write(to: URL(fileURLWithPath: directory.file("a.mp4")))
         #expect(try prefetch(shelf, ["/a.mp4"], ["-o", directory.path]).exit == .exited(0))
@@ -541,7 +539,7 @@ import Testing
     }
 
     @Test func aFileThatIsNotKeptUntilItIsPlacedIsTold() throws {
-        let shelf = try Shelf(.running)
+        let shelf = try Shelf()
         shelf.origin.serve("/a.mp4", shelf.film)
         shelf.origin.script("/a.mp4") { $0.holdBody = true }
         let command = try ReelcacheCommand.start(arguments(shelf, ["/a.mp4"], ["--no-pin", "-o", directory.path]))
@@ -560,13 +558,13 @@ import Testing
     }
 
     @Test func aTypeGivesANameItsExtension() throws {
-        let shelf = try Shelf(.running, whole: ["/watch?v=1"])
+        let shelf = try Shelf(whole: ["/watch?v=1"])
         #expect(try prefetch(shelf, ["/watch?v=1"], ["-o", directory.path]).exit == .exited(0))
         #expect(try names == ["watch.mp4"])
     }
 
     @Test func aPlaceThatTakesNoFilesIsNamedBeforeAnythingIsFetched() throws {
-        let shelf = try Shelf(.running)
+        let shelf = try Shelf()
         shelf.origin.serve("/a.mp4", shelf.film)
         try Data("mine".utf8).write(to: URL(fileURLWithPath: directory.file("file")))
         for place in [directory.file("file"), directory.file("file/none")] {
@@ -576,9 +574,9 @@ import Testing
         #expect(shelf.origin.requestCount("/a.mp4") == 0)
     }
 
-    @Test(.enabled(if: SmallDisk.obstacle == nil, "no small disk can be mounted here"), arguments: Ownership.allCases)
-    func aDiskThatIsFullFailsThatFileAlone(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership)
+    @Test(.enabled(if: SmallDisk.obstacle == nil, "no small disk can be mounted here"))
+    func aDiskThatIsFullFailsThatFileAlone() throws {
+        let shelf = try Shelf()
         let disk = try SmallDisk(size: 600_000)
         shelf.origin.serve("/a.mp4", shelf.film)
         shelf.origin.serve("/b.mp4", Media(seed: 103, size: 200_000))

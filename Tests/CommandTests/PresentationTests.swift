@@ -11,8 +11,8 @@ import Testing
 
     /// A cache with a playlist of three segments.
     /// - Parameter played: how many of them are cached.
-    private func shelf(_ ownership: Ownership, played: Int = 3, map: String? = nil) throws -> Shelf {
-        let shelf = try Shelf(.running)
+    private func shelf(played: Int = 3, map: String? = nil) throws -> Shelf {
+        let shelf = try Shelf()
         let lines =
             ["#EXTM3U", "#EXT-X-TARGETDURATION:2"] + (map.map { ["#EXT-X-MAP:URI=\"\($0)\""] } ?? [])
             + (1...3).flatMap { ["#EXTINF:2,", "\($0).ts"] } + ["#EXT-X-ENDLIST", ""]
@@ -26,7 +26,6 @@ import Testing
         let names = ["/film.m3u8"] + (map.map { ["/" + $0] } ?? []) + (1...3).prefix(played).map { "/\($0).ts" }
         if let map { shelf.origin.serve("/" + map, bytes: [1, 2, 3, 4], contentType: "video/mp4") }
         for name in names { #expect(try #require(shelf.proxy).get(shelf.origin.url(name)).status == 200) }
-        if ownership == .alone { try shelf.close() }
         return shelf
     }
 
@@ -36,8 +35,8 @@ import Testing
 
     private var film: [UInt8] { segments.flatMap { $0.bytes(0..<$0.size) } }
 
-    @Test(arguments: Ownership.allCases) func aTransportStreamIsJoinedByteForByte(ownership: Ownership) throws {
-        let shelf = try shelf(ownership), file = directory.file("film.ts")
+    @Test func aTransportStreamIsJoinedByteForByte() throws {
+        let shelf = try shelf(), file = directory.file("film.ts")
         #expect(try shelf.say("export", shelf.origin.url("/film.m3u8"), "-o", file).contains("a copy"))
         #expect(try contents(file) == film)
         // The playlist itself, where a name for one says so.
@@ -47,13 +46,13 @@ import Testing
     }
 
     @Test func anInitializationSectionComesFirst() throws {
-        let shelf = try shelf(.alone, map: "init.mp4"), file = directory.file("film.mp4")
+        let shelf = try shelf(map: "init.mp4"), file = directory.file("film.mp4")
         _ = try shelf.say("export", shelf.origin.url("/film.m3u8"), "-o", file)
         #expect(try contents(file) == [1, 2, 3, 4] + film)
     }
 
-    @Test(arguments: Ownership.allCases) func whatLacksSegmentsIsRefused(ownership: Ownership) throws {
-        let shelf = try shelf(ownership, played: 2), file = directory.file("film.ts")
+    @Test func whatLacksSegmentsIsRefused() throws {
+        let shelf = try shelf(played: 2), file = directory.file("film.ts")
         let line = try #require(try shelf.run("export", shelf.origin.url("/film.m3u8"), "-o", file).failureLine)
         #expect(line.contains("1 of 3 segments are missing") && line.contains("reelcache prefetch"), "\(line)")
         #expect(!FileManager.default.fileExists(atPath: file))
@@ -67,7 +66,7 @@ import Testing
     }
 
     @Test func anotherContainerNeedsFFmpeg() throws {
-        let shelf = try shelf(.alone), file = directory.file("film.mkv")
+        let shelf = try shelf(), file = directory.file("film.mkv")
         let outcome = try shelf.run(
             "export", shelf.origin.url("/film.m3u8"), "-o", file, environment: ["PATH": "/nowhere"])
         let line = try #require(outcome.failureLine)
@@ -80,7 +79,7 @@ import Testing
 
     /// Whatever its segments are, ffmpeg takes them for what they were joined as, and opens nothing that they name.
     @Test func whatFFmpegReadsIsNamedToIt() throws {
-        let shelf = try shelf(.alone), file = directory.file("film.mkv"), tool = try fakeFFmpeg()
+        let shelf = try shelf(), file = directory.file("film.mkv"), tool = try fakeFFmpeg()
         let outcome = try shelf.run(
             "export", shelf.origin.url("/film.m3u8"), "-o", file, "--json",
             environment: ["PATH": "\(directory.path):/usr/bin:/bin"])
@@ -104,7 +103,7 @@ import Testing
     /// Asks for a playlist alone, and for its film.
     /// - Returns: why that is refused.
     private func refusal(of text: String, _ name: String, type: String, parts: [String] = []) throws -> String {
-        let shelf = try Shelf(.running), file = directory.file("film.mp4")
+        let shelf = try Shelf(), file = directory.file("film.mp4")
         shelf.origin.serve(name, bytes: Array(text.utf8), contentType: type)
         for part in parts { shelf.origin.serve(part, bytes: [1, 2, 3, 4], contentType: "video/mp4") }
         for path in [name] + parts {
@@ -119,7 +118,7 @@ import Testing
     @Test(arguments: Ownership.allCases) func whereInitializationSectionsChangeItIsPlayed(ownership: Ownership) throws {
         let parts = ["a", "b"].flatMap { ["#EXT-X-MAP:URI=\"\($0).mp4\"", "#EXTINF:2,", "\($0).m4s"] }
         let lines = ["#EXTM3U", "#EXT-X-TARGETDURATION:2"] + parts + ["#EXT-X-ENDLIST", ""]
-        let shelf = try Shelf(.running), file = directory.file("film.mp4"), tool = try fakeFFmpeg()
+        let shelf = try Shelf(), file = directory.file("film.mp4"), tool = try fakeFFmpeg()
         shelf.origin.serve(
             "/film.m3u8", bytes: Array(lines.joined(separator: "\n").utf8),
             contentType: "application/vnd.apple.mpegurl")

@@ -4,8 +4,8 @@ import Testing
 
 /// `reelcache pin`, `unpin` and `rm`.
 @Suite struct RemoveTests {
-    @Test(arguments: Ownership.allCases) func aPinIsShownAndKept(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership, whole: ["/a.mp4", "/b.mp4"])
+    @Test func aPinIsShownAndKept() throws {
+        let shelf = try Shelf(whole: ["/a.mp4", "/b.mp4"])
         let url = shelf.origin.url("/a.mp4")
         #expect(try shelf.say("pin", url) == "pinned \(url), 1.00 MB\n")
         #expect(try shelf.say("show", url).contains("pinned      yes\n"))
@@ -48,8 +48,8 @@ import Testing
     }
 
     /// Standard input is no terminal here: nothing is asked.
-    @Test(arguments: Ownership.allCases) func allIsRemovedButWhatIsPinned(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership, whole: ["/a.mp4", "/b.mp4", "/c.mp4"])
+    @Test func allIsRemovedButWhatIsPinned() throws {
+        let shelf = try Shelf(whole: ["/a.mp4", "/b.mp4", "/c.mp4"])
         _ = try shelf.say("pin", shelf.origin.url("/b.mp4"))
         let tried = try shelf.say("rm", "--all", "--dry-run")
         #expect(
@@ -63,8 +63,8 @@ import Testing
         #expect(try shelf.names == ["/b.mp4"] && shelf.plays("/b.mp4"))
     }
 
-    @Test(arguments: Ownership.allCases) func whatWasReadLatelyIsNotOld(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership, whole: ["/a.mp4"])
+    @Test func whatWasReadLatelyIsNotOld() throws {
+        let shelf = try Shelf(whole: ["/a.mp4"])
         #expect(try shelf.say("rm", "--older-than", "30d") == "removed 0 resources; 0 bytes freed\n")
         #expect(try shelf.json("rm", "--older-than", "1h", "--dry-run")["resources"] as? Int == 0)
         #expect(try shelf.names == ["/a.mp4"])
@@ -74,7 +74,7 @@ import Testing
     @Test(arguments: Ownership.allCases) func whatIsBeingDownloadedStaysUntilThatIsCancelled(ownership: Ownership)
         throws
     {
-        let shelf = try Shelf(.running)
+        let shelf = try Shelf()
         let url = shelf.origin.url("/a.mp4")
         shelf.origin.serve("/a.mp4", shelf.film)
         shelf.origin.script("/a.mp4") { $0.stallAfter = 524_288 }
@@ -98,7 +98,7 @@ import Testing
     }
 
     @Test func withoutTheTokenNothingChangesAndItsPlaceIsNamed() throws {
-        let shelf = try Shelf(.running, whole: ["/a.mp4"])
+        let shelf = try Shelf(whole: ["/a.mp4"])
         let token = shelf.cache.file("control-token")
         try FileManager.default.moveItem(atPath: token, toPath: token + ".away")
         for command in [

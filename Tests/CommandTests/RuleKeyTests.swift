@@ -13,12 +13,12 @@ import Testing
             ttl: 2d
         """
 
-    private func shelf(_ ownership: Ownership) throws -> Shelf {
+    private func shelf(_ ownership: Ownership = .running) throws -> Shelf {
         try Shelf(ownership, whole: ["/vod/a.mp4?token=1", "/vod/b.mp4?token=1"], configuration: Self.rules)
     }
 
-    @Test(arguments: Ownership.allCases) func showTakesAnyURLOfAResourceAndItsKey(ownership: Ownership) throws {
-        let shelf = try shelf(ownership)
+    @Test func showTakesAnyURLOfAResourceAndItsKey() throws {
+        let shelf = try shelf()
         let key = "http://all.example/vod/a.mp4"
         #expect(try shelf.names == [key, "http://all.example/vod/b.mp4"])
         for url in [

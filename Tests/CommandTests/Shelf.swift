@@ -2,7 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Whether a proxy runs while a command works on its cache, or nobody has it.
+/// Whether a proxy runs while a command works on its cache, or the command runs one of its own. What differs between
+/// the two is where a proxy comes from; only some tests try both.
 enum Ownership: CaseIterable {
     case running, alone
 }
@@ -23,7 +24,9 @@ final class Shelf {
     ///   - whole: paths of the origin that are played as a whole.
     ///   - parts: paths of which one chunk in the middle is played.
     ///   - configuration: the text of the configuration file, for the proxy and for commands; nil for none.
-    init(_ ownership: Ownership, whole: [String] = [], parts: [String] = [], configuration: String? = nil) throws {
+    init(
+        _ ownership: Ownership = .running, whole: [String] = [], parts: [String] = [], configuration: String? = nil
+    ) throws {
         cache = try TemporaryDirectory()
         origin = try ScriptedOrigin()
         if let configuration {
@@ -88,6 +91,16 @@ final class Shelf {
         let response = try proxy.get(origin.url(path))
         return response.headers["Cache-Status"]?.hasPrefix("reelcache; hit;") == true
             && film.difference(response.body, from: 0..<film.size) == nil
+    }
+
+    /// Takes the cache's lock in the place of another process, until the handle is closed.
+    /// - Parameter url: of the proxy that the process is to run; empty for none.
+    func pretendOwner(url: String) throws -> FileHandle {
+        let lock = try #require(FileHandle(forUpdatingAtPath: cache.file("LOCK")))
+        #expect(flock(lock.fileDescriptor, LOCK_EX) == 0)
+        try lock.truncate(atOffset: 0)
+        try lock.write(contentsOf: Data("{\"pid\":4242,\"url\":\"\(url)\"}".utf8))
+        return lock
     }
 
     /// Overwrites a few bytes of a film's second chunk.

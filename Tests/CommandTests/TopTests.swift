@@ -6,7 +6,7 @@ import Testing
 @Suite struct TopTests {
     /// A shelf whose origin sends half of each film, and then waits.
     private static func shelf(_ paths: String...) throws -> Shelf {
-        let shelf = try Shelf(.running)
+        let shelf = try Shelf()
         for path in paths {
             shelf.origin.serve(path, shelf.film)
             shelf.origin.script(path) { $0.stallAfter = 524_288 }

@@ -35,22 +35,16 @@ import Testing
 
     /// A proxy that ends meanwhile tells what it has found until then.
     @Test func whatWasEndedEarlyIsNotSound() throws {
-        let (cache, proxy) = (try TemporaryDirectory(), try ScriptedOrigin())
+        let shelf = try Shelf(.alone)
         let report =
             "{\"resources\":1,\"chunks\":2,\"bytes\":131072,\"damaged\":[],\"missing_files\":[],\"damaged_rows\":[],"
             + "\"orphaned_files\":0,\"orphaned_bytes\":0,\"is_repaired\":false,\"is_complete\":false}\n"
         for path in ["/healthz", "/api/v1/verify?repair=false"] {
-            proxy.script(path) { ($0.status, $0.body) = (200, Array(report.utf8)) }
+            shelf.origin.script(path) { ($0.status, $0.body) = (200, Array(report.utf8)) }
         }
-        let lock = open(cache.file("LOCK"), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        defer { close(lock) }
-        let owner = "{\"pid\":4242,\"url\":\"\(proxy.url(""))\"}"
-        #expect(flock(lock, LOCK_EX) == 0 && write(lock, owner, owner.utf8.count) == owner.utf8.count)
-        let token = Data(String(repeating: "ab", count: 32).utf8)
-        #expect(
-            FileManager.default.createFile(
-                atPath: cache.file("control-token"), contents: token, attributes: [.posixPermissions: 0o600]))
-        let outcome = try ReelcacheCommand.run(["verify", "--cache-dir", cache.path])
+        let owner = try shelf.pretendOwner(url: shelf.origin.url(""))
+        defer { try? owner.close() }
+        let outcome = try shelf.run("verify")
         #expect(outcome.exit == .exited(1) && outcome.stderr == "", "\(outcome)")
         #expect(outcome.lines == ["read 1 resource, 2 chunks, 131 kB", "interrupted before everything was read"])
     }
