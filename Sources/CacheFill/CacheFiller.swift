@@ -81,13 +81,13 @@ package final class CacheFiller: Sendable {
         self.metrics = metrics
         self.logger = logger
         resources = Mutex(ResourceTable(capacity: capacity))
-        store.whenChanged { [weak self] key, generation in
+        store.listeners.whenChanged { [weak self] key, generation in
             let resource = self?.resources.withLock { $0.open(key) }
             resource?.lookAgain(after: generation)
         }
-        store.whenChangedByHand { [weak self] key in self?.forgetShortResponses(of: key) }
+        store.listeners.whenChangedByHand { [weak self] key in self?.forgetShortResponses(of: key) }
         // The closed resources release their files here, outside the lock.
-        store.whenShortOfFiles { [weak self] in _ = self?.resources.withLock { $0.closeHalf() } }
+        store.listeners.whenShortOfFiles { [weak self] in _ = self?.resources.withLock { $0.closeHalf() } }
     }
 
     /// The widest read-ahead window that any rule gets: with a wider one, a small cache would evict what it has just

@@ -175,10 +175,10 @@ package final class CacheReader {
             if copies, generation.isStored { return copyFirst(limit) ?? copy() }
             do throws(StoreError) {
                 if lastGiven.isEmpty {
-                    mapping = try generation.mappingOfSecondUse(at: offset)
+                    mapping = try generation.file.mappingOfSecondUse(at: offset)
                     if mapping == nil, let step = copyFirst(limit) { return step }
                 }
-                if mapping?.range.contains(offset) != true { mapping = try generation.mapping(at: offset) }
+                if mapping?.range.contains(offset) != true { mapping = try generation.file.mapping(at: offset) }
             } catch {
                 if error.isUnmappable { return copy() }
                 filler.filler.store.reportDisk("map a cached file", error, label: "disk-read")
@@ -194,7 +194,7 @@ package final class CacheReader {
         // One reading is enough, whatever the system then says: some file systems never call their pages resident.
         if !copies && !isFresh && offset >= warmed && !generation.isResident(range) { return warm(range) }
         note(range, isFresh: isFresh)
-        return .bytes(mapping.bytes(range), descriptor: generation.descriptor, offset: range.lowerBound)
+        return .bytes(mapping.bytes(range), descriptor: generation.file.descriptor, offset: range.lowerBound)
     }
 
     /// Copies the first piece instead of mapping the file around it: that is cheaper for a seek or a short file that
@@ -202,7 +202,7 @@ package final class CacheReader {
     private func copyFirst(_ limit: Int) -> Step? {
         let range = offset..<min(readable, offset + Int64(min(limit, PieceBuffers.size)))
         let buffer = filler.pieces.take(), bytes = UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count])
-        guard generation.readAtOnce(into: bytes, at: range.lowerBound) else {
+        guard generation.file.readAtOnce(into: bytes, at: range.lowerBound) else {
             filler.pieces.give(buffer)
             return nil
         }
@@ -343,7 +343,7 @@ package final class CacheReader {
     // MARK: Bytes that have to be read from the disk first
 
     private func verify() -> Step {
-        filler.filler.store.verify(generation, extent: generation.geometry.extent(at: offset), then: wakeUp())
+        filler.filler.store.verifier.verify(generation, extent: generation.geometry.extent(at: offset), then: wakeUp())
         return .wait
     }
 

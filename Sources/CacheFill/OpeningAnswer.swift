@@ -23,7 +23,7 @@ struct OpeningAnswer {
         fileName: String?, setsCookies: Bool = false, isMedia: Bool = false, _ store: CacheStore
     ) throws(FillError) {
         do {
-            first = try FirstAnswer(answer.answer, asked: span?.spec, longest: Generation.longest)
+            first = try FirstAnswer(answer.answer, asked: span?.spec, longest: ChunkGeometry.longestBody)
         } catch {
             switch error {
             case .unusable(let why): throw .unusable(why)

@@ -25,14 +25,9 @@ final class CacheIndex: Sendable {
         saving = IndexSaving(database: database, keys: keys)
     }
 
-    func close() throws(StoreError) { try database.close() }
-
-    /// The disk usage of the index and its log.
-    var allocatedBytes: Int64 { database.allocatedBytes }
-
     /// Everything known about a resource, to be stored in another index.
-    func update(of key: CacheKey) throws(StoreError) -> Update? {
+    func update(of key: CacheKey) throws(StoreError) -> IndexSaving.Update? {
         guard let row = try rows.generation(of: key), let extents = try rows.extents(of: row) else { return nil }
-        return Update(row, extents)
+        return IndexSaving.Update(row, extents)
     }
 }

@@ -3,58 +3,167 @@ import HTTPModel
 
 /// The commands about a cache. They block: call them neither on loops (use `perform`) nor on the store's own threads.
 extension CacheStore {
-    package func report() throws(StoreError) -> CacheReport { try administration.report() }
+    /// Checkpoints now: otherwise the index learns of new chunks within a second, and of reads within ten.
+    private func tellIndex() { queue.sync { $0.checkpointer.checkpoint(touchesToo: true) } }
+
+    package func report() throws(StoreError) -> CacheReport {
+        tellIndex()
+        let counts = try core.index.listing.counts()
+        return CacheReport(
+            directory: configuration.directory, size: ledger.size, maxSize: ledger.limit, minFree: ledger.minFree,
+            resources: counts.resources, pinned: counts.pinned)
+    }
 
     package func resources(_ query: ResourceQuery) throws(StoreError) -> ResourceListing {
-        try administration.resources(query)
+        tellIndex()
+        return try core.index.listing.resources(query)
     }
 
     /// - Returns: nil if nothing of it is cached.
-    package func resource(_ key: CacheKey) throws(StoreError) -> ResourceDetail? { try administration.resource(key) }
+    package func resource(_ key: CacheKey) throws(StoreError) -> ResourceDetail? {
+        tellIndex()
+        guard let resource = try core.index.listing.resource(key) else { return nil }
+        guard let row = try core.index.rows.generation(of: key), let extents = try core.index.rows.extents(of: row)
+        else { return resource.parts == nil ? nil : ResourceDetail(ofPartsAlone: resource) }
+        let present = row.presentRanges(of: extents), fields = row.head.fields
+        return ResourceDetail(
+            resource: resource, finalURL: row.head.finalURL, etag: fields["ETag"],
+            lastModified: fields["Last-Modified"], cacheControl: fields.combined("Cache-Control"),
+            expires: fields["Expires"], targetedCacheControl: fields.targeted, date: fields["Date"],
+            validatedAt: row.head.times.validatedAt,
+            initialAge: row.head.times.initialAge, chunkSize: row.geometry.chunkSize,
+            present: present.map(ByteSpan.init), missing: present.gaps(within: 0..<row.length).map(ByteSpan.init))
+    }
 
     /// Whether all of a resource is cached at this moment, without waiting for a checkpoint.
-    package func isComplete(_ key: CacheKey) throws(StoreError) -> Bool { try administration.isComplete(key) }
+    package func isComplete(_ key: CacheKey) throws(StoreError) -> Bool {
+        if let open = core.open.newest(of: key) { return open.isComplete }
+        return try core.index.listing.own(key)?.isComplete ?? false
+    }
 
     /// The ranges of a resource that are cached at this moment: from memory if it is open, otherwise from the index.
     /// - Returns: nil if nothing of it is cached, or if its length is not known yet.
-    package func coverage(_ key: CacheKey) throws(StoreError) -> ResourceCoverage? { try administration.coverage(key) }
+    package func coverage(_ key: CacheKey) throws(StoreError) -> ResourceCoverage? {
+        let open = core.open.newest(of: key)
+        let resource = try core.index.listing.own(key)
+        if let open, let (length, present) = open.presentRanges {
+            guard !present.isEmpty || length == 0 else { return nil }
+            return ResourceCoverage(
+                length: length, present: present, isPinned: resource?.isPinned ?? false,
+                chunkSize: open.geometry.chunkSize, type: open.head.fields["Content-Type"])
+        }
+        guard open == nil, let resource, let row = try core.index.rows.generation(of: key),
+            let extents = try core.index.rows.extents(of: row)
+        else { return nil }
+        return ResourceCoverage(
+            length: row.length, present: row.presentRanges(of: extents), isPinned: resource.isPinned,
+            chunkSize: row.geometry.chunkSize, type: row.head.fields["Content-Type"])
+    }
 
     /// Counts a resource, with the parts of a presentation, as read now, so that it is evicted last.
     /// - Returns: false if nothing of it is cached.
-    package func touch(_ key: CacheKey) throws(StoreError) -> Bool { try administration.touch(key) }
+    package func touch(_ key: CacheKey) throws(StoreError) -> Bool {
+        let generation = try loader.load(key), hasParts = try parts.areKnown(of: key)
+        guard generation != nil || hasParts else { return false }
+        generation?.withChunks { $0.touchAll(at: AccessClock.now()) }
+        tellIndex()
+        if hasParts { try parts.touch(of: key) }
+        return true
+    }
 
     /// Pins or unpins a resource; a presentation with all its parts, those that join later included.
     /// - Returns: false if nothing of it is cached.
     package func setPinned(_ isPinned: Bool, _ key: CacheKey) throws(StoreError) -> Bool {
-        try administration.setPinned(isPinned, key)
+        // The presentation's own row first: parts that join meanwhile are then pinned with it.
+        let isKnown = try queue.sync { work throws(StoreError) in try work.setPinned(isPinned, key) }
+        if isKnown { _ = try parts.setPinned(isPinned, of: key) }
+        return isKnown
+    }
+
+    /// Marks resources as downloaded, a page at a time, so that others get their turn on the queue.
+    private func setDownloaded(_ keys: [CacheKey]) throws(StoreError) {
+        for start in stride(from: 0, to: keys.count, by: IndexParts.pageSize) {
+            let some = Array(keys[start..<min(start + IndexParts.pageSize, keys.count)])
+            try queue.sync { work throws(StoreError) in try work.setDownloaded(some) }
+        }
     }
 
     /// Removes a resource, pinned or not, with its variants and parts.
     /// - Returns: nil if nothing of it is cached.
     package func remove(_ key: CacheKey, isDryRun: Bool) throws(StoreError) -> RemovalReport? {
-        defer { if !isDryRun { core.listeners.tellChangedByHand(key) } }
-        return try administration.remove(key, isDryRun: isDryRun)
+        defer { if !isDryRun { listeners.tellChangedByHand(key) } }
+        let own = try queue.sync { work throws(StoreError) in try work.remove(key, isDryRun: isDryRun) }
+        let parts = try parts.remove(of: key, isDryRun: isDryRun)
+        guard parts.count > 0 else { return own }
+        return RemovalReport(
+            resources: own?.resources ?? 1, bytes: (own?.bytes ?? 0) +| parts.bytes, pinned: 0, isDryRun: isDryRun,
+            parts: parts.count)
     }
 
     /// Removes everything that is not pinned. The parts of a presentation stay if the whole is pinned or was read
     /// later.
     /// - Parameter before: remove only what was last read before this time, in seconds since 1970; nil for everything.
     package func removeAll(before: Int64?, isDryRun: Bool) throws(StoreError) -> RemovalReport {
-        defer { if !isDryRun, before == nil { core.listeners.tellChangedByHand(nil) } }
-        return try administration.removeAll(before: before, isDryRun: isDryRun)
+        defer { if !isDryRun, before == nil { listeners.tellChangedByHand(nil) } }
+        tellIndex()
+        var sum = RemovalReport(resources: 0, bytes: 0, pinned: 0, isDryRun: isDryRun)
+        var (place, parts) = (0 as Int64, 0)
+        while !core.isEnding {
+            let page = try core.index.listing.page(
+                after: place,
+                readBefore: before.map { $0.multipliedReportingOverflow(by: 1_000_000) }.map { $1 ? .max : $0 },
+                limit: 256)
+            guard let last = page.last else { break }
+            place = last.resource
+            sum.pinned += page.count { $0.isPinned && !$0.isPart }
+            for isPart in [false, true] {
+                let ids = page.filter { !$0.isPinned && $0.isPart == isPart }.map(\.generation)
+                let (count, bytes) = try remove(ids, isDryRun: isDryRun)
+                if isPart { parts += count } else { sum.resources += count }
+                sum.bytes +|= bytes
+            }
+        }
+        sum.parts = parts > 0 ? parts : nil
+        return sum
+    }
+
+    /// Removes a page at a time, so that others get their turn on the queue.
+    private func remove(_ ids: [GenerationID], isDryRun: Bool) throws(StoreError) -> (count: Int, bytes: Int64) {
+        guard !ids.isEmpty else { return (0, 0) }
+        guard !isDryRun else { return (ids.count, try core.index.rows.taken(by: ids)) }
+        let removed = queue.sync { $0.removal(of: ids) }
+        return (removed.resources, removed.bytes)
     }
 
     /// Evicts until the limits are met, as far as extents are neither pinned nor in use.
     /// - Returns: the bytes freed on the disk.
-    package func enforceLimits() -> Int64 { administration.enforceLimits() }
+    package func enforceLimits() -> Int64 {
+        queue.sync { work in
+            core.ledger.refreshDisk()
+            return work.evictor.evictShortage()
+        }
+    }
 
     /// Holds the file of a complete resource, and verifies the chunks that were not verified before.
     /// - Returns: nil if nothing of it is cached.
-    package func hold(_ key: CacheKey) throws(StoreError) -> Holding? { try administration.hold(key) }
+    package func hold(_ key: CacheKey) throws(StoreError) -> Holding? {
+        guard let hold = try holdGrowing(key) else { return nil }
+        // Check under the hold: nothing is evicted any more.
+        let gaps = hold.gaps(in: 0..<hold.length)
+        return gaps.isEmpty ? .complete(hold) : .incomplete(missing: gaps.map(ByteSpan.init))
+    }
 
     /// Holds the file of a resource that may be incomplete, and may still grow.
+    /// - Parameter range: the range to verify; nil for all.
     /// - Returns: nil if nothing of it is cached.
-    package func holdGrowing(_ key: CacheKey) throws(StoreError) -> FileHold? { try administration.holdGrowing(key) }
+    package func holdGrowing(_ key: CacheKey, verifying range: Range<Int64>? = nil) throws(StoreError) -> FileHold? {
+        queue.sync { $0.checkpointer.checkpoint() }
+        guard let generation = try loader.load(key), let length = generation.length else { return nil }
+        let path = GenerationFiles.relativePath(of: generation.id)
+        return FileHold(generation, length: length, path: path, verifying: range) {
+            verifier.verify(generation, extent: $0)
+        }
+    }
 
     /// Starts the import of a resource.
     /// - Parameters:
@@ -63,8 +172,7 @@ extension CacheStore {
     package func importer(_ key: CacheKey, length: Int64, fields: HeaderFields, replaces: Bool) throws(ImportError)
         -> Importer
     {
-        let generation = try administration.makeImported(key, length: length, fields: fields, replaces: replaces)
-        return Importer(generation, length: length, replaces: replaces, self)
+        try Importer(key, length: length, fields: fields, replaces: replaces, self)
     }
 
     /// Reads everything again and compares checksums. Resources may be read, filled and evicted meanwhile.
@@ -75,53 +183,21 @@ extension CacheStore {
         var scrub = Scrub(core, queue, loader, verifier, repairs: repairs)
         return try scrub.run(isWanted: isWanted)
     }
-}
 
-/// Presentations and their parts. All of these methods block, like other commands.
-extension CacheStore {
     /// Whether a resource, or a part of it, is being sent to a player at this moment.
-    package func isBeingRead(_ key: CacheKey) throws(StoreError) -> Bool { try administration.isBeingRead(key) }
-
-    /// Makes cached resources parts of a presentation. If one of them has parts itself, these move along, so that no
-    /// part ever has parts; if the presentation is a part itself, its whole takes the parts. Resources that are not
-    /// cached are skipped, as is the presentation itself.
-    /// - Parameter whole: the cache key of the presentation's first playlist.
-    package func join(_ keys: [CacheKey], to whole: CacheKey) throws(StoreError) {
-        try administration.parts.join(keys, to: whole)
+    package func isBeingRead(_ key: CacheKey) throws(StoreError) -> Bool {
+        let keys = Set(try [key] + core.index.rows.variants(of: key))
+        return core.open.all.contains { generation in
+            (keys.contains(generation.key) || generation.whole == key) && generation.isBeingRead
+        }
     }
-
-    /// The cached parts of a presentation, in the order in which they became known. At most 1,000,000, of some 200
-    /// bytes each.
-    package func parts(of whole: CacheKey) throws(StoreError) -> [PartReport] {
-        try administration.parts.reports(of: whole)
-    }
-
-    /// Whether a resource has parts.
-    package func hasParts(_ key: CacheKey) throws(StoreError) -> Bool {
-        try index.parts.summary(of: key)?.parts ?? 0 > 0
-    }
-
-    /// The presentation that a resource is a part of, as far as the index knows.
-    package func whole(of key: CacheKey) throws(StoreError) -> CacheKey? { try index.parts.whole(of: key) }
-
-    /// Has resources evicted before anything else that is not pinned, until they are read again.
-    package func demote(_ keys: [CacheKey]) throws(StoreError) { try administration.parts.demote(keys) }
 }
 
 /// What downloads need of the store. All of these methods block, like other commands.
 extension CacheStore {
-    /// The downloads database; its size counts like that of the index.
-    package static func downloads(in directory: String) -> String { directory + "/downloads.sqlite" }
-
-    /// The database of subscriptions; its size counts likewise.
-    package static func feeds(in directory: String) -> String { directory + "/feeds.sqlite" }
-
-    /// The history of the counters; its size counts like that of the index.
-    package static func history(in directory: String) -> String { directory + "/history" }
-
     /// Measures what the metrics contain of pinned resources and of the disk. Blocks.
     package func measure() throws(StoreError) {
-        core.metrics.pinnedBytes.set(try index.pins.pinnedBytes())
+        core.metrics.pinnedBytes.set(try core.index.pins.pinnedBytes())
         if let disk = FileSystem.disk(of: configuration.directory) { core.metrics.freeBytes.set(disk.free) }
     }
 
@@ -132,9 +208,9 @@ extension CacheStore {
     /// not pinned were evicted.
     package func room(for key: CacheKey) throws(StoreError) -> Int64 {
         let own =
-            try (index.listing.own(key).map { $0.isPinned ? 0 : $0.cached } ?? 0)
-            +| index.parts.evictableBytes(of: key)
-        return ledger.attainable(beside: try index.pins.pinnedBytes() + own)
+            try (core.index.listing.own(key).map { $0.isPinned ? 0 : $0.cached } ?? 0)
+            +| core.index.parts.evictableBytes(of: key)
+        return ledger.attainable(beside: try core.index.pins.pinnedBytes() + own)
     }
 
     /// Makes the present chunks of a range durable, marks the resource as downloaded, and pins it if wanted.
@@ -148,17 +224,25 @@ extension CacheStore {
             throw .index(detail: "the fetched bytes could not be saved: see the log")
         }
         guard generation.length != 0, isWanted() else { return }
-        try administration.setDownloaded(generation.key)
+        try setDownloaded([generation.key])
         if isPinned { _ = try setPinned(true, generation.key) }
     }
 
-    /// The current content of a resource, for a restore point.
-    package func content(of key: CacheKey) throws(StoreError) -> FormerContent { try restorePoints.content(of: key) }
+    /// Makes the bytes of a presentation's parts durable, joins the parts to it, and marks them as downloaded.
+    /// - Parameters:
+    ///   - keys: its parts, whoever has fetched them; call several times if there are many.
+    ///   - whole: the cache key of its first playlist.
+    /// - Throws: if the index could not be updated.
+    package func settle(_ keys: [CacheKey], partsOf whole: CacheKey) throws(StoreError) {
+        queue.sync { $0.checkpointer.checkpoint() }
+        try parts.join(keys, to: whole)
+        try setDownloaded(keys)
+    }
 
-    /// Restores earlier content: removes whatever came later, by whole extents, unless a player reads it or has read it
-    /// meanwhile, and unpins what was not pinned.
-    /// - Returns: the bytes freed.
-    package func restore(_ former: FormerContent, of key: CacheKey) throws(StoreError) -> Int64 {
-        try restorePoints.restore(former, of: key)
+    /// Marks a presentation as downloaded, and pins it with its parts if wanted.
+    package func settle(whole: CacheKey, isPinned: Bool) throws(StoreError) {
+        queue.sync { $0.checkpointer.checkpoint() }
+        try setDownloaded([whole])
+        if isPinned { _ = try setPinned(true, whole) }
     }
 }

@@ -31,6 +31,15 @@ package struct StoreConfiguration: Sendable {
     package var holes: Holes?
 
     package init(directory: String) { self.directory = directory }
+
+    /// The downloads database; its size counts like that of the index.
+    package static func downloads(in directory: String) -> String { directory + "/downloads.sqlite" }
+
+    /// The database of subscriptions; its size counts likewise.
+    package static func feeds(in directory: String) -> String { directory + "/feeds.sqlite" }
+
+    /// The history of the counters; its size counts likewise.
+    package static func history(in directory: String) -> String { directory + "/history" }
 }
 
 /// Stores chunks on disk within a limit. This type is the module's interface.
@@ -47,12 +56,17 @@ package struct StoreConfiguration: Sendable {
 /// Lock order, where two are held together: `UnfinishedFiles`, then `OpenGenerations`, then a `Generation`'s state. All
 /// other locks of the store are leaves.
 package final class CacheStore: Sendable {
+    package let configuration: StoreConfiguration
+    package let ledger: CapacityLedger
+    /// Whom it notifies.
+    package let listeners: StoreListeners
+    /// The parts of presentations.
+    package let parts: Parts
+    package let restorePoints: RestorePoints
+    package let verifier: Verifier
     let core: StoreCore
     let queue: StoreQueue
     let loader: Loader
-    let verifier: Verifier
-    let administration: Administration
-    let restorePoints: RestorePoints
     let readers = BlockingPool("read", threads: 4)
     let writers = BlockingPool("write", threads: 2)
     let clerks = BlockingPool("clerk", threads: 2)
@@ -60,11 +74,6 @@ package final class CacheStore: Sendable {
     let texts = BlockingPool("text", threads: 2, isJoined: false)
     private let lock: DirectoryLock
     private let fingerprintSeed: Int64
-    private let timer: QueueTimer
-
-    package var configuration: StoreConfiguration { core.configuration }
-    package var ledger: CapacityLedger { core.ledger }
-    var index: CacheIndex { core.index }
 
     /// Opens the cache, creating it if there is none, and takes its lock.
     /// - Throws: `StoreError`: another process has it open, or the directory or the index cannot be used.
@@ -73,12 +82,13 @@ package final class CacheStore: Sendable {
         let (unfinished, wasClean, isNew) = (opening.unfinished, opening.wasClean, opening.isNew)
         let isRecountDue = opening.isRecountDue
         (core, lock, fingerprintSeed) = (opening.core, opening.lock, opening.fingerprintSeed)
+        (ledger, listeners) = (core.ledger, core.listeners)
         queue = StoreQueue(StoreWork(core, opening.pins))
         loader = Loader(core: core, queue: queue)
-        verifier = Verifier(core)
-        administration = Administration(
-            core: core, queue: queue, loader: loader, verifier: verifier, parts: Parts(core: core, queue: queue))
-        restorePoints = RestorePoints(core: core, queue: queue, administration: administration)
+        verifier = Verifier(core, readers)
+        parts = Parts(core: core, queue: queue)
+        restorePoints = RestorePoints(core: core, queue: queue, parts: parts)
+        self.configuration = configuration
         queue.sync { work in
             work.checkpointer.countIndex()
             work.recovery.finish(unfinished)
@@ -89,7 +99,7 @@ package final class CacheStore: Sendable {
             recount.begin(isNew: isNew)
             scrubbers.run { recount.run() }
         }
-        timer = queue.everySecond { $0.tick() }
+        queue.everySecond { $0.tick() }
         readers.start()
         writers.start()
     }
@@ -105,7 +115,7 @@ package final class CacheStore: Sendable {
 
     /// Publishes the URL of this cache's proxy for other processes.
     package func announce(url: String) throws(StoreError) {
-        try lock.announce(CacheOwner(pid: getpid(), url: url))
+        try lock.write(CacheOwner(pid: getpid(), url: url))
     }
 
     /// Ends all threads but the queue's, once their work is done; work on documents is dropped, or left alone.
@@ -123,7 +133,7 @@ package final class CacheStore: Sendable {
     package func close() throws(StoreError) {
         endThreads()
         defer { lock.release() }
-        timer.cancel()
+        queue.stopTimer()
         try queue.sync { work throws(StoreError) in try work.close() }
     }
 
@@ -142,23 +152,7 @@ package final class CacheStore: Sendable {
         texts.run(for: host, work)
     }
 
-    // MARK: Notifications
-
-    /// - Parameter tell: called on a thread of the store when the given resource, or the given generation of it, has
-    ///   changed.
-    package func whenChanged(_ tell: @escaping @Sendable (CacheKey, Generation?) -> Void) {
-        core.listeners.whenChanged(tell)
-    }
-
-    /// - Parameter tell: called on any thread when a person has stored or removed a resource, whether or not anything of
-    ///   it was cached; with nil for all resources.
-    package func whenChangedByHand(_ tell: @escaping @Sendable (CacheKey?) -> Void) {
-        core.listeners.whenChangedByHand(tell)
-    }
-
-    /// - Parameter close: called from any thread when no more files can be opened; should release files kept open for
-    ///   later.
-    package func whenShortOfFiles(_ close: @escaping @Sendable () -> Void) { core.listeners.whenShortOfFiles(close) }
+    // MARK: Files
 
     /// Closes released generations soon, rather than at the next tick: descriptors are scarce.
     package func closeLetGo() { queue.async { _ = $0.closer.closeUnused() } }
@@ -187,19 +181,19 @@ package final class CacheStore: Sendable {
     /// Whether a resource is certainly not cached, as far as that is known without waiting.
     package func certainlyLacks(_ key: CacheKey) -> Bool {
         // In this order: a generation enters the filter before it is closed.
-        !isKnown(key) && index.keys.certainlyLacks(key)
+        !isKnown(key) && core.index.keys.certainlyLacks(key)
     }
 
     /// Fills the key filter in the background, after the first look-up that found nothing: a player of cached resources
     /// does not need it.
     private func fillKeyFilter() {
-        guard index.keys.beginFilling() else { return }
+        guard core.index.keys.beginFilling() else { return }
         let runs = scrubbers.run { [core] in
             core.faults.report("read the keys of cached resources") { () throws(StoreError) in
                 try core.index.fillKeys { core.isEnding }
             }
         }
-        if !runs { index.keys.endFilling(isComplete: false) }
+        if !runs { core.index.keys.endFilling(isComplete: false) }
     }
 
     /// Whether a generation of a resource, other than the given one, is open.
@@ -255,16 +249,19 @@ package final class CacheStore: Sendable {
     }
 
     /// The longest file that can be written while its length is unknown.
-    package var longestFile: Int64 { max(0, FileSizeLimit.current - 2 * configuration.geometry.chunkSize) }
+    package var longestFile: Int64 { max(0, FileSystem.sizeLimit - 2 * configuration.geometry.chunkSize) }
 
     /// Records a chunk written to its file; the next checkpoint makes it durable.
     func noteWritten(_ generation: Generation, bytes: Int64) {
-        let limit = generation.isEager ? Checkpointer.eagerBytes : Checkpointer.bytes
+        let limit = generation.state.withLock({ $0.news.eager > 0 }) ? Checkpointer.eagerBytes : Checkpointer.bytes
         if core.unsaved.add(generation, bytes: bytes, limit: limit) { queue.async { $0.checkpointer.checkpoint() } }
     }
 
     /// Turns early checkpoints of a generation on or off: with them, less has to be fetched again after a crash.
-    package func savesSoon(_ generation: Generation, _ isWanted: Bool) { generation.saveSoon(isWanted) }
+    /// - Parameter isWanted: false takes back an earlier true.
+    package func savesSoon(_ generation: Generation, _ isWanted: Bool) {
+        generation.state.withLock { $0.news.eager += isWanted ? 1 : -1 }
+    }
 
     /// Frees space for a writer that found none.
     /// - Parameter deliver: called on the store's queue with whether anything was freed. If not, everything is leased
@@ -280,11 +277,6 @@ package final class CacheStore: Sendable {
     }
 
     // MARK: Reading
-
-    /// Compares the checksums of an extent's unverified chunks, and drops those that differ. Calls back when done.
-    package func verify(_ generation: Generation, extent ordinal: Int, then deliver: @escaping @Sendable () -> Void) {
-        verifier.verify(generation, extent: ordinal, on: readers, then: deliver)
-    }
 
     /// Reads a range into memory off the loops. Calls back with whether the disk could read it.
     package func warm(_ generation: Generation, _ range: Range<Int64>, then deliver: @escaping @Sendable (Bool) -> Void)

@@ -21,7 +21,7 @@ package struct CachedName: Sendable, Equatable {
 
     /// The resources whose URLs begin with a text, most recently read first.
     package static func all(in directory: String, beginningWith text: String, limit: Int) throws -> [CachedName] {
-        try ReadOnlyGlance.rows(
+        try StoredRow.glance(
             of: directory + "/index.sqlite",
             """
             SELECT key, cached + part_cached AS cached, pinned FROM resource WHERE part_of IS NULL AND cached + part_cached > 0
@@ -32,15 +32,15 @@ package struct CachedName: Sendable, Equatable {
 
     /// How many bytes a cache occupies on the disk, without its index; nil if that is unknown.
     package static func bytes(in directory: String) -> Int64? {
-        let rows = try? ReadOnlyGlance.rows(
+        let rows = try? StoredRow.glance(
             of: directory + "/index.sqlite", "SELECT value FROM meta WHERE name = 'data_bytes'", [])
         return rows?.first.flatMap { try? $0.integer("value", in: 0...1 << 60) }
     }
 }
 
-/// Reads a database file as it is on the disk, without locking, creating files or waiting.
-package enum ReadOnlyGlance {
-    package static func rows(of path: String, _ sql: String, _ arguments: StatementArguments) throws -> [StoredRow] {
+extension StoredRow {
+    /// Reads rows of a database file as it is on the disk, without locking, creating files or waiting.
+    package static func glance(of path: String, _ sql: String, _ arguments: StatementArguments) throws -> [StoredRow] {
         var configuration = Configuration()
         configuration.readonly = true
         configuration.label = "glance"

@@ -44,19 +44,22 @@ final class Checkpointer {
         guard core.files.unfinished.isLong else { return }
         core.faults.report("shorten the list of unfinished files") { () throws(StoreError) in
             try core.files.unfinished.shorten {
-                Set(core.open.all.filter(\.isListed).map(\.id)).union(core.files.leftUnfinished)
+                Set(core.open.all.filter { $0.state.withLock(\.isListed) }.map(\.id)).union(core.files.leftUnfinished)
             }
         }
     }
 
     /// Makes a generation's chunks durable, and drops them if the disk failed.
-    private func synced(_ generation: Generation, _ update: CacheIndex.Update, isDone: Bool) -> CacheIndex.Update? {
+    private func synced(_ generation: Generation, _ update: IndexSaving.Update, isDone: Bool) -> IndexSaving.Update? {
         do throws(StoreError) {
             if !isDone { try core.files.sync(generation) }
             // Only now are all blocks allocated.
             generation.countOverhead()
             var update = update
-            update.overhead = generation.overheadToSave()
+            update.overhead = generation.state.withLock { state in
+                state.news.savedOverhead = state.chunks.overhead
+                return state.chunks.overhead
+            }
             return update
         } catch  where error.isShortageOfFiles {
             // The files are sound: the next checkpoint tries again. Files released meanwhile are closed at the next
@@ -69,7 +72,7 @@ final class Checkpointer {
         } catch {
             core.faults.note("make chunks durable, so dropped them", error, label: "disk-sync")
             for extent in update.extents {
-                let dropped = generation.drop(Presence(extent.checksums.keys), ofExtent: extent.ordinal)
+                let dropped = generation.withChunks { $0.drop(Presence(extent.checksums.keys), ofExtent: extent.ordinal) }
                 core.metrics.droppedChunks.add(Int64(dropped))
             }
             // The rest of the update goes with the next checkpoint.
@@ -81,12 +84,12 @@ final class Checkpointer {
     /// Saves updates in small transactions, so that the index's log grows little between two measurements.
     /// - Returns: the generations that could not be saved; the next checkpoint tries again.
     @discardableResult
-    func save(_ updates: [CacheIndex.Update], of generations: [GenerationID: Generation]) -> Set<GenerationID> {
+    func save(_ updates: [IndexSaving.Update], of generations: [GenerationID: Generation]) -> Set<GenerationID> {
         var failed: Set<GenerationID> = []
         let newest = core.open.newestIDs
-        let isCurrent = { (update: CacheIndex.Update) in newest[update.key] == nil || newest[update.key] == update.id }
+        let isCurrent = { (update: IndexSaving.Update) in newest[update.key] == nil || newest[update.key] == update.id }
         // After one failure, the other batches would only wait in vain.
-        for batch in CacheIndex.Update.batches(updates.filter(isCurrent)) {
+        for batch in IndexSaving.Update.batches(updates.filter(isCurrent)) {
             if !failed.isEmpty || !saveBatch(batch, of: generations) {
                 for update in batch { generations[update.id]?.restore(update) }
                 failed.formUnion(batch.map(\.id))
@@ -100,7 +103,7 @@ final class Checkpointer {
     }
 
     /// - Returns: whether the batch was saved.
-    private func saveBatch(_ batch: [CacheIndex.Update], of generations: [GenerationID: Generation]) -> Bool {
+    private func saveBatch(_ batch: [IndexSaving.Update], of generations: [GenerationID: Generation]) -> Bool {
         defer { countIndex() }
         let replaced: [GenerationID: Int64]
         do throws(StoreError) {
@@ -126,11 +129,12 @@ final class Checkpointer {
     /// history; and directories.
     func countIndex() {
         let directory = core.configuration.directory
-        let databases = [CacheStore.downloads(in: directory), CacheStore.feeds(in: directory)]
-            .flatMap(IndexDatabase.files).reduce(0) { $0 + FileSystem.allocatedBytes($1) }
-        let history = FileSystem.allocatedBytes(CacheStore.history(in: directory))
+        let databases = [StoreConfiguration.downloads(in: directory), StoreConfiguration.feeds(in: directory)]
+        let files = databases.flatMap(FileSystem.databaseFiles) + [
+            StoreConfiguration.history(in: directory), core.files.unfinished.path,
+        ]
         core.ledger.setIndex(
-            bytes: core.index.allocatedBytes + pins.allocatedBytes + core.files.unfinished.allocatedBytes + databases
-                + history + core.files.directoryBytes)
+            bytes: core.index.database.allocatedBytes + (pins.copy?.database.allocatedBytes ?? 0)
+                + files.reduce(0) { $0 + FileSystem.allocatedBytes($1) } + core.files.directoryBytes)
     }
 }

@@ -3,6 +3,9 @@ import HTTPModel
 
 /// Maps chunks of an extent to bytes of the resource and blocks on the disk.
 extension ChunkGeometry {
+    /// In bytes. Longer bodies are neither stored nor passed through memory.
+    package static let longestBody: Int64 = 1 << 40
+
     /// The bytes of an extent.
     func extentBytes(_ ordinal: Int, length: Int64) -> Range<Int64> {
         bytes(of: 0..<Self.chunksPerExtent, inExtent: ordinal, length: length)

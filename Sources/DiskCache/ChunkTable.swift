@@ -368,8 +368,6 @@ struct ChunkTable: Sendable {
     /// Extents with unverified chunks, in order.
     var unverifiedExtents: [Int] { extents.entries.filter { !$0.1.unverified.isEmpty }.map(\.0) }
 
-    func unverified(ofExtent ordinal: Int) -> Presence { extents[ordinal].unverified }
-
     /// Records the result of a verification, and drops bad chunks.
     /// - Returns: how many were dropped.
     mutating func endVerification(of verified: Presence, bad: Presence, inExtent ordinal: Int) -> Int {
@@ -418,18 +416,15 @@ struct ChunkTable: Sendable {
     /// Whether extents were read since the last update of the index.
     var isTouched: Bool { extents.values.contains(where: \.isTouched) }
 
-    /// The chunks that the index knows and that have not changed since.
-    func saved(ofExtent ordinal: Int) -> Presence { extents[ordinal].saved }
-
     /// - Parameter isSynced: whether the data will be made durable before this is saved. Otherwise new chunks are left
     ///   out.
-    mutating func takeNews(isSynced: Bool) -> [CacheIndex.ExtentUpdate] {
-        var news: [CacheIndex.ExtentUpdate] = []
+    mutating func takeNews(isSynced: Bool) -> [IndexSaving.ExtentUpdate] {
+        var news: [IndexSaving.ExtentUpdate] = []
         for ordinal in extents.ordinals {
             let extent = extents[ordinal]
             guard extent.isTouched || isSynced && !extent.unsaved.isEmpty, !extent.isEvicting else { continue }
             news.append(
-                CacheIndex.ExtentUpdate(
+                IndexSaving.ExtentUpdate(
                     ordinal: ordinal, present: isSynced ? extent.present : extent.saved,
                     checksums: isSynced ? extent.checksums : [:], lastAccess: extent.lastAccess,
                     isVerified: extent.unverified.isEmpty))
@@ -439,7 +434,7 @@ struct ChunkTable: Sendable {
     }
 
     /// Takes back an update that could not be saved.
-    mutating func restore(_ news: [CacheIndex.ExtentUpdate]) {
+    mutating func restore(_ news: [IndexSaving.ExtentUpdate]) {
         for saved in news where !extents[saved.ordinal].isEvicting {
             let chunks = Presence(saved.checksums.keys).intersection(extents[saved.ordinal].present)
             extents[saved.ordinal].unsaved.formUnion(chunks)

@@ -45,7 +45,7 @@ package final class ChunkWriter: @unchecked Sendable {
         precondition(
             generation.geometry.chunkStart(generation.geometry.chunk(at: offset)) == offset,
             "a writer starts at a chunk")
-        if generation.isStored, !generation.isListed {
+        if generation.isStored, !generation.state.withLock(\.isListed) {
             do throws(StoreError) { try store.core.files.list([generation.id]) { _ in generation } } catch {
                 refusal = error
             }
@@ -118,17 +118,17 @@ package final class ChunkWriter: @unchecked Sendable {
         guard let chunk = openChunk else { return }
         openChunk = nil
         settleReservation()
-        if !isPassingOver { generation.abandon(chunk, by: id) }
+        if !isPassingOver { generation.withChunks { $0.abandon(chunk, by: id) } }
     }
 
     private enum Opening { case opened, noRoom, met, impossible(Int32) }
 
     private func openNext() -> Opening {
         let chunk = generation.geometry.chunk(at: position)
-        guard generation.geometry.chunkBytes(chunk, length: generation.length).upperBound <= Generation.longest else {
+        guard generation.geometry.chunkBytes(chunk, length: generation.length).upperBound <= ChunkGeometry.longestBody else {
             return .impossible(EFBIG)
         }
-        switch generation.claim(chunk, by: id) {
+        switch generation.withChunks({ $0.claim(chunk, by: id) }) {
         case .claimed:
             isPassingOver = false
         case .present where !stopsAtPresent:
@@ -145,7 +145,7 @@ package final class ChunkWriter: @unchecked Sendable {
                     ? .impossible(ENOSPC) : .noRoom
             }
             if generation.isStored { reservedBytes = bytes }
-            guard generation.claimWithBlocks(chunk, by: id, bytes: bytes) else {
+            guard generation.withChunks({ $0.claimWithBlocks(chunk, by: id, bytes: bytes) }) else {
                 if generation.isStored { store.ledger.release(bytes) }
                 settleReservation()
                 return .noRoom
@@ -174,7 +174,7 @@ package final class ChunkWriter: @unchecked Sendable {
             if !isPassingOver { complete(chunk) }
             openChunk = nil
         } else if !isPassingOver {
-            generation.advance(id, to: position)
+            generation.withChunks { $0.advance(id, to: position) }
         }
         return nil
     }
@@ -186,7 +186,8 @@ package final class ChunkWriter: @unchecked Sendable {
 
     private func complete(_ chunk: Int) {
         settleReservation()
-        generation.complete(chunk, by: id, checksum: digest.finish())
+        let checksum = digest.finish()
+        generation.withChunks { $0.complete(chunk, by: id, checksum: checksum, now: AccessClock.now()) }
         if generation.isStored { store.noteWritten(generation, bytes: generation.geometry.chunkSize) }
     }
 }

@@ -56,7 +56,7 @@ final class DirectoryLock: Sendable {
             throw error
         }
         self.descriptor = Mutex(descriptor)
-        try announce(CacheOwner(pid: getpid(), url: ""))
+        try write(CacheOwner(pid: getpid(), url: ""))
     }
 
     deinit { release() }
@@ -79,7 +79,7 @@ final class DirectoryLock: Sendable {
     }
 
     /// Writes the owner, for processes that find the lock taken.
-    func announce(_ owner: CacheOwner) throws(StoreError) {
+    func write(_ owner: CacheOwner) throws(StoreError) {
         guard let data = try? JSONEncoder().encode(owner), let descriptor = descriptor.withLock({ $0 }) else { return }
         let written = data.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
         guard written == data.count, ftruncate(descriptor, off_t(data.count)) == 0 else {

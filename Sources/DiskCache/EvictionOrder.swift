@@ -2,7 +2,7 @@ import CachePolicy
 import GRDB
 import HTTPModel
 
-extension CacheIndex {
+extension EvictionOrder {
     /// An extent that may be evicted.
     struct Victim: Sendable {
         let generation: GenerationID
@@ -46,8 +46,8 @@ struct EvictionOrder: Sendable {
     /// their number.
     /// - Returns: the extents, the generations among them whose rows are damaged, and the next position; nil if there
     ///   are no more.
-    func leastRecent(after place: CacheIndex.Place, limit: Int) throws(StoreError) -> (
-        victims: [CacheIndex.Victim], damaged: Set<GenerationID>, next: CacheIndex.Place?
+    func leastRecent(after place: Place, limit: Int) throws(StoreError) -> (
+        victims: [Victim], damaged: Set<GenerationID>, next: Place?
     ) {
         try database.read { db in
             let sql = """
@@ -59,7 +59,7 @@ struct EvictionOrder: Sendable {
             let rows = try Row.fetchAll(db.cachedStatement(sql: sql), arguments: place.arguments(3) + [limit]).map {
                 StoredRow($0)
             }
-            var (victims, damaged) = ([CacheIndex.Victim](), Set<GenerationID>())
+            var (victims, damaged) = ([Victim](), Set<GenerationID>())
             for row in rows {
                 if let victim = try? Self.victim(row) {
                     victims.append(victim)
@@ -67,14 +67,14 @@ struct EvictionOrder: Sendable {
                     damaged.insert(id)
                 }
             }
-            let next = try rows.last.map { try CacheIndex.Place($0, "last_access", "generation", "ordinal") }
+            let next = try rows.last.map { try Place($0, "last_access", "generation", "ordinal") }
             return (victims, damaged, try next.flatMap { try $0.isBehind(place, in: db) ? $0 : nil })
         }
     }
 
-    private static func victim(_ row: StoredRow) throws(RowDamage) -> CacheIndex.Victim {
+    private static func victim(_ row: StoredRow) throws(RowDamage) -> Victim {
         let (length, geometry, ordinal, present) = try extent(row)
-        return CacheIndex.Victim(
+        return Victim(
             // no trap: at least 1
             generation: GenerationID(value: UInt64(try row.integer("generation", in: 1 ... .max))), ordinal: ordinal,
             lastAccess: try row.integer("last_access"), present: present, length: length, geometry: geometry)
@@ -84,7 +84,7 @@ struct EvictionOrder: Sendable {
     static func extent(_ row: StoredRow) throws(RowDamage) -> (
         length: Int64, ChunkGeometry, ordinal: Int, present: Presence
     ) {
-        let length = try row.integer("length", in: 0...Generation.longest)
+        let length = try row.integer("length", in: 0...ChunkGeometry.longestBody)
         guard let geometry = ChunkGeometry(chunkSize: try row.integer("chunk_size")) else {
             throw RowDamage(column: "chunk_size", reason: "is out of bounds")
         }
@@ -94,8 +94,8 @@ struct EvictionOrder: Sendable {
     }
 
     /// The least recently read resources that are not pinned, after a position in that order.
-    func leastRecentResources(after place: CacheIndex.Place, limit: Int) throws(StoreError) -> (
-        generations: [GenerationID], next: CacheIndex.Place?
+    func leastRecentResources(after place: Place, limit: Int) throws(StoreError) -> (
+        generations: [GenerationID], next: Place?
     ) {
         try database.read { db in
             let sql = """
@@ -108,7 +108,7 @@ struct EvictionOrder: Sendable {
             let evictable = rows.filter { (try? $0.flag("pinned")) == false }.compactMap {
                 try? $0.generation("generation")
             }
-            let next = try rows.last.map { try CacheIndex.Place($0, "last_access", "resource") }
+            let next = try rows.last.map { try Place($0, "last_access", "resource") }
             return (evictable, try next.flatMap { try $0.isBehind(place, in: db) ? $0 : nil })
         }
     }

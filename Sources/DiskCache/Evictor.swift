@@ -48,9 +48,9 @@ final class Evictor {
 
     private func evictExtents(_ wanted: Int64) -> Int64 {
         var freed: Int64 = 0
-        var place = CacheIndex.Place()
+        var place = EvictionOrder.Place()
         while freed < wanted {
-            var found: (victims: [CacheIndex.Victim], damaged: Set<GenerationID>, next: CacheIndex.Place?) = (
+            var found: (victims: [EvictionOrder.Victim], damaged: Set<GenerationID>, next: EvictionOrder.Place?) = (
                 [], [], nil
             )
             core.faults.report("find what to evict") { () throws(StoreError) in
@@ -69,9 +69,9 @@ final class Evictor {
     /// Evicts whole files, because the file system cannot punch holes: only those that nobody uses.
     private func evictResources(_ wanted: Int64) -> Int64 {
         var freed: Int64 = 0
-        var place = CacheIndex.Place()
+        var place = EvictionOrder.Place()
         while freed < wanted {
-            var found: (generations: [GenerationID], next: CacheIndex.Place?) = ([], nil)
+            var found: (generations: [GenerationID], next: EvictionOrder.Place?) = ([], nil)
             core.faults.report("find what to evict") { () throws(StoreError) in
                 found = try core.index.evictionOrder.leastRecentResources(after: place, limit: 8)
             }
@@ -94,7 +94,7 @@ final class Evictor {
 
     /// An extent being evicted.
     private struct Eviction {
-        let victim: CacheIndex.Victim
+        let victim: EvictionOrder.Victim
         /// The generation, if it is open, and the extent before the eviction.
         let open: (generation: Generation, extent: Extent)?
         /// The disk usage of its blocks.
@@ -105,7 +105,7 @@ final class Evictor {
     private typealias VictimFile = Result<SparseFile, StoreError>
 
     /// - Returns: the bytes freed; nil if the index or the disk failed, or no file could be opened.
-    func evict(_ victims: [CacheIndex.Victim], upTo wanted: Int64) -> Int64? {
+    func evict(_ victims: [EvictionOrder.Victim], upTo wanted: Int64) -> Int64? {
         var chosen: [Eviction] = []
         var sum: Int64 = 0
         for victim in victims where sum < wanted {
@@ -131,7 +131,7 @@ final class Evictor {
             core.faults.note("evict extents", error)
             for eviction in chosen {
                 guard let (generation, extent) = eviction.open else { continue }
-                generation.cancelEviction(ofExtent: eviction.victim.ordinal, restoring: extent)
+                generation.withChunks { $0.cancelEviction(ofExtent: eviction.victim.ordinal, restoring: extent) }
             }
             return nil
         }
@@ -174,7 +174,7 @@ final class Evictor {
 
     /// Makes an extent absent, unless it is needed.
     /// - Returns: nil if it has to stay.
-    private func begin(_ victim: CacheIndex.Victim) -> Eviction? {
+    private func begin(_ victim: EvictionOrder.Victim) -> Eviction? {
         switch core.open.claimToEvict(victim.generation) {
         case .loading: return nil
         case .claimed:
@@ -192,7 +192,7 @@ final class Evictor {
     private func finish(_ eviction: Eviction, _ file: VictimFile?, isRemoved: Bool) -> Bool {
         let (victim, generation, bytes) = (eviction.victim, eviction.open?.generation, eviction.bytes)
         let isPunched = isRemoved || punch(victim, generation, file)
-        if let generation { generation.endEviction(ofExtent: victim.ordinal, bytes: bytes, isPunched: isPunched) }
+        generation?.withChunks { $0.endEviction(ofExtent: victim.ordinal, bytes: bytes, isPunched: isPunched) }
         guard isPunched else {
             // Its blocks stay counted; the list of unfinished files tells the next session about it.
             core.files.leaveUnfinished(victim.generation)
@@ -204,7 +204,7 @@ final class Evictor {
         return true
     }
 
-    private func punch(_ victim: CacheIndex.Victim, _ generation: Generation?, _ file: VictimFile?) -> Bool {
+    private func punch(_ victim: EvictionOrder.Victim, _ generation: Generation?, _ file: VictimFile?) -> Bool {
         core.faults.report("punch a hole") { () throws(StoreError) in
             do throws(StoreError) {
                 let range = victim.geometry.extentBytes(victim.ordinal, length: victim.length)

@@ -9,7 +9,7 @@ package struct ExtentLease: ~Copyable, Sendable {
         self.ordinal = ordinal
     }
 
-    deinit { generation.endLease(ordinal) }
+    deinit { generation.withChunks { $0.endLease(ordinal) } }
 }
 
 /// A lease that can be kept in a collection.

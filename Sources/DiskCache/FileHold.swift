@@ -32,33 +32,34 @@ package final class FileHold: Sendable {
         self.generation = generation
         (self.length, self.path) = (length, path)
         codings = ContentEncoding.codings(generation.head.fields)
-        generation.beginHold()
-        losses = generation.verifyAll(range, length: length, verify)
+        generation.state.withLock { state in
+            state.usage.users += 1
+            state.usage.holds += 1
+        }
+        losses = Self.verify(generation, range, length: length, verify)
     }
 
-    deinit { generation.endHold() }
+    deinit {
+        generation.state.withLock { state in
+            state.usage.users -= 1
+            state.usage.holds -= 1
+        }
+    }
 
-    /// The absent ranges, in order, by whole chunks.
-    package func gaps(in range: Range<Int64>) -> [Range<Int64>] { generation.gaps(in: range) }
-
-    /// Whether present bytes may be wrong: another version has replaced them, or chunks could not be saved or read, or
-    /// were damaged. Ask after `gaps`: bytes outside the gaps were sound until then.
-    package var isLost: Bool { generation.isLost(since: losses) }
-}
-
-extension Generation {
     /// - Returns: `losses` at the time when no unverified chunk was left.
-    fileprivate func verifyAll(_ range: Range<Int64>?, length: Int64, _ verify: (_ ordinal: Int) -> Void) -> Int {
-        let wanted = range.map { extents(touching: $0, length: length) }
+    private static func verify(
+        _ generation: Generation, _ range: Range<Int64>?, length: Int64, _ verify: (_ ordinal: Int) -> Void
+    ) -> Int {
+        let wanted = range.map { extents(touching: $0, length: length, generation.geometry) }
         while true {
-            let (unverified, losses) = unverifiedExtents
+            let (unverified, losses) = generation.withChunks { ($0.unverifiedExtents, $0.losses) }
             let ordinals = unverified.filter { wanted?.contains($0) ?? true }
             guard !ordinals.isEmpty else { return losses }
             for ordinal in ordinals { verify(ordinal) }
         }
     }
 
-    private func extents(touching range: Range<Int64>, length: Int64) -> Range<Int> {
+    private static func extents(touching range: Range<Int64>, length: Int64, _ geometry: ChunkGeometry) -> Range<Int> {
         let part = range.clamped(to: 0..<max(0, length)) // no trap: not below 0
         guard !part.isEmpty else { return 0..<0 }
         // no trap: it is not empty, and lies in a file
@@ -66,12 +67,18 @@ extension Generation {
     }
 
     /// The absent ranges, in order, by whole chunks.
-    fileprivate func gaps(in range: Range<Int64>) -> [Range<Int64>] {
+    package func gaps(in range: Range<Int64>) -> [Range<Int64>] {
         var (gaps, rest): ([Range<Int64>], Range<Int64>) = ([], range)
-        while !rest.isEmpty, let gap = gap(in: rest)?.clamped(to: rest), !gap.isEmpty {
+        while !rest.isEmpty, let gap = generation.gap(in: rest)?.clamped(to: rest), !gap.isEmpty {
             gaps.append(gap)
             rest = gap.upperBound..<range.upperBound
         }
         return gaps
+    }
+
+    /// Whether present bytes may be wrong: another version has replaced them, or chunks could not be saved or read, or
+    /// were damaged. Ask after `gaps`: bytes outside the gaps were sound until then.
+    package var isLost: Bool {
+        generation.state.withLock { $0.isRetired || $0.chunks.losses != losses }
     }
 }

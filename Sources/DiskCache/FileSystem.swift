@@ -1,4 +1,5 @@
 import CLinux
+import CachePolicy
 import Glibc
 import HTTPModel
 
@@ -11,9 +12,9 @@ package enum FileSystem {
     }
 
     /// The disk usage of a file. File systems in user space or on the network may report anything, so the result is
-    /// bounded: no file here is longer than `Generation.longest`.
+    /// bounded: no file here is longer than `ChunkGeometry.longestBody`.
     static func allocatedBytes(_ info: stat) -> Int64 {
-        min(max(0, Int64(info.st_blocks) *| 512), 2 *| Generation.longest)
+        min(max(0, Int64(info.st_blocks) *| 512), 2 *| ChunkGeometry.longestBody)
     }
 
     static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
@@ -30,7 +31,7 @@ package enum FileSystem {
         let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         if descriptor >= 0 { close(descriptor) }
         guard descriptor >= 0 || errno == EEXIST else { throw .lastSystemError("open", path) }
-        for file in IndexDatabase.files(path) { chmod(file, 0o600) }
+        for file in databaseFiles(path) { chmod(file, 0o600) }
     }
 
     /// The name by which SQLite opens a database, for this process alone: the cache's lock keeps others away in any
@@ -44,6 +45,9 @@ package enum FileSystem {
         // Without the two slashes, a path that begins with two would be the name of a host.
         return "file:\(path.hasPrefix("/") ? "//" : "")\(escaped)?\(options)"
     }
+
+    /// The files that SQLite keeps for a database.
+    static func databaseFiles(_ path: String) -> [String] { ["", "-wal", "-shm"].map { path + $0 } }
 
     static func rename(_ path: String, to other: String) throws(StoreError) {
         guard Glibc.rename(path, other) == 0 else { throw .lastSystemError("rename", path) }
@@ -113,6 +117,21 @@ package enum FileSystem {
         var info = stat()
         guard ftruncate(descriptor, off_t(hole)) == 0 else { return .filled }
         return fstat(descriptor, &info) == 0 && allocatedBytes(info) >= hole ? .filled : .kept
+    }
+
+    /// Makes a write beyond the system's limit on the size of files (`ulimit -f`, `LimitFSIZE=`) fail with EFBIG rather
+    /// than end the process with SIGXFSZ, unless the program handles that signal.
+    static func makeSizeLimitAnError() {
+        var action = sigaction()
+        guard sigaction(SIGXFSZ, nil, &action) == 0, action.__sigaction_handler.sa_handler == nil else { return }
+        signal(SIGXFSZ, SIG_IGN)
+    }
+
+    /// That limit, in bytes.
+    static var sizeLimit: Int64 {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0 else { return .max }
+        return Int64(clamping: limit.rlim_cur)
     }
 
     /// A number that changes with each boot; nil if it is unknown.

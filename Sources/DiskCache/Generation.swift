@@ -11,13 +11,14 @@ package final class Generation: Sendable {
     package let id: GenerationID
     package let key: CacheKey
     package let geometry: ChunkGeometry
-    let file: any GenerationBytes
+    /// Where its bytes are. Reading from it is for who has found them by `acquire`.
+    package let file: any GenerationBytes
     /// Whether it is stored on disk. Otherwise it is a pass-through buffer in memory.
     package let isStored: Bool
     private let ledger: CapacityLedger
     /// Whether its resource was pinned or downloaded when it was opened.
     private let wasKept: Bool
-    private let state: Mutex<GenerationState>
+    let state: Mutex<State>
     private let knownBeginning = Atomic<Listing.Beginning>(.unknown)
     let unreadable = Atomic(false)
 
@@ -35,15 +36,17 @@ package final class Generation: Sendable {
         (self.id, self.key, self.file, self.ledger) = (id, key, file, ledger)
         (geometry, isStored, wasKept) = (chunks.geometry, chunks.isStored, isKept)
         state = Mutex(
-            GenerationState(
+            State(
                 chunks: chunks, news: .init(isIndexed: isIndexed, savedOverhead: chunks.overhead), head: head,
                 isHidden: isHidden, whole: whole, isListed: !isIndexed, isNameSynced: isIndexed))
     }
 
-    /// In bytes. Longer ones are neither stored nor passed through memory.
-    package static let longest: Int64 = 1 << 40
-
     // MARK: State
+
+    /// Reads or changes the state of its chunks.
+    func withChunks<Value: Sendable>(_ body: (inout ChunkTable) -> Value) -> Value {
+        state.withLock { body(&$0.chunks) }
+    }
 
     /// What a response needs to know of a generation, at one moment.
     package struct Snapshot: Sendable {
@@ -58,7 +61,7 @@ package final class Generation: Sendable {
     /// Everything that a response needs, under a single lock.
     package var snapshot: Snapshot { state.withLock { snapshot(of: $0) } }
 
-    private func snapshot(of state: borrowing GenerationState) -> Snapshot {
+    private func snapshot(of state: borrowing State) -> Snapshot {
         Snapshot(
             head: state.head, length: state.chunks.length, isRetired: state.isRetired,
             isKept: state.isKept ?? wasKept)
@@ -75,9 +78,6 @@ package final class Generation: Sendable {
     package var isKept: Bool { state.withLock { $0.isKept } ?? wasKept }
 
     func setKept(_ isKept: Bool) { state.withLock { $0.isKept = isKept } }
-
-    /// Sets what the index said just after registration; `setKept` calls made meanwhile are newer.
-    func startKept(_ isKept: Bool) { state.withLock { $0.isKept = $0.isKept ?? isKept } }
 
     /// The cache key of the presentation's first playlist, if its resource is known to be a part of one.
     package var whole: CacheKey? { state.withLock { $0.whole } }
@@ -136,12 +136,6 @@ package final class Generation: Sendable {
 
     var isComplete: Bool { state.withLock { $0.chunks.isComplete } }
 
-    func isChunkPresent(_ chunk: Int) -> Bool {
-        state.withLock {
-            $0.chunks.extents[geometry.extent(ofChunk: chunk)].present.contains(geometry.bit(ofChunk: chunk))
-        }
-    }
-
     /// The present ranges, in order; nil while the length is unknown.
     var presentRanges: (length: Int64, present: [Range<Int64>])? { state.withLock { $0.chunks.presentRanges } }
 
@@ -175,24 +169,6 @@ package final class Generation: Sendable {
     /// Whether it is being sent to a player.
     var isBeingRead: Bool { state.withLock { $0.usage.readers > 0 } }
 
-    /// The same for a user that was told its file's name.
-    func beginHold() {
-        state.withLock { state in
-            state.usage.users += 1
-            state.usage.holds += 1
-        }
-    }
-
-    func endHold() {
-        state.withLock { state in
-            state.usage.users -= 1
-            state.usage.holds -= 1
-        }
-    }
-
-    /// Whether somebody was told its file's name.
-    var isHeld: Bool { state.withLock { $0.usage.holds > 0 } }
-
     /// Whether somebody reads or fills it.
     var isNeeded: Bool { state.withLock { $0.isNeeded } }
 
@@ -217,26 +193,6 @@ package final class Generation: Sendable {
         return ExtentLease(self, ordinal)
     }
 
-    /// Only for `ExtentLease`.
-    func endLease(_ ordinal: Int) { state.withLock { $0.chunks.endLease(ordinal) } }
-
-    /// A mapping of the bytes around an offset that `acquire` found; only for the kernel to read.
-    package func mapping(at offset: Int64) throws(StoreError) -> MappedBytes { try file.mapping(at: offset) }
-
-    /// As `mapping`, but nil the first time bytes there are wanted: then `readAtOnce` is cheaper.
-    package func mappingOfSecondUse(at offset: Int64) throws(StoreError) -> MappedBytes? {
-        try file.mappingOfSecondUse(at: offset)
-    }
-
-    /// Copies bytes that `acquire` found, if they are in memory.
-    /// - Returns: whether it did.
-    package func readAtOnce(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Bool {
-        file.readAtOnce(into: buffer, at: offset)
-    }
-
-    /// The file descriptor; nil for a buffer in memory.
-    package var descriptor: Int32? { file.descriptor }
-
     /// Whether a range of one extent can be sent without waiting for the disk. The system is asked only every few
     /// seconds for each chunk.
     package func isResident(_ range: Range<Int64>) -> Bool {
@@ -258,11 +214,6 @@ package final class Generation: Sendable {
     /// Counts a request answered from here.
     package func countHit() { state.withLock { $0.news.hits += 1 } }
 
-    /// Counts all present chunks as read at a time, in microseconds since 1970.
-    func touch(at time: Int64) { state.withLock { $0.chunks.touchAll(at: time) } }
-
-    func touch(_ ordinal: Int, at time: Int64) { state.withLock { $0.chunks.touch(ordinal, at: time) } }
-
     // MARK: Filling
 
     /// - Returns: a number by which a writer claims chunks. The writer uses the generation until it calls `endUse`.
@@ -272,22 +223,6 @@ package final class Generation: Sendable {
             return state.chunks.makeWriter()
         }
     }
-
-    func claim(_ chunk: Int, by writer: Int) -> ChunkTable.ClaimResult {
-        state.withLock { $0.chunks.claim(chunk, by: writer) }
-    }
-
-    func claimWithBlocks(_ chunk: Int, by writer: Int, bytes: Int64) -> Bool {
-        state.withLock { $0.chunks.claimWithBlocks(chunk, by: writer, bytes: bytes) }
-    }
-
-    func advance(_ writer: Int, to frontier: Int64) { state.withLock { $0.chunks.advance(writer, to: frontier) } }
-
-    func complete(_ chunk: Int, by writer: Int, checksum: UInt64) {
-        state.withLock { $0.chunks.complete(chunk, by: writer, checksum: checksum, now: AccessClock.now()) }
-    }
-
-    func abandon(_ chunk: Int, by writer: Int) { state.withLock { $0.chunks.abandon(chunk, by: writer) } }
 
     /// Sets the length of a body of unknown length.
     func setLength(_ length: Int64) {
@@ -321,18 +256,8 @@ package final class Generation: Sendable {
         state.withLock { $0.usage.holds == 0 ? $0.chunks.beginEviction(ofExtent: ordinal) : nil }
     }
 
-    func cancelEviction(ofExtent ordinal: Int, restoring extent: Extent) {
-        state.withLock { $0.chunks.cancelEviction(ofExtent: ordinal, restoring: extent) }
-    }
-
-    func endEviction(ofExtent ordinal: Int, bytes: Int64, isPunched: Bool) {
-        state.withLock { $0.chunks.endEviction(ofExtent: ordinal, bytes: bytes, isPunched: isPunched) }
-    }
-
     /// - Returns: whether it was not retired before. A buffer never is.
     func retire() -> Bool { isStored && state.withLock { $0.retire() } }
-
-    func retireIfUnused() -> Bool { state.withLock { $0.retireIfUnused() } }
 
     /// Drops what could not be read. Unless the file was cut short, its disk fails. Returns the error to report.
     package func noteUnreadable(_ range: Range<Int64>) -> StoreError {
@@ -345,7 +270,7 @@ package final class Generation: Sendable {
     package func dropChunks(touching range: Range<Int64>) {
         let chunks = geometry.chunks(touching: range)
         for ordinal in Set(chunks.map { geometry.extent(ofChunk: $0) }) {
-            _ = drop(geometry.part(of: chunks, inExtent: ordinal), ofExtent: ordinal)
+            _ = withChunks { $0.drop(geometry.part(of: chunks, inExtent: ordinal), ofExtent: ordinal) }
         }
     }
 
@@ -356,11 +281,6 @@ package final class Generation: Sendable {
         guard end < offset else { return }
         dropChunks(touching: end..<max(offset, length ?? 0))
         throw .system(operation: "read to the end of", path: file.path, code: EIO)
-    }
-
-    /// - Returns: how many of the chunks were present.
-    func drop(_ chunks: Presence, ofExtent ordinal: Int) -> Int {
-        state.withLock { $0.chunks.drop(chunks, ofExtent: ordinal) }
     }
 
     /// Frees the blocks of unfinished chunks; only before closing, when nothing is written any more.
@@ -389,86 +309,28 @@ package final class Generation: Sendable {
     /// The bytes that the ledger counts for it.
     var allocated: Int64 { state.withLock { $0.chunks.allocated } }
 
-    // MARK: Verification
-
-    func unverified(ofExtent ordinal: Int) -> Presence { state.withLock { $0.chunks.unverified(ofExtent: ordinal) } }
-
-    /// The extents with unverified chunks, and the number of losses so far.
-    var unverifiedExtents: (ordinals: [Int], losses: Int) {
-        state.withLock { ($0.chunks.unverifiedExtents, $0.chunks.losses) }
-    }
-
-    func endVerification(of verified: Presence, bad: Presence, inExtent ordinal: Int) -> Int {
-        state.withLock { $0.chunks.endVerification(of: verified, bad: bad, inExtent: ordinal) }
-    }
-
-    func distrust(_ bad: Presence, ofExtent ordinal: Int) {
-        state.withLock { $0.chunks.distrust(bad, ofExtent: ordinal) }
-    }
-
-    /// Whether it was replaced, or has lost chunks since `losses` was read.
-    func isLost(since losses: Int) -> Bool { state.withLock { $0.isRetired || $0.chunks.losses != losses } }
-
-    /// Whether all present chunks are known to be as written.
-    var isTrusted: Bool { state.withLock { $0.chunks.isTrusted } }
-
     // MARK: Saving
 
     /// Whether it cannot be found any more once it is closed.
     var isLeftover: Bool { state.withLock { $0.isLeftover } }
 
-    var isHidden: Bool { state.withLock { $0.isHidden } }
-
-    /// Makes a finished generation visible to look-ups.
-    func reveal() { state.withLock { $0.isHidden = false } }
-
     /// The unsaved state; taken before the data is synced, so that it does not include later chunks.
-    func takeUnsaved() -> CacheIndex.Update? {
+    func takeUnsaved() -> IndexSaving.Update? {
         guard let update = state.withLock({ $0.takeUpdate(id, key, isSynced: true) }) else { return nil }
         // A row without any bytes would outlive its file.
         return update.extents.isEmpty && !update.wasIndexed ? nil : update
     }
 
     /// Last reads and other changes beside the chunks, if the index knows the generation.
-    func takeTouches() -> CacheIndex.Update? {
+    func takeTouches() -> IndexSaving.Update? {
         state.withLock { isStored && $0.isTouched ? $0.takeUpdate(id, key, isSynced: false) : nil }
     }
 
     /// Takes back an update that could not be saved.
-    func restore(_ update: CacheIndex.Update) { state.withLock { $0.restore(update) } }
-
-    /// The file's overhead, to be saved with an update.
-    func overheadToSave() -> Int64 {
-        state.withLock { state in
-            state.news.savedOverhead = state.chunks.overhead
-            return state.chunks.overhead
-        }
-    }
-
-    /// The chunks that the index knows and that have not changed since.
-    func saved(ofExtent ordinal: Int) -> Presence { state.withLock { $0.chunks.saved(ofExtent: ordinal) } }
-
-    /// Whether it is complete and the index knows all of it.
-    var isSaved: Bool { state.withLock { $0.isSaved && $0.chunks.isComplete } }
+    func restore(_ update: IndexSaving.Update) { state.withLock { $0.restore(update) } }
 
     /// Whether the index lacks present chunks of a range.
     func hasUnsaved(in range: Range<Int64>) -> Bool {
         !range.isEmpty && state.withLock { !$0.news.isIndexed || $0.chunks.hasUnsaved(in: range) }
     }
-
-    /// Whether it should be saved early.
-    var isEager: Bool { state.withLock { $0.news.eager > 0 } }
-
-    /// - Parameter isWanted: false takes back an earlier true.
-    func saveSoon(_ isWanted: Bool) { state.withLock { $0.news.eager += isWanted ? 1 : -1 } }
-
-    /// Whether this session's list of unfinished files names its file.
-    var isListed: Bool { state.withLock { $0.isListed } }
-
-    func noteListed() { state.withLock { $0.isListed = true } }
-
-    /// Whether its file's name is durable.
-    var isNameSynced: Bool { state.withLock { $0.isNameSynced } }
-
-    func noteNameSynced() { state.withLock { $0.isNameSynced = true } }
 }

@@ -13,7 +13,7 @@ final class GenerationFiles: Sendable {
     let unfinished: UnfinishedFiles
     private let faults: FaultLog
     private let logger: Logger
-    private let ids: Mutex<GenerationIDs>
+    private let ids: Mutex<GenerationID.Series>
     private let state = Mutex(State())
     private let holes: Atomic<StoreConfiguration.Holes>
     /// The file system's block, of which each file and directory takes at least one.
@@ -36,7 +36,7 @@ final class GenerationFiles: Sendable {
         block: Int64? = nil, _ faults: FaultLog, _ logger: Logger
     ) {
         (self.directory, self.unfinished, self.faults, self.logger) = (directory, unfinished, faults, logger)
-        ids = Mutex(GenerationIDs(session: session))
+        ids = Mutex(GenerationID.Series(session: session))
         self.holes = Atomic(holes)
         self.block = block ?? FileSystem.blockSize(of: directory)
     }
@@ -134,21 +134,21 @@ final class GenerationFiles: Sendable {
     /// - Returns: whether that succeeded.
     func syncAll(_ generations: [Generation]) -> Bool {
         do throws(StoreError) { try FileSystem.syncDisk(of: directory) } catch { return false }
-        for generation in generations { generation.noteNameSynced() }
+        for generation in generations { generation.state.withLock { $0.isNameSynced = true } }
         return true
     }
 
     /// Makes a generation's bytes durable, and once also its file's name, before the index describes it.
     func sync(_ generation: Generation) throws(StoreError) {
         try generation.file.sync()
-        guard !generation.isNameSynced else { return }
+        guard !generation.state.withLock(\.isNameSynced) else { return }
         let newShards = state.withLock { $0.newShards }
         if !newShards.isEmpty {
             try FileSystem.syncDirectory(directory + "/data")
             state.withLock { $0.newShards.subtract(newShards) }
         }
         try FileSystem.syncDirectory((generation.file.path as NSString).deletingLastPathComponent)
-        generation.noteNameSynced()
+        generation.state.withLock { $0.isNameSynced = true }
     }
 
     // MARK: Unfinished files
@@ -156,11 +156,11 @@ final class GenerationFiles: Sendable {
     /// Lists files as unfinished before their rows change.
     /// - Parameter open: the file's generation, if it is open; one that is already listed is skipped.
     func list(_ ids: [GenerationID], _ open: (GenerationID) -> Generation?) throws(StoreError) {
-        let unlisted = ids.map { (id: $0, open: open($0)) }.filter { $0.open?.isListed != true }
+        let unlisted = ids.map { (id: $0, open: open($0)) }.filter { $0.open?.state.withLock(\.isListed) != true }
         guard !unlisted.isEmpty else { return }
         // `begin` keeps the list from being shortened until the generations know that they are listed.
         try unfinished.begin(unlisted.map(\.id))
-        for file in unlisted { file.open?.noteListed() }
+        for file in unlisted { file.open?.state.withLock { $0.isListed = true } }
         unfinished.end()
     }
 

@@ -31,23 +31,25 @@ extension GenerationID: DatabaseValueConvertible {
     }
 }
 
-/// Makes the identifiers of one session, in runs that start at random places. Neighbours have neighbouring rows and
-/// share a directory, so that generations made at the same time change few pages of the index and few directories, and
-/// yet all generations spread over both.
-struct GenerationIDs {
-    /// The last four digits identify the session, so that its own files are never taken for leftovers.
-    let session: Int64
-    private var next: UInt64 = 0
-    private var left = 0
-    /// About as many as one transaction of the index holds (`IndexSaving.rowsAtOnce`).
-    private static let runLength = 64
-    private static let places = 1...UInt64(Int64.max >> 16) - UInt64(runLength)
+extension GenerationID {
+    /// Makes the identifiers of one session, in runs that start at random places. Neighbours have neighbouring rows and
+    /// share a directory, so that generations made at the same time change few pages of the index and few directories, and
+    /// yet all generations spread over both.
+    struct Series {
+        /// The last four digits identify the session, so that its own files are never taken for leftovers.
+        let session: Int64
+        private var next: UInt64 = 0
+        private var left = 0
+        /// About as many as one transaction of the index holds (`IndexDatabase.rowsAtOnce`).
+        private static let runLength = 64
+        private static let places = 1...UInt64(Int64.max >> 16) - UInt64(runLength)
 
-    init(session: Int64) { self.session = session }
+        init(session: Int64) { self.session = session }
 
-    mutating func make() -> GenerationID {
-        if left == 0 { (next, left) = (.random(in: Self.places), Self.runLength) }
-        defer { (next, left) = (next + 1, left - 1) }
-        return GenerationID(value: next << 16 | UInt64(session & 0xFFFF))
+        mutating func make() -> GenerationID {
+            if left == 0 { (next, left) = (.random(in: Self.places), Self.runLength) }
+            defer { (next, left) = (next + 1, left - 1) }
+            return GenerationID(value: next << 16 | UInt64(session & 0xFFFF))
+        }
     }
 }

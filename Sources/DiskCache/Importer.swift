@@ -1,5 +1,6 @@
 import CachePolicy
-import Dispatch
+import Glibc
+import HTTPModel
 
 /// Why a resource cannot be imported.
 package enum ImportError: Error, Sendable, CustomStringConvertible {
@@ -9,7 +10,7 @@ package enum ImportError: Error, Sendable, CustomStringConvertible {
     case noRoom
     /// The import had more or fewer bytes than announced.
     case wrongLength(expected: Int64, got: Int64)
-    /// It exceeds `Generation.longest`.
+    /// It exceeds `ChunkGeometry.longestBody`.
     case tooLong
     case store(StoreError)
 
@@ -35,12 +36,46 @@ package final class Importer: @unchecked Sendable {
     private let replaces: Bool
     private var isOver = false
 
-    init(_ generation: Generation, length: Int64, replaces: Bool, _ store: CacheStore) {
-        self.generation = generation
+    init(_ key: CacheKey, length: Int64, fields: HeaderFields, replaces: Bool, _ store: CacheStore) throws(ImportError) {
+        generation = try Self.generation(key, length: length, fields: fields, replaces: replaces, store)
         self.length = length
         self.replaces = replaces
         self.store = store
         writer = store.writer(generation, at: 0, stopsAtPresent: false)
+    }
+
+    /// - Returns: a hidden generation, which `finish` reveals.
+    private static func generation(
+        _ key: CacheKey, length: Int64, fields: HeaderFields, replaces: Bool, _ store: CacheStore
+    ) throws(ImportError) -> Generation {
+        let core = store.core
+        guard (0...ChunkGeometry.longestBody).contains(length) else { throw .tooLong }
+        do throws(StoreError) {
+            // Fail before evicting everything in vain.
+            guard length <= core.ledger.attainable(beside: try core.index.pins.pinnedBytes()) else {
+                throw .system(operation: "reserve space for", path: key.text, code: ENOSPC)
+            }
+            let isOpen = core.open.newest(of: key) != nil, isIndexed = try core.index.listing.own(key) != nil
+            if replaces || !isOpen && !isIndexed {
+                let now = AccessClock.now() / 1_000_000
+                let head = GenerationHead(
+                    status: 200, fields: Self.fresh(fields, now: now), finalURL: key.text, storedAt: now)
+                return try store.loader.make(key, head: head, length: length, isHidden: true)
+            }
+        } catch {
+            if case .system(_, _, ENOSPC) = error { throw .noRoom }
+            throw .store(error)
+        }
+        throw .exists
+    }
+
+    /// Keeps an import fresh for a year unless its fields say otherwise: the owner of the cache wants this file to be
+    /// played.
+    private static func fresh(_ fields: HeaderFields, now: Int64) -> HeaderFields {
+        var fields = fields
+        if fields["Date"] == nil { fields.append("Date", HTTPDate.format(now)) }
+        if fields["Cache-Control"] == nil { fields.append("Cache-Control", "max-age=31536000, immutable") }
+        return fields
     }
 
     deinit { cancel() }
@@ -78,19 +113,19 @@ package final class Importer: @unchecked Sendable {
     private func publish(_ work: StoreWork) throws(ImportError) -> ResourceReport {
         let previous = store.core.open.newest(of: generation.key)
         do throws(StoreError) {
-            let isIndexed = try store.index.listing.own(generation.key) != nil
+            let isIndexed = try store.core.index.listing.own(generation.key) != nil
             if replaces || previous == nil && !isIndexed { return try publish(work, replacing: previous) }
         } catch { throw .store(error) }
         throw .exists
     }
 
     private func publish(_ work: StoreWork, replacing previous: Generation?) throws(StoreError) -> ResourceReport {
-        generation.reveal()
+        generation.state.withLock { $0.isHidden = false }
         _ = store.core.unsaved.add(generation)
         store.core.open.setNewest(generation.id, of: generation.key)
         work.checkpointer.checkpoint()
-        guard generation.isSaved, let report = try store.index.listing.resource(generation.key),
-            try store.index.listing.own(generation.key)?.isComplete == true
+        guard generation.state.withLock({ $0.isSaved && $0.chunks.isComplete }), let report = try store.core.index.listing.resource(generation.key),
+            try store.core.index.listing.own(generation.key)?.isComplete == true
         else {
             store.core.open.setNewest(previous?.id, of: generation.key)
             throw .index(detail: "the import could not be saved: see the log")

@@ -9,18 +9,11 @@ import HTTPModel
 /// their chunks are verified before they are served. A crash meanwhile does no harm: the next start continues from the
 /// database that was set aside.
 enum IndexDamage {
-    private static func markPath(_ path: String) -> String { path + ".damaged" }
     static func asidePath(_ path: String) -> String { path.replacing(".sqlite", with: ".damaged.sqlite") }
-
-    /// Records damage that was found during operation.
-    static func mark(_ path: String) {
-        let descriptor = open(markPath(path), O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
-        if descriptor >= 0 { close(descriptor) }
-    }
 
     /// - Throws: `.damagedIndex` if the database is damaged.
     static func check(_ path: String) throws(StoreError) {
-        if FileSystem.exists(markPath(path)) {
+        if FileSystem.exists(IndexDatabase.damageMark(path)) {
             throw .damagedIndex(path: path, detail: "damage was found while it was in use")
         }
         guard FileSystem.exists(path) else { return }
@@ -35,7 +28,7 @@ enum IndexDamage {
     }
 
     static func removeFiles(_ path: String) throws(StoreError) {
-        for file in IndexDatabase.files(path) + [markPath(path)] { try FileSystem.remove(file) }
+        for file in FileSystem.databaseFiles(path) + [IndexDatabase.damageMark(path)] { try FileSystem.remove(file) }
     }
 
     /// Sets a damaged database aside, with its log.
@@ -45,12 +38,12 @@ enum IndexDamage {
         try FileSystem.remove(path + "-shm")
         if FileSystem.exists(path + "-wal") { try FileSystem.rename(path + "-wal", to: aside + "-wal") }
         if FileSystem.exists(path) { try FileSystem.rename(path, to: aside) }
-        try FileSystem.remove(markPath(path))
+        try FileSystem.remove(IndexDatabase.damageMark(path))
     }
 
     /// Reads a damaged database, one resource at a time. Skips damaged rows, and the extents after the first one that
     /// cannot be read.
-    static func rescue(_ path: String, _ take: (CacheIndex.Update, CacheIndex.Kept) throws -> Void) rethrows {
+    static func rescue(_ path: String, _ take: (IndexSaving.Update, IndexPins.Kept) throws -> Void) rethrows {
         var configuration = Configuration()
         // Allows reading even if the definition of a table or an index is damaged.
         configuration.prepareDatabase { try $0.execute(sql: "PRAGMA writable_schema = ON") }
@@ -71,7 +64,7 @@ enum IndexDamage {
     }
 
     /// Reads columns by position, because their names may be damaged.
-    private static func read(_ id: Int64, in db: Database) throws -> (CacheIndex.Update, CacheIndex.Kept)? {
+    private static func read(_ id: Int64, in db: Database) throws -> (IndexSaving.Update, IndexPins.Kept)? {
         func row(_ table: String, _ id: Int64, _ names: [String]) throws -> StoredRow? {
             try Row.fetchOne(db, sql: "SELECT * FROM \(table) WHERE rowid = ?", arguments: [id]).map {
                 StoredRow($0, names: names)
@@ -86,7 +79,7 @@ enum IndexDamage {
         if let whole = try? resource.integer("part_of") {
             found.whole = (try row("resource", whole, resourceColumns)).flatMap { try? CacheKey(text: $0.text("key")) }
         }
-        var extents: [CacheIndex.ExtentRow] = []
+        var extents: [IndexRows.ExtentRow] = []
         do {
             guard let name = try String.fetchOne(db, sql: "SELECT name FROM pragma_table_info('extent') WHERE cid = 0")
             else { return nil }
@@ -101,14 +94,14 @@ enum IndexDamage {
             // Keep the extents read so far.
         }
         // An index of an earlier version has no `downloaded`.
-        let kept = CacheIndex.Kept(
+        let kept = IndexPins.Kept(
             isPinned: (try? resource.flag("pinned")) ?? false, isDownloaded: (try? resource.flag("downloaded")) ?? false
         )
-        return (CacheIndex.Update(found, extents), kept)
+        return (IndexSaving.Update(found, extents), kept)
     }
 
     private static let resourceColumns =
-        ["id", "key", "pinned", "hits", "last_access", "cached", "downloaded"] + PartsSchema.columns
+        ["id", "key", "pinned", "hits", "last_access", "cached", "downloaded"] + IndexDatabase.partsColumns
     private static let generationColumns = [
         "id", "resource", "length", "status", "fields", "final_url", "chunk_size", "stored_at", "overhead",
         "validated_at", "initial_age", "selecting", "is_public",

@@ -1,6 +1,7 @@
 import CachePolicy
 import Foundation
 import GRDB
+import Glibc
 import HTTPModel
 
 /// The database of an index: its tables, files, errors and totals.
@@ -14,6 +15,10 @@ import HTTPModel
 final class IndexDatabase: Sendable {
     /// The copy of pinned rows has the same tables.
     enum Role { case index, pinnedCopy }
+
+    /// The number of rows in a transaction, approximately: until it ends, the index's log grows by every page that it
+    /// touches.
+    static let rowsAtOnce = 512
 
     let path: String
     let role: Role
@@ -87,7 +92,7 @@ final class IndexDatabase: Sendable {
         migrator.registerMigration("3: downloaded") { db in
             try db.execute(sql: "ALTER TABLE resource ADD COLUMN downloaded INTEGER NOT NULL DEFAULT 0")
         }
-        migrator.registerMigration("4: parts") { try $0.execute(sql: PartsSchema.sql) }
+        migrator.registerMigration("4: parts") { try $0.execute(sql: partsSchema) }
         return migrator
     }
 
@@ -113,7 +118,7 @@ final class IndexDatabase: Sendable {
                 .laterVersion)
         case _ where DatabaseDamage.isMeant(by: error, path):
             // Damage found during operation is repaired at the next start.
-            IndexDamage.mark(path)
+            markDamaged(path)
             return .damagedIndex(path: path, detail: DatabaseDamage.reason(error))
         default: return .index(detail: "\(error)")
         }
@@ -127,10 +132,15 @@ final class IndexDatabase: Sendable {
     }
 
     /// The disk usage of the index and its log.
-    var allocatedBytes: Int64 { Self.files(path).reduce(0) { $0 +| FileSystem.allocatedBytes($1) } }
+    var allocatedBytes: Int64 { FileSystem.databaseFiles(path).reduce(0) { $0 +| FileSystem.allocatedBytes($1) } }
 
-    /// The files that SQLite keeps for a database.
-    static func files(_ path: String) -> [String] { ["", "-wal", "-shm"].map { path + $0 } }
+    /// The file whose presence says that damage was found during operation.
+    static func damageMark(_ path: String) -> String { path + ".damaged" }
+
+    static func markDamaged(_ path: String) {
+        let descriptor = open(damageMark(path), O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        if descriptor >= 0 { Glibc.close(descriptor) }
+    }
 
     /// Gives some free pages back to the disk, if they are a good part of all pages.
     func shrink() throws(StoreError) {

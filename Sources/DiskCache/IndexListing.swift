@@ -3,7 +3,7 @@ import Foundation
 import GRDB
 import HTTPModel
 
-extension CacheIndex {
+extension IndexListing {
     /// A resource by itself, without parts. Sizes are in bytes.
     struct OwnRow: Sendable {
         let length: Int64
@@ -131,7 +131,7 @@ struct IndexListing: Sendable {
     }
 
     /// A resource by itself, without parts; nil if nothing of it is cached.
-    func own(_ key: CacheKey) throws(StoreError) -> CacheIndex.OwnRow? {
+    func own(_ key: CacheKey) throws(StoreError) -> OwnRow? {
         try database.readOne { db in
             let sql = """
                 SELECT r.cached, r.pinned, r.hits, g.length FROM resource r JOIN generation g ON g.resource = r.id
@@ -139,8 +139,8 @@ struct IndexListing: Sendable {
                 """
             return try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [key.text]).flatMap {
                 let row = StoredRow($0)
-                guard let length = try? row.integer("length", in: 0...Generation.longest) else { return nil }
-                return CacheIndex.OwnRow(
+                guard let length = try? row.integer("length", in: 0...ChunkGeometry.longestBody) else { return nil }
+                return OwnRow(
                     // no trap: the length is never negative
                     length: length, cached: (try? row.integer("cached", in: 0...length)) ?? 0,
                     isPinned: (try? row.flag("pinned")) ?? false,
@@ -161,7 +161,7 @@ struct IndexListing: Sendable {
         let parts = Int((try? row.integer("parts", in: 0...1 << 40)) ?? 0)
         guard let url = try? row.text("key"),
             let own = try? row.optional(
-                "length", { (column) throws(RowDamage) in try row.integer(column, in: 0...Generation.longest) }) ?? 0
+                "length", { (column) throws(RowDamage) in try row.integer(column, in: 0...ChunkGeometry.longestBody) }) ?? 0
         else { return nil }
         func sum(_ column: String, upTo most: Int64) -> Int64 {
             // no trap: the bound is never negative
@@ -185,7 +185,7 @@ struct IndexListing: Sendable {
     /// Resources with their generations after an ID, in order, for work on all of them page by page. A part counts as
     /// read and pinned when its presentation was, or it itself.
     /// - Parameter before: only resources last read before this time, in microseconds since 1970; nil for all.
-    func page(after id: Int64, readBefore before: Int64? = nil, limit: Int) throws(StoreError) -> [CacheIndex.Listed] {
+    func page(after id: Int64, readBefore before: Int64? = nil, limit: Int) throws(StoreError) -> [Listed] {
         try database.read { db in
             let rows = try Row.fetchAll(
                 db.cachedStatement(
@@ -200,7 +200,7 @@ struct IndexListing: Sendable {
                 guard let resource = try? row.integer("resource"), let key = try? row.text("key"),
                     let generation = try? row.generation("generation")
                 else { return nil }
-                return CacheIndex.Listed(
+                return Listed(
                     resource: resource, key: CacheKey(text: key), isPinned: (try? row.flag("pinned")) ?? false,
                     isPart: (try? row.flag("is_part")) ?? false, generation: generation)
             }

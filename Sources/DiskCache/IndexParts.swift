@@ -2,7 +2,7 @@ import CachePolicy
 import GRDB
 import HTTPModel
 
-extension CacheIndex {
+extension IndexParts {
     /// The row of a part.
     struct Part: Sendable {
         /// The ID of its resource's row.
@@ -20,7 +20,7 @@ extension CacheIndex {
     }
 
     /// A page of a presentation's parts.
-    struct PartsPage: Sendable {
+    struct Page: Sendable {
         /// The parts whose rows are sound.
         let parts: [Part]
         /// The ID of the last row, damaged or not, after which the next page begins; nil after the last row.
@@ -28,7 +28,7 @@ extension CacheIndex {
     }
 }
 
-/// Which resources are parts of which presentation (`PartsSchema`).
+/// Which resources are parts of which presentation (`IndexDatabase.partsSchema`).
 struct IndexParts: Sendable {
     let database: IndexDatabase
 
@@ -38,7 +38,7 @@ struct IndexParts: Sendable {
     // MARK: Looking up
 
     /// A page of a presentation's parts, in the order of their rows' IDs.
-    func page(of whole: CacheKey, after id: Int64, limit: Int = pageSize) throws(StoreError) -> CacheIndex.PartsPage {
+    func page(of whole: CacheKey, after id: Int64, limit: Int = pageSize) throws(StoreError) -> Page {
         try database.readOne { db in
             let sql = """
                 SELECT p.id, p.key, p.cached, p.pinned, p.hits, p.last_access, g.id AS generation, g.length
@@ -48,14 +48,14 @@ struct IndexParts: Sendable {
             let rows = try Row.fetchAll(db.cachedStatement(sql: sql), arguments: [whole.text, id, limit]).map {
                 StoredRow($0)
             }
-            return CacheIndex.PartsPage(
+            return Page(
                 parts: rows.compactMap { try? Self.part($0) }, last: rows.last.flatMap { try? $0.integer("id") })
         }
     }
 
-    private static func part(_ row: StoredRow) throws(RowDamage) -> CacheIndex.Part {
-        let length = (try? row.integer("length", in: 0...Generation.longest)) ?? 0
-        return CacheIndex.Part(
+    private static func part(_ row: StoredRow) throws(RowDamage) -> Part {
+        let length = (try? row.integer("length", in: 0...ChunkGeometry.longestBody)) ?? 0
+        return Part(
             id: try row.integer("id"), key: CacheKey(text: try row.text("key")),
             generation: try? row.generation("generation"), length: length,
             // no trap: a length is not negative
@@ -90,7 +90,7 @@ struct IndexParts: Sendable {
             """
         let bytes = try database.readOne {
             try Double.fetchOne(
-                $0.cachedStatement(sql: sql), arguments: [Generation.longest, whole.text]) ?? 0
+                $0.cachedStatement(sql: sql), arguments: [ChunkGeometry.longestBody, whole.text]) ?? 0
         }
         return min(max(Int64(saturating: bytes), 0), 1 << 60)
     }
@@ -179,7 +179,7 @@ struct IndexParts: Sendable {
     // MARK: Changing many
 
     /// Takes the extents of a page of parts out of the order of eviction, or puts them back.
-    func setPinned(_ isPinned: Bool, _ parts: [CacheIndex.Part]) throws(StoreError) {
+    func setPinned(_ isPinned: Bool, _ parts: [Part]) throws(StoreError) {
         let pins = IndexPins(database: database)
         try database.write { db in
             for part in parts {
@@ -202,7 +202,7 @@ struct IndexParts: Sendable {
 
     /// Counts parts as read at a time.
     /// - Parameter time: microseconds since 1970.
-    func touch(_ parts: [CacheIndex.Part], at time: Int64) throws(StoreError) {
+    func touch(_ parts: [Part], at time: Int64) throws(StoreError) {
         try database.write { db in
             for part in parts {
                 try db.cachedStatement(sql: "UPDATE resource SET last_access = ? WHERE id = ?").execute(

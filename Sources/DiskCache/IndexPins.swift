@@ -2,7 +2,7 @@ import CachePolicy
 import GRDB
 import HTTPModel
 
-extension CacheIndex {
+extension IndexPins {
     /// Why a resource is kept.
     struct Kept: Sendable {
         var isPinned = false
@@ -14,13 +14,7 @@ extension CacheIndex {
 struct IndexPins: Sendable {
     let database: IndexDatabase
 
-    /// Takes the extents of a resource out of the order of eviction, or puts them back.
-    /// - Returns: false if it has no row.
-    func setPinned(_ isPinned: Bool, _ key: CacheKey) throws(StoreError) -> Bool {
-        try setPinned(isPinned, [key])
-    }
-
-    /// The same for several.
+    /// Takes the extents of resources out of the order of eviction, or puts them back.
     /// - Returns: whether any of them has a row.
     func setPinned(_ isPinned: Bool, _ keys: [CacheKey]) throws(StoreError) -> Bool {
         let isKnown = try database.write { db in
@@ -46,11 +40,11 @@ struct IndexPins: Sendable {
         while !rest.isEmpty {
             let done = try database.write { db in
                 var (done, rows) = (0, 0)
-                for id in rest where rows < IndexSaving.rowsAtOnce {
+                for id in rest where rows < IndexDatabase.rowsAtOnce {
                     let changed = try Self.setPinned(isPinned, someExtentsOf: id, in: db)
                     rows += changed
                     // After a full batch there may be more.
-                    if changed < IndexSaving.rowsAtOnce { done += 1 }
+                    if changed < IndexDatabase.rowsAtOnce { done += 1 }
                 }
                 return done
             }
@@ -66,14 +60,11 @@ struct IndexPins: Sendable {
             UPDATE extent SET pinned = ?1 WHERE generation = ?2
             AND ordinal IN (SELECT ordinal FROM extent WHERE generation = ?2 AND pinned != ?1 LIMIT ?3)
             """
-        try db.cachedStatement(sql: sql).execute(arguments: [isPinned, id, IndexSaving.rowsAtOnce])
+        try db.cachedStatement(sql: sql).execute(arguments: [isPinned, id, IndexDatabase.rowsAtOnce])
         return db.changesCount
     }
 
-    /// Marks a resource as downloaded.
-    func setDownloaded(_ key: CacheKey) throws(StoreError) { try setDownloaded([key]) }
-
-    /// Marks several in one transaction.
+    /// Marks resources as downloaded, in one transaction.
     func setDownloaded(_ keys: [CacheKey]) throws(StoreError) {
         try database.write { db in
             let sql = "UPDATE resource SET downloaded = 1 WHERE key = ? AND downloaded = 0"
@@ -82,12 +73,12 @@ struct IndexPins: Sendable {
     }
 
     /// Whether a resource is pinned, and whether it was downloaded.
-    func kept(_ key: CacheKey) throws(StoreError) -> CacheIndex.Kept {
+    func kept(_ key: CacheKey) throws(StoreError) -> Kept {
         try database.readOne { db in
             let row = try Row.fetchOne(
                 db.cachedStatement(sql: "SELECT pinned, downloaded FROM resource WHERE key = ?"), arguments: [key.text]
             ).map { StoredRow($0) }
-            return CacheIndex.Kept(
+            return Kept(
                 isPinned: (try? row?.flag("pinned")) ?? false, isDownloaded: (try? row?.flag("downloaded")) ?? false)
         }
     }
@@ -99,9 +90,9 @@ struct IndexPins: Sendable {
     }
 
     /// Restores the pin and the download mark of a resource.
-    func restore(_ kept: CacheIndex.Kept, of key: CacheKey) throws(StoreError) {
-        if kept.isPinned { _ = try setPinned(true, key) }
-        if kept.isDownloaded { try setDownloaded(key) }
+    func restore(_ kept: Kept, of key: CacheKey) throws(StoreError) {
+        if kept.isPinned { _ = try setPinned(true, [key]) }
+        if kept.isDownloaded { try setDownloaded([key]) }
     }
 
     /// The keys of pinned resources.
@@ -126,7 +117,7 @@ struct IndexPins: Sendable {
         let bytes = try database.readOne {
             try Double.fetchOne(
                 $0, sql: "SELECT total(min(max(cached, 0), ?)) FROM resource WHERE pinned = 1",
-                arguments: [Generation.longest]) ?? 0
+                arguments: [ChunkGeometry.longestBody]) ?? 0
         }
         return min(max(Int64(saturating: bytes), 0), 1 << 60)
     }

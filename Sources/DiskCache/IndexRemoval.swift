@@ -66,12 +66,12 @@ struct IndexRemoval: Sendable {
         for id in ids {
             let sql = "SELECT count(*) FROM extent WHERE generation = ?"
             var count = try database.readOne { try Int.fetchOne($0.cachedStatement(sql: sql), arguments: [id]) ?? 0 }
-            if !batch.isEmpty, rows + count > IndexSaving.rowsAtOnce { break }
-            while count > IndexSaving.rowsAtOnce {
+            if !batch.isEmpty, rows + count > IndexDatabase.rowsAtOnce { break }
+            while count > IndexDatabase.rowsAtOnce {
                 let ordinals = try database.readOne {
                     try Int.fetchAll(
                         $0, sql: "SELECT ordinal FROM extent WHERE generation = ? LIMIT ?",
-                        arguments: [id, IndexSaving.rowsAtOnce])
+                        arguments: [id, IndexDatabase.rowsAtOnce])
                 }
                 guard !ordinals.isEmpty else { break }
                 let before = try database.meta(.dataBytes) ?? 0
@@ -121,8 +121,6 @@ struct IndexRemoval: Sendable {
             }
         }
     }
-
-    func remove(_ key: CacheKey) throws(StoreError) { try remove([key]) }
 
     /// Removes damaged rows of a generation: some extents, or all of it. The total is then computed again, because
     /// damaged rows do not tell what they stood for.

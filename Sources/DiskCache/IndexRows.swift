@@ -3,7 +3,7 @@ import Foundation
 import GRDB
 import HTTPModel
 
-extension CacheIndex {
+extension IndexRows {
     struct GenerationRow: Sendable {
         let id: GenerationID
         let key: CacheKey
@@ -27,9 +27,9 @@ extension CacheIndex {
     }
 }
 
-extension CacheIndex.GenerationRow {
+extension IndexRows.GenerationRow {
     /// The present ranges, in order; adjacent ranges are merged.
-    func presentRanges(of extents: [CacheIndex.ExtentRow]) -> [Range<Int64>] {
+    func presentRanges(of extents: [IndexRows.ExtentRow]) -> [Range<Int64>] {
         geometry.ranges(
             of: extents.sorted { $0.ordinal < $1.ordinal }.map { ($0.ordinal, $0.present) }, length: length)
     }
@@ -43,7 +43,7 @@ struct IndexRows: Sendable {
     private static let times: ClosedRange<Int64> = 0...1 << 40
 
     /// - Throws: `.damagedRow` if the values cannot be right.
-    func generation(of key: CacheKey) throws(StoreError) -> CacheIndex.GenerationRow? {
+    func generation(of key: CacheKey) throws(StoreError) -> GenerationRow? {
         try database.readOne { db in
             let sql = "\(Self.selectGeneration) WHERE r.key = ?"
             return try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [key.text]).map {
@@ -52,7 +52,7 @@ struct IndexRows: Sendable {
         }
     }
 
-    func generation(_ id: GenerationID) throws(StoreError) -> CacheIndex.GenerationRow? {
+    func generation(_ id: GenerationID) throws(StoreError) -> GenerationRow? {
         try database.readOne { db in
             let sql = "\(Self.selectGeneration) WHERE g.id = ?"
             return try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [id]).map {
@@ -66,24 +66,24 @@ struct IndexRows: Sendable {
         FROM resource r JOIN generation g ON g.resource = r.id
         """
 
-    static func generationRow(_ row: StoredRow) throws(StoreError) -> CacheIndex.GenerationRow {
+    static func generationRow(_ row: StoredRow) throws(StoreError) -> GenerationRow {
         guard let text = try? row.text("key") else { throw .damagedRow(key: nil, detail: "no key") }
         var found = try generationRow(row, of: CacheKey(text: text))
         found.whole = (try? row.text("whole")).map(CacheKey.init(text:))
         return found
     }
 
-    static func generationRow(_ row: StoredRow, of key: CacheKey) throws(StoreError) -> CacheIndex.GenerationRow {
+    static func generationRow(_ row: StoredRow, of key: CacheKey) throws(StoreError) -> GenerationRow {
         do throws(RowDamage) {
             let id = try row.integer("id", in: 1 ... .max),
-                length = try row.integer("length", in: 0...Generation.longest)
+                length = try row.integer("length", in: 0...ChunkGeometry.longestBody)
             guard let geometry = ChunkGeometry(chunkSize: try row.integer("chunk_size")) else {
                 throw RowDamage(column: "chunk_size", reason: "is out of bounds")
             }
             // The overhead beside the chunks is at most all of the file's blocks and the list of them.
-            // no trap: of a length of at most `Generation.longest`
+            // no trap: of a length of at most `ChunkGeometry.longestBody`
             let overhead = try row.integer("overhead", in: 0...length + length / 64 + 1 << 20)
-            return CacheIndex.GenerationRow(
+            return GenerationRow(
                 // no trap: at least 1
                 id: GenerationID(value: UInt64(id)), key: key, head: try head(row), length: length, geometry: geometry,
                 overhead: overhead)
@@ -120,8 +120,8 @@ struct IndexRows: Sendable {
     }
 
     /// The extents of a generation and the file's overhead; nil if it is gone. Leaves out damaged rows.
-    func contents(of row: CacheIndex.GenerationRow) throws(StoreError) -> (
-        extents: [CacheIndex.ExtentRow], overhead: Int64, hasDamage: Bool
+    func contents(of row: GenerationRow) throws(StoreError) -> (
+        extents: [ExtentRow], overhead: Int64, hasDamage: Bool
     )? {
         try database.read { db in
             guard
@@ -134,11 +134,11 @@ struct IndexRows: Sendable {
         }
     }
 
-    func extents(of row: CacheIndex.GenerationRow) throws(StoreError) -> [CacheIndex.ExtentRow]? {
+    func extents(of row: GenerationRow) throws(StoreError) -> [ExtentRow]? {
         try contents(of: row)?.extents
     }
 
-    func extent(_ ordinal: Int, of row: CacheIndex.GenerationRow) throws(StoreError) -> CacheIndex.ExtentRow? {
+    func extent(_ ordinal: Int, of row: GenerationRow) throws(StoreError) -> ExtentRow? {
         try database.readOne { db in
             try Row.fetchOne(
                 db.cachedStatement(sql: Self.selectExtents + " AND ordinal = ?"), arguments: [row.id, ordinal]
@@ -150,12 +150,12 @@ struct IndexRows: Sendable {
     static let selectExtents =
         "SELECT ordinal, present, last_access, session, checksums FROM extent WHERE generation = ?"
 
-    static func extentRow(_ row: StoredRow, _ generation: CacheIndex.GenerationRow) throws(RowDamage)
-        -> CacheIndex.ExtentRow
+    static func extentRow(_ row: StoredRow, _ generation: GenerationRow) throws(RowDamage)
+        -> ExtentRow
     {
         let ordinal = try extent("ordinal", in: row, length: generation.length, generation.geometry)
         let bits = Presence(bits: UInt64(bitPattern: try row.integer("present")))
-        return CacheIndex.ExtentRow(
+        return ExtentRow(
             ordinal: ordinal, present: generation.geometry.existing(bits, inExtent: ordinal, length: generation.length),
             lastAccess: try row.integer("last_access"), session: try row.integer("session"),
             checksums: unpack((try? row.bytes("checksums")) ?? Data()))

@@ -3,7 +3,7 @@ import Foundation
 import GRDB
 import HTTPModel
 
-extension CacheIndex {
+extension IndexSaving {
     /// Changes of a generation to be saved.
     struct Update: Sendable {
         let id: GenerationID
@@ -34,11 +34,11 @@ extension CacheIndex {
 
         /// Groups updates into batches for one transaction each.
         static func batches(_ updates: [Update]) -> [[Update]] {
-            var (batches, rows) = ([[Update]](), IndexSaving.rowsAtOnce)
-            for part in updates.flatMap({ $0.parts(of: IndexSaving.rowsAtOnce) }) {
+            var (batches, rows) = ([[Update]](), IndexDatabase.rowsAtOnce)
+            for part in updates.flatMap({ $0.parts(of: IndexDatabase.rowsAtOnce) }) {
                 // The head counts for several rows: its keys are spread over all indexes.
                 let cost = part.extents.count + 8
-                if rows + cost > IndexSaving.rowsAtOnce { (batches, rows) = (batches + [[]], 0) }
+                if rows + cost > IndexDatabase.rowsAtOnce { (batches, rows) = (batches + [[]], 0) }
                 batches[batches.count - 1].append(part)
                 rows += cost
             }
@@ -71,10 +71,10 @@ extension CacheIndex {
     }
 }
 
-extension CacheIndex.Update {
-    init(_ row: CacheIndex.GenerationRow, _ extents: [CacheIndex.ExtentRow], overhead: Int64? = nil) {
+extension IndexSaving.Update {
+    init(_ row: IndexRows.GenerationRow, _ extents: [IndexRows.ExtentRow], overhead: Int64? = nil) {
         let extents = extents.map { extent in
-            CacheIndex.ExtentUpdate(
+            IndexSaving.ExtentUpdate(
                 ordinal: extent.ordinal, present: extent.present,
                 checksums: Dictionary(uniqueKeysWithValues: extent.checksums.enumerated().map { ($0, $1) }),
                 lastAccess: extent.lastAccess, isVerified: false)
@@ -91,20 +91,16 @@ struct IndexSaving: Sendable {
     let keys: KeyFilter
 
     /// Saves in one transaction; `batches` keeps each small.
-    func save(_ updates: [CacheIndex.Update], session: Int64) throws(StoreError) -> CacheIndex.Saved {
+    func save(_ updates: [Update], session: Int64) throws(StoreError) -> Saved {
         try database.write { db in
-            var saved = CacheIndex.Saved()
+            var saved = Saved()
             for update in updates { try save(update, session: session, &saved, in: db) }
             if !saved.pinned.isEmpty { try database.countPinChange(in: db) }
             return saved
         }
     }
 
-    /// The number of rows in a transaction, approximately: until it ends, the index's log grows by every page that it
-    /// touches.
-    static let rowsAtOnce = 512
-
-    private func save(_ update: CacheIndex.Update, session: Int64, _ saved: inout CacheIndex.Saved, in db: Database)
+    private func save(_ update: Update, session: Int64, _ saved: inout Saved, in db: Database)
         throws
     {
         keys.enter(update.key)
@@ -155,7 +151,7 @@ struct IndexSaving: Sendable {
     /// too long.
     /// - Returns: whether it becomes pinned with its whole.
     private static func join(
-        _ update: CacheIndex.Update, _ resource: StoredRow, to whole: CacheKey, _ saved: inout CacheIndex.Saved,
+        _ update: Update, _ resource: StoredRow, to whole: CacheKey, _ saved: inout Saved,
         in db: Database
     ) throws -> Bool {
         let id = try resource.integer("id")
@@ -172,7 +168,7 @@ struct IndexSaving: Sendable {
     }
 
     /// - Returns: the growth of the file's overhead compared with the row.
-    private static func saveHead(_ update: CacheIndex.Update, _ resource: Int64, in db: Database) throws -> Int64 {
+    private static func saveHead(_ update: Update, _ resource: Int64, in db: Database) throws -> Int64 {
         let known = try Int64.fetchOne(
             db.cachedStatement(sql: "SELECT overhead FROM generation WHERE id = ?"), arguments: [update.id])
         guard let known else {
@@ -245,7 +241,7 @@ struct IndexSaving: Sendable {
 
     /// - Returns: the row's previous bits.
     private static func save(
-        _ extent: CacheIndex.ExtentUpdate, of update: CacheIndex.Update, isPinned: Bool, session: Int64, in db: Database
+        _ extent: ExtentUpdate, of update: Update, isPinned: Bool, session: Int64, in db: Database
     )
         throws -> Presence
     {

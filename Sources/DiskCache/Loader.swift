@@ -10,7 +10,7 @@ struct Loader: Sendable {
     /// - Returns: nil if nothing of it is cached.
     func load(_ key: CacheKey) throws(StoreError) -> Generation? {
         if let open = core.open.newest(of: key) { return open }
-        let found: CacheIndex.GenerationRow?
+        let found: IndexRows.GenerationRow?
         do throws(StoreError) { found = try core.index.rows.generation(of: key) } catch .damagedRow {
             for id in try core.index.rows.identifiers(of: key) { queue.sync { $0.remover.removeDamage(of: id) } }
             return nil
@@ -31,7 +31,7 @@ struct Loader: Sendable {
     }
 
     /// - Throws: if the file exists and cannot be opened. It must not be replaced then.
-    private func open(_ row: CacheIndex.GenerationRow, _ rows: [CacheIndex.ExtentRow], _ overhead: Int64)
+    private func open(_ row: IndexRows.GenerationRow, _ rows: [IndexRows.ExtentRow], _ overhead: Int64)
         throws(StoreError) -> Generation?
     {
         let file: SparseFile
@@ -52,7 +52,7 @@ struct Loader: Sendable {
         let generation = Generation(
             id: row.id, key: row.key, head: row.head, chunks: chunks, file: file, ledger: core.ledger, isIndexed: true,
             isKept: try core.index.pins.isKept(row.key), whole: row.whole)
-        if row.length <= Listing.longest, generation.isChunkPresent(0) {
+        if row.length <= Listing.longest, generation.withChunks({ $0.extents[0].present.contains(0) }) {
             generation.lookAtBeginning(upTo: row.geometry.chunkBytes(0, length: row.length).upperBound)
         }
         let opened = core.open.addLoaded(generation)
@@ -60,13 +60,14 @@ struct Loader: Sendable {
         // this one. If the index does not answer, its earlier answer holds.
         if let opened {
             core.faults.report("look up whether a resource is pinned") { () throws(StoreError) in
-                opened.startKept(try core.index.pins.isKept(row.key))
+                let isKept = try core.index.pins.isKept(row.key)
+                opened.state.withLock { $0.isKept = $0.isKept ?? isKept }
             }
         }
         return opened
     }
 
-    private func extents(_ rows: [CacheIndex.ExtentRow], isSealed: Bool) -> ExtentTable {
+    private func extents(_ rows: [IndexRows.ExtentRow], isSealed: Bool) -> ExtentTable {
         var extents = ExtentTable()
         for saved in rows.sorted(by: { $0.ordinal < $1.ordinal }) where !saved.present.isEmpty {
             extents[saved.ordinal].present = saved.present
@@ -89,7 +90,7 @@ struct Loader: Sendable {
     }
 
     /// If too many files are open, closes idle ones and tries again.
-    private func openFile(of row: CacheIndex.GenerationRow) throws(StoreError) -> SparseFile {
+    private func openFile(of row: IndexRows.GenerationRow) throws(StoreError) -> SparseFile {
         do throws(StoreError) {
             return try core.files.open(row.id, length: row.length)
         } catch {

@@ -10,12 +10,12 @@ package final class MappedBytes: @unchecked Sendable {
     /// The mapped range of the generation.
     package let range: Range<Int64>
     let base: UnsafeMutableRawPointer
-    /// When it was last requested, by `MappingClock`.
+    /// When it was last requested, by `now`.
     private let lastUse: Atomic<Int64>
 
     private init(_ range: Range<Int64>, _ base: UnsafeMutableRawPointer) {
         (self.range, self.base) = (range, base)
-        lastUse = Atomic(MappingClock.now())
+        lastUse = Atomic(Self.now())
     }
 
     /// Maps a part of a file for reading.
@@ -39,22 +39,20 @@ package final class MappedBytes: @unchecked Sendable {
         UnsafeRawBufferPointer(start: base + Int(part.lowerBound - range.lowerBound), count: part.count)
     }
 
-    func noteUse() { lastUse.store(MappingClock.now(), ordering: .relaxed) }
-
-    var lastUsed: Int64 { lastUse.load(ordering: .relaxed) }
-}
-
-/// A monotonic clock in milliseconds.
-enum MappingClock {
+    /// A monotonic clock in milliseconds.
     static func now() -> Int64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
         return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
     }
+
+    func noteUse() { lastUse.store(Self.now(), ordering: .relaxed) }
+
+    var lastUsed: Int64 { lastUse.load(ordering: .relaxed) }
 }
 
 /// The bytes of a generation, in a file on disk or in memory.
-protocol GenerationBytes: AnyObject, Sendable {
+package protocol GenerationBytes: AnyObject, Sendable {
     var path: String { get }
     /// nil for bytes in memory.
     var descriptor: Int32? { get }

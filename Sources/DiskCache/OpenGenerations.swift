@@ -37,7 +37,7 @@ final class OpenGenerations: Sendable {
             if let open = open[generation.id] { return open }
             open[generation.id] = generation
             if unreadable.contains(generation.id) { generation.unreadable.store(true, ordering: .relaxed) }
-            if !generation.isHidden { newest[generation.key] = generation.id }
+            if !generation.state.withLock(\.isHidden) { newest[generation.key] = generation.id }
             return generation
         }
 
@@ -120,7 +120,7 @@ final class OpenGenerations: Sendable {
             table.closing.subtract(generations.map(\.id))
             for generation in generations where kept.contains(generation.id) {
                 table.open[generation.id] = generation
-                if table.newest[generation.key] == nil, !generation.isHidden {
+                if table.newest[generation.key] == nil, !generation.state.withLock(\.isHidden) {
                     table.newest[generation.key] = generation.id
                 }
             }

@@ -5,16 +5,18 @@ import HTTPModel
 ///
 /// They work a page at a time, so that transactions stay small and others get their turn on the queue. They block, like
 /// other commands.
-struct Parts: Sendable {
+package struct Parts: Sendable {
     let core: StoreCore
     let queue: StoreQueue
 
     // MARK: Looking up
 
     /// The most parts to report: as many as a playlist may list, plus what belongs to it.
-    static let most = 1_000_000
+    private static let most = 1_000_000
 
-    func reports(of whole: CacheKey) throws(StoreError) -> [PartReport] {
+    /// The cached parts of a presentation, in the order in which they became known. At most 1,000,000, of some 200
+    /// bytes each.
+    package func reports(of whole: CacheKey) throws(StoreError) -> [PartReport] {
         queue.sync { $0.checkpointer.checkpoint(touchesToo: true) }
         var (reports, place) = ([PartReport](), 0 as Int64)
         while reports.count < Self.most {
@@ -26,7 +28,16 @@ struct Parts: Sendable {
         return reports
     }
 
-    func join(_ keys: [CacheKey], to whole: CacheKey) throws(StoreError) {
+    /// Whether a resource has parts.
+    package func areKnown(of key: CacheKey) throws(StoreError) -> Bool {
+        try core.index.parts.summary(of: key)?.parts ?? 0 > 0
+    }
+
+    /// Makes cached resources parts of a presentation. If one of them has parts itself, these move along, so that no
+    /// part ever has parts; if the presentation is a part itself, its whole takes the parts. Resources that are not
+    /// cached are skipped, as is the presentation itself.
+    /// - Parameter whole: the cache key of the presentation's first playlist.
+    package func join(_ keys: [CacheKey], to whole: CacheKey) throws(StoreError) {
         for start in stride(from: 0, to: keys.count, by: IndexParts.pageSize) {
             let some = Array(keys[start..<min(start + IndexParts.pageSize, keys.count)])
             try queue.sync { work throws(StoreError) in try work.joiner.join(some, to: whole) }
@@ -42,7 +53,7 @@ struct Parts: Sendable {
     }
 
     /// Calls `body` with each page of a presentation's parts, on the store's queue.
-    private func visit(_ whole: CacheKey, _ body: ([CacheIndex.Part], StoreWork) throws(StoreError) -> Sum)
+    private func visit(_ whole: CacheKey, _ body: ([IndexParts.Part], StoreWork) throws(StoreError) -> Sum)
         throws(StoreError) -> Sum
     {
         var (sum, place) = (Sum(), 0 as Int64)
@@ -73,23 +84,21 @@ struct Parts: Sendable {
         return sum.count
     }
 
-    private func setPinned(_ isPinned: Bool, _ parts: [CacheIndex.Part], _ work: StoreWork) throws(StoreError) {
+    private func setPinned(_ isPinned: Bool, _ parts: [IndexParts.Part], _ work: StoreWork) throws(StoreError) {
         guard !parts.isEmpty else { return }
         let keys = parts.map(\.key)
         // In this order, the copy never has a pin that the index lacks.
         if !isPinned { try work.pins.remove(keys) }
         try core.index.parts.setPinned(isPinned, parts)
         if isPinned { return try work.joiner.notePinned(keys) }
-        for key in keys {
-            if let open = core.open.newest(of: key) { open.setKept(try core.index.pins.isKept(key)) }
-        }
+        try work.noteKept(keys)
     }
 
     /// Counts all parts as read now.
     func touch(of whole: CacheKey) throws(StoreError) {
         _ = try visit(whole) { page, _ throws(StoreError) in
             let now = AccessClock.now()
-            for part in page { core.open.newest(of: part.key)?.touch(at: now) }
+            for part in page { core.open.newest(of: part.key)?.withChunks { $0.touchAll(at: now) } }
             try core.index.parts.touch(page, at: now)
             return Sum(count: page.count)
         }
@@ -110,7 +119,8 @@ struct Parts: Sendable {
 
     // MARK: Demoting
 
-    func demote(_ keys: [CacheKey]) throws(StoreError) {
+    /// Has resources evicted before anything else that is not pinned, until they are read again.
+    package func demote(_ keys: [CacheKey]) throws(StoreError) {
         for start in stride(from: 0, to: keys.count, by: IndexParts.pageSize) {
             let some = Array(keys[start..<min(start + IndexParts.pageSize, keys.count)])
             try queue.sync { work throws(StoreError) in
@@ -137,7 +147,7 @@ struct Parts: Sendable {
         }
     }
 
-    private func former(_ part: CacheIndex.Part) throws(StoreError) -> FormerContent.Part? {
+    private func former(_ part: IndexParts.Part) throws(StoreError) -> FormerContent.Part? {
         guard let id = part.generation else { return nil }
         var present = [0..<part.length]
         if part.cached < part.length {

@@ -6,7 +6,7 @@ import CachePolicy
 final class PinnedCopy {
     private let path: String
     /// nil until something is pinned.
-    private var copy: CacheIndex?
+    private(set) var copy: CacheIndex?
     /// Resources whose rows may be older than the index's.
     private var lagging: Set<CacheKey> = []
 
@@ -32,21 +32,14 @@ final class PinnedCopy {
     /// All its keys.
     func keys() throws(StoreError) -> [CacheKey] { try copy?.pins.pinned() ?? [] }
 
-    func update(of key: CacheKey) throws(StoreError) -> CacheIndex.Update? { try copy?.update(of: key) }
-
     /// Everything in it is pinned.
-    func kept(_ key: CacheKey) -> CacheIndex.Kept {
-        CacheIndex.Kept(isPinned: true, isDownloaded: (try? copy?.pins.kept(key).isDownloaded) ?? false)
+    func kept(_ key: CacheKey) -> IndexPins.Kept {
+        IndexPins.Kept(isPinned: true, isDownloaded: (try? copy?.pins.kept(key).isDownloaded) ?? false)
     }
-
-    /// Marks a resource as downloaded, if the copy has it.
-    func setDownloaded(_ key: CacheKey) throws(StoreError) { try setDownloaded([key]) }
-
-    func setDownloaded(_ keys: [CacheKey]) throws(StoreError) { try copy?.pins.setDownloaded(keys) }
 
     /// Saves updates of pinned generations. After a failure, everything known of a resource is copied, because updates
     /// alone would leave gaps.
-    func save(_ updates: [CacheIndex.Update], from index: CacheIndex) throws(StoreError) {
+    func save(_ updates: [IndexSaving.Update], from index: CacheIndex) throws(StoreError) {
         guard !updates.isEmpty || !lagging.isEmpty else { return }
         let updated = updates.filter { !lagging.contains($0.key) }
         lagging.formUnion(updates.map(\.key))
@@ -55,15 +48,13 @@ final class PinnedCopy {
         try copyAll(of: Array(lagging), from: index)
     }
 
-    /// Copies everything that the index has of a resource.
-    func copyAll(of key: CacheKey, from index: CacheIndex) throws(StoreError) { try copyAll(of: [key], from: index) }
-
+    /// Copies everything that the index has of resources.
     func copyAll(of keys: [CacheKey], from index: CacheIndex) throws(StoreError) {
         lagging.formUnion(keys)
-        var updates: [CacheIndex.Update] = []
+        var updates: [IndexSaving.Update] = []
         for key in keys { if let update = try index.update(of: key) { updates.append(update) } }
         try save(updates)
-        for key in keys where try index.pins.kept(key).isDownloaded { try setDownloaded(key) }
+        for key in keys where try index.pins.kept(key).isDownloaded { try copy?.pins.setDownloaded([key]) }
         lagging.subtract(keys)
         try follow(index)
     }
@@ -73,15 +64,13 @@ final class PinnedCopy {
         try copy.database.setMeta([(.pinVersion, version)])
     }
 
-    private func save(_ updates: [CacheIndex.Update]) throws(StoreError) {
+    private func save(_ updates: [IndexSaving.Update]) throws(StoreError) {
         guard !updates.isEmpty else { return }
         let copy = try opened()
         // Session 0: chunks restored from here are verified before they are served.
-        for batch in CacheIndex.Update.batches(updates) { _ = try copy.saving.save(batch, session: 0) }
+        for batch in IndexSaving.Update.batches(updates) { _ = try copy.saving.save(batch, session: 0) }
         _ = try copy.pins.setPinned(true, updates.map(\.key))
     }
-
-    func remove(_ key: CacheKey) throws(StoreError) { try remove([key]) }
 
     func remove(_ keys: [CacheKey]) throws(StoreError) {
         lagging.subtract(keys)
@@ -94,8 +83,4 @@ final class PinnedCopy {
         copy = made
         return made
     }
-
-    var allocatedBytes: Int64 { copy?.allocatedBytes ?? 0 }
-
-    func close() throws(StoreError) { try copy?.close() }
 }

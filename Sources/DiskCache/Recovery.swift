@@ -19,9 +19,9 @@ final class Recovery {
         if !wasClean { completePinsOfParts() }
         core.faults.report("complete the copy of pinned rows") { () throws(StoreError) in
             let wanted = Set(try core.index.pins.pinned())
-            for key in try pins.keys() where !wanted.contains(key) { try pins.remove(key) }
+            for key in try pins.keys() where !wanted.contains(key) { try pins.remove([key]) }
             for key in wanted {
-                do throws(StoreError) { try pins.copyAll(of: key, from: core.index) } catch .damagedRow { continue }
+                do throws(StoreError) { try pins.copyAll(of: [key], from: core.index) } catch .damagedRow { continue }
             }
         }
     }

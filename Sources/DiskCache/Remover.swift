@@ -18,7 +18,7 @@ final class Remover {
             try list([generation.id])
             _ = try core.index.removal.remove([generation.id])
             // A file whose name somebody was told stays until the hold ends; then it is removed with the generation.
-            if !generation.isHeld { _ = core.files.remove(generation.id) }
+            if generation.state.withLock({ $0.usage.holds == 0 }) { _ = core.files.remove(generation.id) }
         }
         core.listeners.tellChanged(generation.key, generation)
     }
@@ -60,7 +60,7 @@ final class Remover {
     /// Removes the file of a generation without extents, unless somebody is about to fill it again. Its disk usage
     /// counts until everybody has released it; those that keep it for later are told to.
     func removeEmptied(_ id: GenerationID) {
-        guard let generation = core.open[id], generation.retireIfUnused() else { return }
+        guard let generation = core.open[id], generation.state.withLock({ $0.retireIfUnused() }) else { return }
         _ = core.files.remove(id)
         core.listeners.tellChanged(generation.key, generation)
     }
@@ -125,17 +125,17 @@ final class Remover {
     }
 
     /// Counts blocks that could not be freed.
-    private func countOverhead(_ row: CacheIndex.GenerationRow, _ chunks: Int64) throws(StoreError) {
+    private func countOverhead(_ row: IndexRows.GenerationRow, _ chunks: Int64) throws(StoreError) {
         let taken = FileSystem.allocatedBytes(core.files.path(of: row.id))
         let overhead = max(CapacityLedger.fileOverhead, taken + CapacityLedger.blockSize - chunks)
         guard overhead != row.overhead else { return }
-        _ = try core.index.saving.save([CacheIndex.Update(row, [], overhead: overhead)], session: core.session)
+        _ = try core.index.saving.save([IndexSaving.Update(row, [], overhead: overhead)], session: core.session)
         core.ledger.adjust(by: overhead - row.overhead)
     }
 
     /// Frees blocks that no row calls present: written after the last checkpoint, or evicted just before the session
     /// ended.
-    private func punchAbsent(_ row: CacheIndex.GenerationRow, _ extents: [CacheIndex.ExtentRow]) throws(StoreError) {
+    private func punchAbsent(_ row: IndexRows.GenerationRow, _ extents: [IndexRows.ExtentRow]) throws(StoreError) {
         let file = try core.files.open(row.id, length: row.length)
         for gap in row.presentRanges(of: extents).gaps(within: 0..<row.length) { try file.punchHole(gap) }
     }

@@ -53,7 +53,7 @@ package struct PartReport: Sendable, Equatable {
 
     package var isComplete: Bool { cached == length }
 
-    init(_ part: CacheIndex.Part) {
+    init(_ part: IndexParts.Part) {
         (key, length, cached, isPinned) = (part.key, part.length, part.cached, part.isPinned)
         lastAccess = part.lastAccess / 1_000_000
     }

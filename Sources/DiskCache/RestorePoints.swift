@@ -33,41 +33,44 @@ package struct FormerContent: Sendable, Equatable {
 }
 
 /// Records the content of a resource, and restores it. Blocks, like other commands.
-struct RestorePoints: Sendable {
+package struct RestorePoints: Sendable {
     let core: StoreCore
     let queue: StoreQueue
-    let administration: Administration
+    let parts: Parts
 
-    func content(of key: CacheKey) throws(StoreError) -> FormerContent {
+    /// The current content of a resource.
+    package func content(of key: CacheKey) throws(StoreError) -> FormerContent {
         queue.sync { $0.checkpointer.checkpoint(touchesToo: true) }
-        var parts: [FormerContent.Part] = []
+        var own: [FormerContent.Part] = []
         for key in try [key] + core.index.rows.variants(of: key) {
             guard let row = try core.index.rows.generation(of: key), let extents = try core.index.rows.extents(of: row),
                 let resource = try core.index.listing.own(key)
             else { continue }
-            parts.append(
+            own.append(
                 FormerContent.Part(
                     generation: row.id.description, isPinned: resource.isPinned, hits: resource.hits,
                     present: row.presentRanges(of: extents)))
         }
-        let more = try administration.parts.content(of: key)
+        let more = try parts.content(of: key)
         return FormerContent(
-            isPinned: try core.index.pins.kept(key).isPinned, parts: parts + more.parts, hasMoreParts: more.hasMore)
+            isPinned: try core.index.pins.kept(key).isPinned, parts: own + more.parts, hasMoreParts: more.hasMore)
     }
 
+    /// Restores earlier content: removes whatever came later, by whole extents, unless a player reads it or has read it
+    /// meanwhile, and unpins what was not pinned.
     /// - Returns: the bytes freed.
-    func restore(_ former: FormerContent, of key: CacheKey) throws(StoreError) -> Int64 {
+    package func restore(_ former: FormerContent, of key: CacheKey) throws(StoreError) -> Int64 {
         var freed: Int64 = 0
         for variant in try [key] + core.index.rows.variants(of: key) {
             let ids = try core.index.rows.identifiers(of: variant)
             let part = former.parts.first { part in ids.contains { $0.description == part.generation } }
             // Unpin first: the pin would outlive the generation, and keep what is played later.
             if !(part?.isPinned ?? (variant == key && former.isPinned)) {
-                _ = try administration.setOwnPinned(false, variant)
+                _ = try queue.sync { work throws(StoreError) in try work.setPinned(false, variant) }
             }
             freed += try queue.sync { work throws(StoreError) in try restore(part, variant, work) }
         }
-        return try freed +| administration.parts.restore(former, of: key, evictNews: evictNews)
+        return try freed +| parts.restore(former, of: key, evictNews: evictNews)
     }
 
     private func restore(_ part: FormerContent.Part?, _ key: CacheKey, _ work: StoreWork) throws(StoreError) -> Int64 {
@@ -100,7 +103,7 @@ struct RestorePoints: Sendable {
             return !former.present.contains { $0.overlaps(bytes) }
         }
         let victims = news.map {
-            CacheIndex.Victim(
+            EvictionOrder.Victim(
                 generation: id, ordinal: $0.ordinal, lastAccess: $0.lastAccess, present: $0.present, length: row.length,
                 geometry: row.geometry)
         }

@@ -79,8 +79,8 @@ struct Scrub {
 
     /// Reads a generation's row.
     /// - Returns: nil if it is gone, or if its rows or its file are damaged, which is recorded.
-    private mutating func row(of id: GenerationID, _ key: CacheKey) throws(StoreError) -> CacheIndex.GenerationRow? {
-        let found: CacheIndex.GenerationRow?
+    private mutating func row(of id: GenerationID, _ key: CacheKey) throws(StoreError) -> IndexRows.GenerationRow? {
+        let found: IndexRows.GenerationRow?
         do throws(StoreError) { found = try core.index.rows.generation(id) } catch .damagedRow {
             report.damagedRows.append(key.text)
             if repairs { queue.sync { $0.remover.removeDamage(of: id) } }
@@ -95,24 +95,25 @@ struct Scrub {
     }
 
     /// - Returns: the damaged chunks of an extent.
-    private mutating func read(_ generation: Generation, _ row: CacheIndex.GenerationRow, _ ordinal: Int)
+    private mutating func read(_ generation: Generation, _ row: IndexRows.GenerationRow, _ ordinal: Int)
         throws(StoreError) -> Presence
     {
         // The lease prevents eviction. Chunks written meanwhile are not in the row.
         let lease = HeldLease(generation.leaseForWriting(ordinal))
         defer { withExtendedLifetime(lease) {} }
         guard let extent = try core.index.rows.extent(ordinal, of: row) else { return Presence() }
-        let chunks = extent.present.intersection(generation.saved(ofExtent: ordinal))
+        let chunks = extent.present.intersection(generation.withChunks { $0.extents[ordinal].saved })
         guard !chunks.isEmpty else { return Presence() }
         report.chunks += chunks.count
         report.bytes += row.geometry.bodyBytes(of: chunks, inExtent: ordinal, length: row.length)
         // Chunks that were dropped and written again meanwhile are new: ignore them.
         let bad = verifier.damaged(chunks, of: generation, extent: ordinal, extent.checksums)
-            .intersection(generation.saved(ofExtent: ordinal))
-        let dropped = generation.endVerification(
-            of: chunks.subtracting(bad), bad: repairs ? bad : Presence(), inExtent: ordinal)
+            .intersection(generation.withChunks { $0.extents[ordinal].saved })
+        let dropped = generation.withChunks {
+            $0.endVerification(of: chunks.subtracting(bad), bad: repairs ? bad : Presence(), inExtent: ordinal)
+        }
         core.metrics.droppedChunks.add(Int64(dropped))
-        if !repairs, !bad.isEmpty { generation.distrust(bad, ofExtent: ordinal) }
+        if !repairs, !bad.isEmpty { generation.withChunks { $0.distrust(bad, ofExtent: ordinal) } }
         return bad
     }
 

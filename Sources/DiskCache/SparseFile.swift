@@ -11,10 +11,10 @@ final class SparseFile: GenerationBytes {
     private let file: Int32
     /// nil while unknown.
     private let length: Int64?
-    private let parts = Mutex(Parts())
+    private let parts = Mutex(Mappings())
 
     /// Parts of 4 MiB, by index.
-    private struct Parts {
+    private struct Mappings {
         var mapped: [Int64: MappedBytes] = [:]
         /// Parts from which bytes were copied since mappings were last dropped.
         var copied: Set<Int64> = []

@@ -7,40 +7,37 @@ import Glibc
 /// delivered.
 package final class StagingBuffer: @unchecked Sendable {
     private var storage = UnsafeMutableRawBufferPointer(start: nil, count: 0)
-    private var filled = 0..<0
+    private var start = 0
+    package private(set) var count = 0
 
     package init() {}
 
     deinit { free(storage.baseAddress) }
 
-    package var count: Int { filled.count }
-
-    package var isEmpty: Bool { filled.isEmpty }
+    package var isEmpty: Bool { count == 0 }
 
     /// The bytes of memory that it takes.
     package var capacity: Int { storage.count }
 
     /// Valid until the next change.
-    package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: storage[filled]) }
+    package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: storage[start..<start + count]) }
 
     package func append(_ bytes: UnsafeRawBufferPointer) {
         guard !bytes.isEmpty else { return }
-        if filled.upperBound + bytes.count > storage.count { grow(by: bytes.count) }
-        UnsafeMutableRawBufferPointer(rebasing: storage[filled.upperBound...]).copyMemory(from: bytes)
-        filled = filled.lowerBound..<filled.upperBound + bytes.count
+        if start + count + bytes.count > storage.count { grow(by: bytes.count) }
+        UnsafeMutableRawBufferPointer(rebasing: storage[(start + count)...]).copyMemory(from: bytes)
+        count += bytes.count
     }
 
     package func removeFirst(_ count: Int) {
-        filled = filled.lowerBound + count..<filled.upperBound
-        if filled.isEmpty { removeAll() }
+        self.count -= count
+        start = isEmpty ? 0 : start + count
     }
 
-    package func removeAll() {
-        filled = 0..<0
-    }
+    package func removeAll() { (start, count) = (0, 0) }
 
     private func grow(by more: Int) {
-        let capacity = max(filled.upperBound + more, 2 * storage.count)
+        let capacity = max(start + count + more, 2 * storage.count)
         guard let start = realloc(storage.baseAddress, capacity) else { fatalError("out of memory") }
         storage = UnsafeMutableRawBufferPointer(start: start, count: capacity)
     }

@@ -23,14 +23,14 @@ struct StoreOpening {
     init(_ configuration: StoreConfiguration, metrics: ProxyMetrics, logger: Logger) throws(StoreError) {
         try Self.check(maxSize: configuration.maxSize, minFree: configuration.minFree, nil)
         let directory = configuration.directory
-        FileSizeLimit.becomeAnError()
+        FileSystem.makeSizeLimitAnError()
         try Self.makeDirectory(directory)
         lock = try DirectoryLock(directory: directory)
-        PrivateFiles.correct(in: directory, logger)
+        Self.makePrivate(in: directory, logger)
         try Self.makeDirectory(directory + "/data")
         let found = try FileSystem.holes(in: directory + "/data"), holes = configuration.holes ?? found
         let index: CacheIndex
-        (index, pins) = try IndexOpening.open(directory, logger, metrics)
+        (index, pins) = try Self.openIndex(directory, logger, metrics)
         try Self.check(maxSize: configuration.maxSize, minFree: configuration.minFree, directory)
         let ledger = CapacityLedger(
             directory: directory, limit: configuration.maxSize, minFree: configuration.minFree)

@@ -6,8 +6,15 @@ final class StoreQueue: Sendable {
     private let queue = DispatchQueue(label: "reelcache.store", qos: .userInitiated)
     /// Unsafe only to the compiler: it is private, and used only by what runs on `queue`.
     private nonisolated(unsafe) let work: StoreWork
+    private let timer: any DispatchSourceTimer
 
-    init(_ work: sending StoreWork) { self.work = work }
+    init(_ work: sending StoreWork) {
+        self.work = work
+        timer = DispatchSource.makeTimerSource(queue: queue)
+        // A source that was never resumed must not be released.
+        timer.schedule(deadline: .distantFuture)
+        timer.resume()
+    }
 
     /// Runs a closure on the queue and waits for it. Not to be called on the queue.
     func sync<Value: Sendable, Failure: Error>(_ body: (StoreWork) throws(Failure) -> Value) throws(Failure) -> Value {
@@ -23,12 +30,13 @@ final class StoreQueue: Sendable {
     /// Waits until everything queued before is done.
     func wait() { sync { _ in } }
 
-    /// Runs a closure every second, until the timer is cancelled or the queue is released.
-    func everySecond(_ body: @escaping @Sendable (StoreWork) -> Void) -> QueueTimer {
-        let timer = QueueTimer(queue)
-        timer.start { [weak self] in if let self { body(work) } }
-        return timer
+    /// Runs a closure every second, until `stopTimer`, or until the queue is released.
+    func everySecond(_ body: @escaping @Sendable (StoreWork) -> Void) {
+        timer.setEventHandler { [weak self] in if let self { body(work) } }
+        timer.schedule(deadline: .now() + 1, repeating: 1)
     }
+
+    func stopTimer() { timer.cancel() }
 }
 
 /// The parts of the store that run one at a time, each with private state.
@@ -41,7 +49,7 @@ final class StoreWork {
     let joiner: Joiner
     /// The second copy of the rows of pinned resources.
     let pins: PinnedCopy
-    private let core: StoreCore
+    let core: StoreCore
 
     init(_ core: StoreCore, _ pins: PinnedCopy) {
         (self.core, self.pins) = (core, pins)
@@ -61,7 +69,7 @@ final class StoreWork {
         core.ledger.refreshDisk()
         if core.configuration.evictsAhead { evictor.evictShortage() }
         closer.closeUnused()
-        IdleMappings.drop(core.open.all.map(\.file))
+        MappedBytes.dropIdle(of: core.open.all.map(\.file))
         core.faults.report("shrink the index") { () throws(StoreError) in try core.index.database.shrink() }
         checkpointer.countIndex()
     }
@@ -75,7 +83,7 @@ final class StoreWork {
         // Makes removed and new names durable.
         try FileSystem.syncDirectory(core.configuration.directory)
         try core.index.database.setMeta([(.isClean, 1)])
-        try pins.close()
-        try core.index.close()
+        try pins.copy?.database.close()
+        try core.index.database.close()
     }
 }

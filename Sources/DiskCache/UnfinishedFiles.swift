@@ -103,6 +103,4 @@ final class UnfinishedFiles: Sendable {
         }
         if let error { throw error }
     }
-
-    var allocatedBytes: Int64 { FileSystem.allocatedBytes(path) }
 }

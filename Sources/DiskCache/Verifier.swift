@@ -4,8 +4,9 @@ import Synchronization
 
 /// Compares chunks with their checksums, each extent only once however many callers wait for it. On any thread that may
 /// wait for the disk.
-final class Verifier: Sendable {
+package final class Verifier: Sendable {
     private let core: StoreCore
+    private let readers: BlockingPool
     /// The extents being verified, with the callers that wait.
     private let waiting = Mutex<[Place: [@Sendable () -> Void]]>([:])
 
@@ -14,23 +15,18 @@ final class Verifier: Sendable {
         let ordinal: Int
     }
 
-    init(_ core: StoreCore) { self.core = core }
+    init(_ core: StoreCore, _ readers: BlockingPool) { (self.core, self.readers) = (core, readers) }
 
-    /// Compares the checksums of an extent's unverified chunks, and drops those that differ.
-    /// - Parameters:
-    ///   - pool: the threads to run on.
-    ///   - deliver: called when it is done.
-    func verify(
-        _ generation: Generation, extent ordinal: Int, on pool: BlockingPool,
-        then deliver: @escaping @Sendable () -> Void
-    ) {
+    /// Compares the checksums of an extent's unverified chunks, and drops those that differ. Calls back when done, on a
+    /// thread of the store.
+    package func verify(_ generation: Generation, extent ordinal: Int, then deliver: @escaping @Sendable () -> Void) {
         let place = Place(generation: generation.id, ordinal: ordinal)
         let isFirst = waiting.withLock { waiting in
             waiting[place, default: []].append(deliver)
             return waiting[place]?.count == 1
         }
         guard isFirst else { return }
-        pool.run { [self] in
+        readers.run { [self] in
             verify(generation, extent: ordinal)
             for deliver in waiting.withLock({ $0.removeValue(forKey: place) }) ?? [] { deliver() }
         }
@@ -38,7 +34,7 @@ final class Verifier: Sendable {
 
     /// The same on the current thread.
     func verify(_ generation: Generation, extent ordinal: Int) {
-        let unverified = generation.unverified(ofExtent: ordinal)
+        let unverified = generation.withChunks { $0.extents[ordinal].unverified }
         guard !unverified.isEmpty else { return }
         var checksums: [UInt64]?
         // Without checksums, no chunk counts as sound: all are fetched again.
@@ -49,8 +45,8 @@ final class Verifier: Sendable {
         }
         let bad = damaged(unverified, of: generation, extent: ordinal, checksums)
         // Chunks that were fetched again meanwhile are sound.
-        let stillBad = bad.intersection(generation.unverified(ofExtent: ordinal))
-        let dropped = generation.endVerification(of: unverified, bad: stillBad, inExtent: ordinal)
+        let stillBad = bad.intersection(generation.withChunks { $0.extents[ordinal].unverified })
+        let dropped = generation.withChunks { $0.endVerification(of: unverified, bad: stillBad, inExtent: ordinal) }
         guard dropped > 0 else { return }
         core.metrics.droppedChunks.add(Int64(dropped))
         core.logger.warning(

@@ -21,7 +21,7 @@ final class DownloadDatabase {
     }
 
     init(directory: String, logger: Logger) throws(DownloadError) {
-        path = CacheStore.downloads(in: directory)
+        path = StoreConfiguration.downloads(in: directory)
         self.logger = logger
         do throws(SideDatabase.Failure) {
             database = try SideDatabase(path, of: "downloads", migrator: Self.migrator, logger: logger)

@@ -21,8 +21,8 @@ package struct OrderedName: Sendable, Equatable {
 
     /// The newest first.
     package static func all(in directory: String, limit: Int) throws -> [OrderedName] {
-        try ReadOnlyGlance.rows(
-            of: CacheStore.downloads(in: directory),
+        try StoredRow.glance(
+            of: StoreConfiguration.downloads(in: directory),
             "SELECT id, url, state, category FROM download ORDER BY id DESC LIMIT ?1", [limit]
         ).compactMap(OrderedName.init)
     }

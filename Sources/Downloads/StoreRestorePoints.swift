@@ -15,7 +15,7 @@ package struct StoreRestorePoints: RestorePointKeeper {
 
     package func restorePoint(_ url: OriginURL) throws -> RestorePoint {
         let key = policy().resolve(url).key
-        let content = try store.content(of: key)
+        let content = try store.restorePoints.content(of: key)
         return RestorePoint(
             key: key.text, wasPinned: content.isPinned,
             former: content.parts.map { part in
@@ -36,6 +36,6 @@ package struct StoreRestorePoints: RestorePointKeeper {
         }
         let former = FormerContent(
             isPinned: restorePoint.wasPinned, parts: parts, hasMoreParts: restorePoint.hasMoreParts ?? false)
-        return try store.restore(former, of: CacheKey(text: restorePoint.key))
+        return try store.restorePoints.restore(former, of: CacheKey(text: restorePoint.key))
     }
 }

@@ -17,7 +17,7 @@ struct HistoryFile: Sendable {
     private static let length = headerLength + History.slotCount * HistorySlot.length
 
     /// - Parameter directory: the cache directory.
-    init(in directory: String) { path = CacheStore.history(in: directory) }
+    init(in directory: String) { path = StoreConfiguration.history(in: directory) }
 
     /// Why the file cannot be used, in words that complete "... cannot be read: ".
     struct Fault: Error {

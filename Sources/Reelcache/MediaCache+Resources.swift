@@ -48,7 +48,7 @@ extension MediaCache {
 
     /// Whether a completely cached resource can be played from the cache. For a playlist, its segments decide.
     private func plays(_ key: CacheKey, in store: CacheStore) throws(StoreError) -> Bool {
-        var isPlaylist = try store.hasParts(key)
+        var isPlaylist = try store.parts.areKnown(of: key)
         if !isPlaylist { isPlaylist = try Self.isPlaylist(key, in: store) }
         guard isPlaylist else { return true }
         guard let contents = try PresentationContents(of: key, in: store, engine.policy.value) else { return false }

@@ -162,7 +162,7 @@ import Testing
         #expect(left == media.size - 64 * 4096)
         _ = try opened.make("a", media, filling: 0..<2 * 4096)
         #expect(try cached() == 2 * 4096)
-        #expect(try store.index.database.meta(.dataBytes) == 2 * 4096 + CapacityLedger.fileOverhead)
+        #expect(try store.core.index.database.meta(.dataBytes) == 2 * 4096 + CapacityLedger.fileOverhead)
     }
 
     // MARK: Pins
@@ -203,7 +203,7 @@ import Testing
         let generation = try opened.make("a", media, filling: whole)
         #expect(try store.setPinned(true, key("a")))
         opened.checkpoint()
-        #expect(try store.index.evictionOrder.leastRecent(after: CacheIndex.Place(), limit: 1).next == nil)
+        #expect(try store.core.index.evictionOrder.leastRecent(after: EvictionOrder.Place(), limit: 1).next == nil)
         _ = consume generation
     }
 
@@ -250,7 +250,7 @@ import Testing
         opened.checkpoint()
         #expect(try store.setPinned(true, key("pinned")))
         // The last read of a resource is never set back.
-        try store.index.database.write {
+        try store.core.index.database.write {
             try $0.execute(sql: "UPDATE resource SET last_access = 1000000000 WHERE key NOT LIKE '%new'")
         }
         let dry = try store.removeAll(before: 5000, isDryRun: true)
@@ -284,7 +284,7 @@ import Testing
             for number in 0..<1500 { _ = try opened.make("\(number)", Media(seed: 1, size: 5000), filling: 0..<5000) }
         }
         opened.checkpoint()
-        let pages = { try opened.store.index.database.read { try Int.fetchOne($0, sql: "PRAGMA page_count") ?? 0 } }
+        let pages = { try opened.store.core.index.database.read { try Int.fetchOne($0, sql: "PRAGMA page_count") ?? 0 } }
         let before = try pages()
         opened.evict(.max)
         #expect(before > 120)
@@ -454,23 +454,23 @@ import Testing
     /// The index's log holds all pages of a transaction.
     @Test func longResourcesAreForgottenInSmallTransactions() throws {
         let geometry = OpenStore.small
-        let update = CacheIndex.Update(
+        let update = IndexSaving.Update(
             id: GenerationID(value: 77), key: key("long"), head: OpenStore.head(), length: 20_000 * geometry.extentSize,
             geometry: geometry,
             overhead: CapacityLedger.fileOverhead, hits: 0,
             extents: (0..<20_000).map { ordinal in
-                CacheIndex.ExtentUpdate(
+                IndexSaving.ExtentUpdate(
                     ordinal: ordinal, present: Presence(bits: .max),
                     checksums: Dictionary(uniqueKeysWithValues: (0..<64).map { ($0, UInt64($0) << 40) }),
                     lastAccess: Int64(ordinal), isVerified: true)
             })
         let log = { allocatedBytes(opened.directory.file("index.sqlite-wal")) }
-        for batch in CacheIndex.Update.batches([update]) { _ = try store.index.saving.save(batch, session: 1) }
-        #expect(try store.index.pins.setPinned(true, key("long")))
-        #expect(try store.index.pins.setPinned(false, key("long")))
-        let before = try #require(try store.index.database.meta(.dataBytes))
-        #expect(try store.index.removal.remove([update.id]) == [update.id: before])
-        #expect(try store.index.database.meta(.dataBytes) == 0 && store.index.listing.counts().resources == 0)
+        for batch in IndexSaving.Update.batches([update]) { _ = try store.core.index.saving.save(batch, session: 1) }
+        #expect(try store.core.index.pins.setPinned(true, [key("long")]))
+        #expect(try store.core.index.pins.setPinned(false, [key("long")]))
+        let before = try #require(try store.core.index.database.meta(.dataBytes))
+        #expect(try store.core.index.removal.remove([update.id]) == [update.id: before])
+        #expect(try store.core.index.database.meta(.dataBytes) == 0 && store.core.index.listing.counts().resources == 0)
         #expect(log() < 4_000_000, "\(log()) bytes")
     }
 
@@ -508,13 +508,13 @@ import Testing
         try flip(paths["damaged"]!, 3 * 4096 + 5)
         try flip(paths["damaged"]!, 100 * 4096)
         unlink(paths["gone"]!)
-        try store.index.database.write {
+        try store.core.index.database.write {
             try $0.execute(
                 sql:
                     "UPDATE generation SET length = -7 WHERE resource = (SELECT id FROM resource WHERE key LIKE '%row')"
             )
         }
-        var ids = GenerationIDs(session: 60_000)
+        var ids = GenerationID.Series(session: 60_000)
         let orphan = ids.make()
         try FileManager.default.createDirectory(
             atPath: (store.core.files.path(of: orphan) as NSString).deletingLastPathComponent,

@@ -261,7 +261,7 @@ import Testing
         let writer = opened.store.writer(generation, at: 0, stopsAtPresent: false)
         #expect(Taken(writer.append(media, 4096)) == .noRoom(0))
         try generation.file.punchHole(0..<media.size)
-        generation.endEviction(ofExtent: 0, bytes: bytes, isPunched: true)
+        generation.withChunks { $0.endEviction(ofExtent: 0, bytes: bytes, isPunched: true) }
         #expect(Taken(writer.append(media, 4096)) == .taken(4096))
         #expect(try generation.firstWrongChunk(media) == nil)
     }

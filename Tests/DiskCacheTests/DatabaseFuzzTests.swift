@@ -119,7 +119,7 @@ import Testing
                     sql: "UPDATE resource SET cached = 9223372036854775807, hits = 9223372036854775807, pinned = 1")
                 try db.execute(sql: "UPDATE extent SET last_access = 9223372036854775807")
             }
-            try index.close()
+            try index.database.close()
         }
         let opened = try OpenStore(directory)
         #expect(try opened.store.room(for: OpenStore.key("new")) <= 1 << 30)

@@ -213,7 +213,7 @@ import Testing
         opened.checkpoint()
         let (extent, _) = try #require(generation.beginEviction(ofExtent: 0))
         let lease = HeldLease(generation.leaseForWriting(0))
-        generation.cancelEviction(ofExtent: 0, restoring: extent)
+        generation.withChunks { $0.cancelEviction(ofExtent: 0, restoring: extent) }
         #expect(generation.leases(0) == 1)
         #expect(generation.beginEviction(ofExtent: 0) == nil)
         withExtendedLifetime(lease) {}

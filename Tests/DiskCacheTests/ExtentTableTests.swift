@@ -48,14 +48,14 @@ import Testing
 /// What is announced takes nothing: neither memory nor address space.
 @Suite struct AnnouncedLengthTests {
     private let media = Media(seed: 8, size: 1 << 20)
-    private static let longest = Generation.longest
+    private static let longest = ChunkGeometry.longestBody
 
     private static var addressSpace: Int64 {
         let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
         return (text.split(separator: " ").first.flatMap { Int64($0) } ?? 0) * 4096
     }
 
-    @Test(arguments: [nil, Generation.longest]) func manyLongBodiesTakeWhatHasCome(length: Int64?) throws {
+    @Test(arguments: [nil, ChunkGeometry.longestBody]) func manyLongBodiesTakeWhatHasCome(length: Int64?) throws {
         let opened = try OpenStore(geometry: .standard)
         let before = Self.addressSpace
         var generations: [Generation] = []
@@ -65,7 +65,7 @@ import Testing
             #expect(generation.chunks.extents.ordinals == [0])
             #expect(generation.coverage(of: 0..<Self.longest) == .part)
             #expect(generation.gap(in: 0..<Self.longest)?.lowerBound == 64 << 10)
-            _ = try generation.mapping(at: 0)
+            _ = try generation.file.mapping(at: 0)
             generations.append(generation)
         }
         #expect(Self.addressSpace - before < 8 << 30)
@@ -96,7 +96,7 @@ import Testing
 @Suite struct MappingTests {
     @Test func idlePartsStayUpTo64MiBForAMinute() {
         let part: Int64 = 4 << 20
-        func last(_ uses: [Int64]) -> Int64? { IdleMappings.lastToDrop(uses.map { ($0, part) }, now: 100_000) }
+        func last(_ uses: [Int64]) -> Int64? { MappedBytes.lastToDrop(uses.map { ($0, part) }, now: 100_000) }
         #expect(last([]) == nil)
         #expect(last([99_000, 60_000, 50_000]) == nil)
         #expect(last([99_000, 40_000]) == 40_000, "idle for a minute")
@@ -110,13 +110,13 @@ import Testing
         let media = Media(seed: 4, size: 9 << 20)
         let opened = try OpenStore(geometry: .standard)
         let generation = try opened.make("a", media, filling: 0..<media.size)
-        let held = try generation.mapping(at: 5 << 20)
-        _ = try generation.mapping(at: 0)
+        let held = try generation.file.mapping(at: 5 << 20)
+        _ = try generation.file.mapping(at: 0)
         #expect(held.range == 4 << 20..<8 << 20)
         #expect(generation.file.idleMappings().map(\.bytes) == [4 << 20])
-        IdleMappings.drop([generation.file], now: MappingClock.now() + 61_000)
+        MappedBytes.dropIdle(of: [generation.file], now: MappedBytes.now() + 61_000)
         #expect(generation.file.idleMappings().isEmpty)
         #expect(media.difference(Array(held.bytes(5 << 20..<6 << 20)), from: 5 << 20..<6 << 20) == nil)
-        #expect(media.difference(Array(try generation.mapping(at: 0).bytes(0..<1000)), from: 0..<1000) == nil)
+        #expect(media.difference(Array(try generation.file.mapping(at: 0).bytes(0..<1000)), from: 0..<1000) == nil)
     }
 }

@@ -40,10 +40,10 @@ import Testing
         opened.checkpoint()
         let again = try opened.killed()
         let generation = try #require(try again.load("a")), range: Range<Int64> = 5000..<6000
-        #expect(generation.unverifiedExtents.ordinals == [0, 1])
+        #expect(generation.chunks.unverifiedExtents == [0, 1])
         let stored = try #require(try again.store.bytes(of: OpenStore.key("a"), range, limit: 1000))
         #expect(media.difference(stored.bytes, from: range) == nil)
-        #expect(generation.unverifiedExtents.ordinals == [1])
+        #expect(generation.chunks.unverifiedExtents == [1])
     }
 
     @Test func nothingOfAGrowingFileIsEvicted() throws {

@@ -34,7 +34,7 @@ import Testing
     private func withIndex<Value>(_ look: (Database) throws -> Value) throws -> Value {
         let directory = try TemporaryDirectory()
         let index = try CacheIndex(path: directory.file("index.sqlite"))
-        defer { try? index.close() }
+        defer { try? index.database.close() }
         return try index.database.read(look)
     }
 

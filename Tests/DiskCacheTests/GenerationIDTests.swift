@@ -7,7 +7,7 @@ import Testing
 @Suite struct GenerationIDTests {
     /// Neighbours have neighbouring rows and one directory; and all directories get some.
     @Test func theyComeInRuns() {
-        var ids = GenerationIDs(session: 0x1_2345)
+        var ids = GenerationID.Series(session: 0x1_2345)
         let made = (0..<64 * 400).map { _ in ids.make() }
         #expect(Set(made).count == made.count)
         for id in made {

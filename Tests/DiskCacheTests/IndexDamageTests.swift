@@ -96,7 +96,7 @@ import Testing
     /// Met while it is in use, it is mended at the next start.
     @Test func damageThatIsMetLaterIsMendedAtTheNextStart() throws {
         let directory = try closedCache()
-        IndexDamage.mark(index(directory))
+        IndexDatabase.markDamaged(index(directory))
         let opened = try OpenStore(directory)
         #expect(opened.metrics.errors.values["index-damaged"] == 1)
         #expect(try presentChunks("a", in: opened) == allChunks)
@@ -167,7 +167,7 @@ import Testing
         for name in ["a", "b"] { _ = try opened.make(name, media, filling: whole) }
         opened.checkpoint()
         let id = try #require(try opened.row("a")).id
-        try opened.store.index.database.write { db in
+        try opened.store.core.index.database.write { db in
             try db.execute(
                 sql: "UPDATE \(change) WHERE \(change.hasPrefix("extent") ? "generation" : "id") = \(id.value)")
         }
@@ -182,7 +182,7 @@ import Testing
         again.settle()
         again.evict(.max)
         #expect(again.dataFiles.isEmpty, "what is damaged can be evicted")
-        #expect(try again.store.index.listing.counts().resources == 0)
+        #expect(try again.store.core.index.listing.counts().resources == 0)
         // What its rows do not tell is counted by what its file takes, within what a file has beside its chunks.
         #expect(abs(again.store.ledger.dataSize) <= 2 * CapacityLedger.fileOverhead)
     }
@@ -198,16 +198,16 @@ import Testing
         let generation = try opened.make("a", media, filling: whole)
         _ = try opened.make("b", media, filling: whole)
         opened.checkpoint()
-        generation.beginHold()
-        defer { generation.endHold() }
-        try opened.store.index.database.write {
+        let hold = FileHold(generation, length: media.size, path: "") { _ in }
+        defer { withExtendedLifetime(hold) {} }
+        try opened.store.core.index.database.write {
             try $0.execute(sql: "UPDATE extent SET \(change) WHERE generation = \(generation.id.value) AND ordinal = 1")
         }
         try inTime("eviction") { #expect(opened.evict(.max) > 0) }
         #expect(try opened.row("b") == nil)
         for isPinned in [true, false] {
-            try inTime("pinning") { _ = try opened.store.index.pins.setPinned(isPinned, OpenStore.key("a")) }
-            let other = try opened.store.index.database.read {
+            try inTime("pinning") { _ = try opened.store.core.index.pins.setPinned(isPinned, [OpenStore.key("a")]) }
+            let other = try opened.store.core.index.database.read {
                 try Int.fetchOne($0, sql: "SELECT count(*) FROM extent WHERE pinned != ?", arguments: [isPinned])
             }
             #expect(other == 0)
@@ -223,7 +223,7 @@ import Testing
         opened.checkpoint()
         generation.beginUse()
         defer { generation.endUse() }
-        try opened.store.index.database.write {
+        try opened.store.core.index.database.write {
             try $0.execute(sql: "UPDATE resource SET last_access = \(value) WHERE key = '\(OpenStore.key("a").text)'")
         }
         try inTime("eviction") { #expect(opened.evict(.max) > 0) }
@@ -245,10 +245,10 @@ import Testing
         let directory = try closedCache()
         do {
             let opened = try OpenStore(directory)
-            try opened.store.index.pins.setDownloaded(OpenStore.key("b"))
+            try opened.store.core.index.pins.setDownloaded([OpenStore.key("b")])
             try opened.close()
         }
-        IndexDamage.mark(index(directory))
+        IndexDatabase.markDamaged(index(directory))
         let opened = try OpenStore(directory)
         #expect(opened.metrics.errors.values["index-damaged"] == 1)
         #expect(try opened.load("a")?.isKept == true && opened.load("b")?.isKept == true)
@@ -279,7 +279,7 @@ import Testing
         let half: Int64 = 100 * 4096
         let generation = try opened.make("a", media, filling: 0..<half)
         opened.checkpoint()
-        try opened.store.index.database.write { try $0.execute(sql: "UPDATE generation SET overhead = 1 << 63") }
+        try opened.store.core.index.database.write { try $0.execute(sql: "UPDATE generation SET overhead = 1 << 63") }
         try opened.fill(generation, media, half..<media.size)
         opened.checkpoint()
         try opened.close()
@@ -301,7 +301,7 @@ import Testing
         do {
             let index = try CacheIndex(path: index(directory))
             try index.database.write { try $0.execute(sql: "INSERT OR REPLACE INTO meta VALUES ('\(value))") }
-            try index.close()
+            try index.database.close()
         }
         let opened = try OpenStore(directory)
         opened.settle()
@@ -316,7 +316,7 @@ import Testing
         do {
             let index = try CacheIndex(path: index(directory))
             try index.database.setMeta([(.dataBytes, 4096)])
-            try index.close()
+            try index.database.close()
         }
         let opened = try OpenStore(directory)
         opened.settle()
@@ -329,7 +329,7 @@ import Testing
         let directory = try closedCache()
         do {
             let opened = try OpenStore(directory)
-            try opened.store.index.database.pool.writeWithoutTransaction {
+            try opened.store.core.index.database.pool.writeWithoutTransaction {
                 try $0.execute(
                     sql: "INSERT INTO grdb_migrations VALUES ('99: what is not known yet'); PRAGMA user_version = 99")
             }

@@ -89,8 +89,8 @@ import Testing
 /// The filter beside an index.
 extension KeyFilterTests {
     private func fill(_ opened: OpenStore) throws {
-        #expect(opened.store.index.keys.beginFilling())
-        try opened.store.index.fillKeys { false }
+        #expect(opened.store.core.index.keys.beginFilling())
+        try opened.store.core.index.fillKeys { false }
     }
 
     /// Pages of eight: five of them, one more key, and less than one.
@@ -99,8 +99,8 @@ extension KeyFilterTests {
         let media = Media(seed: 1, size: 4096)
         for number in 0..<count { _ = try opened.make("\(number)", media, filling: 0..<4096) }
         let again = try opened.reopened()
-        #expect(again.store.index.keys.beginFilling())
-        try again.store.index.fillKeys(keysAtOnce: 8) { false }
+        #expect(again.store.core.index.keys.beginFilling())
+        try again.store.core.index.fillKeys(keysAtOnce: 8) { false }
         for number in 0..<count {
             #expect(!again.store.certainlyLacks(OpenStore.key("\(number)")))
             #expect(try again.load("\(number)") != nil)
@@ -133,18 +133,18 @@ extension KeyFilterTests {
         let media = Media(seed: 1, size: 4096)
         for number in 0..<64 { _ = try opened.make("\(number)", media, filling: 0..<4096) }
         opened.checkpoint()
-        #expect(opened.store.index.keys.beginFilling())
+        #expect(opened.store.core.index.keys.beginFilling())
         var next = 64
-        try opened.store.index.fillKeys(keysAtOnce: 4) {
+        try opened.store.core.index.fillKeys(keysAtOnce: 4) {
             // Between two pages.
             guard next < 90 else { return false }
             _ = try? opened.make("\(next)", media, filling: 0..<4096)
             opened.checkpoint()
-            try? opened.store.index.removal.remove(OpenStore.key("\(next - 60)"))
+            try? opened.store.core.index.removal.remove([OpenStore.key("\(next - 60)")])
             next += 1
             return false
         }
-        for number in 30..<next { #expect(!opened.store.index.keys.certainlyLacks(OpenStore.key("\(number)"))) }
+        for number in 30..<next { #expect(!opened.store.core.index.keys.certainlyLacks(OpenStore.key("\(number)"))) }
         #expect((next..<next + 100).count { opened.store.certainlyLacks(OpenStore.key("\($0)")) } > 90)
     }
 
@@ -167,8 +167,8 @@ extension KeyFilterTests {
     /// It is stopped where the store is closed, and says nothing then.
     @Test func fillingThatIsStoppedLeavesItUnfilled() throws {
         let opened = try OpenStore()
-        #expect(opened.store.index.keys.beginFilling())
-        try opened.store.index.fillKeys { true }
+        #expect(opened.store.core.index.keys.beginFilling())
+        try opened.store.core.index.fillKeys { true }
         #expect(!opened.store.certainlyLacks(OpenStore.key("a")))
     }
 }

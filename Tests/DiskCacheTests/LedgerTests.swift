@@ -68,7 +68,7 @@ import Testing
     @Test func whoHasAnEvictedFileIsTold() throws {
         let opened = try OpenStore()
         let told = Monitor<[String]>([])
-        opened.store.whenChanged { key, _ in told.update { $0.append(key.text) } }
+        opened.store.listeners.whenChanged { key, _ in told.update { $0.append(key.text) } }
         let generation = try opened.make("a", film, filling: 0..<3000)
         opened.evict(.max)
         #expect(generation.isRetired)

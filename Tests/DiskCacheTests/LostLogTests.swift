@@ -48,7 +48,7 @@ import Testing
         let opened = try OpenStore()
         let first = try opened.make("a", media, filling: 0..<4096)
         #expect(try opened.store.setPinned(true, OpenStore.key("a")))
-        try opened.store.index.database.checkpointLog()
+        try opened.store.core.index.database.checkpointLog()
         try opened.fill(first, media, 4096..<media.size)
         opened.checkpoint()
         let again = try OpenStore(try killedWithoutLog(opened, isOverwritten: false))
@@ -82,7 +82,7 @@ import Testing
         _ = try opened.make("b", media, filling: 0..<media.size)
         opened.checkpoint()
         let row = try #require(try opened.row("a"))
-        let victim = CacheIndex.Victim(
+        let victim = EvictionOrder.Victim(
             generation: row.id, ordinal: 0, lastAccess: 0, present: Presence(bits: (1 << 40) - 1), length: media.size,
             geometry: OpenStore.small)
         #expect(opened.store.queue.sync { $0.evictor.evict([victim], upTo: .max) } ?? 0 > 0)

@@ -115,13 +115,13 @@ final class OpenStore: Sendable {
     }
 
     /// The index's row, whatever is in memory.
-    func row(_ name: String) throws -> CacheIndex.GenerationRow? { try store.index.rows.generation(of: Self.key(name)) }
+    func row(_ name: String) throws -> IndexRows.GenerationRow? { try store.core.index.rows.generation(of: Self.key(name)) }
 
     /// Which chunks the index calls present, by extent.
     func rows(of id: GenerationID) throws -> [Int: Presence] {
-        guard let row = try store.index.rows.generation(id) else { return [:] }
+        guard let row = try store.core.index.rows.generation(id) else { return [:] }
         return Dictionary(
-            uniqueKeysWithValues: (try store.index.rows.extents(of: row) ?? []).map { ($0.ordinal, $0.present) })
+            uniqueKeysWithValues: (try store.core.index.rows.extents(of: row) ?? []).map { ($0.ordinal, $0.present) })
     }
 
     // MARK: What the store does by itself, now
@@ -142,7 +142,7 @@ final class OpenStore: Sendable {
 
     func verify(_ generation: Generation, extent ordinal: Int) throws {
         let isDone = Monitor(false)
-        store.verify(generation, extent: ordinal) { isDone.update { $0 = true } }
+        store.verifier.verify(generation, extent: ordinal) { isDone.update { $0 = true } }
         try isDone.wait(for: "verification") { $0 ? () : nil }
     }
 
@@ -232,6 +232,10 @@ extension Generation {
     }
 
     func leases(_ ordinal: Int) -> Int { Int(chunks.extents[ordinal].leases) }
+
+    func touch(_ ordinal: Int, at time: Int64) { withChunks { $0.touch(ordinal, at: time) } }
+
+    func touch(at time: Int64) { withChunks { $0.touchAll(at: time) } }
 
     var hasUnverified: Bool { !chunks.unverifiedExtents.isEmpty }
 

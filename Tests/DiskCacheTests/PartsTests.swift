@@ -27,7 +27,7 @@ import Testing
     }
 
     private func parts(of whole: String, in opened: OpenStore? = nil) throws -> [String] {
-        try (opened ?? self.opened).store.parts(of: OpenStore.key(whole)).map { Self.name($0.key.text) }.sorted()
+        try (opened ?? self.opened).store.parts.reports(of: OpenStore.key(whole)).map { Self.name($0.key.text) }.sorted()
     }
 
     private static func name(_ url: String) -> String { url.replacing("https://example.com/", with: "") }
@@ -49,10 +49,10 @@ import Testing
         try make("plain", partOf: nil)
         #expect(try parts(of: "m") == ["s1", "s2"])
         #expect(try parts(of: "plain").isEmpty && parts(of: "s1").isEmpty && parts(of: "unknown").isEmpty)
-        let part = try #require(try store.parts(of: key("m")).first)
+        let part = try #require(try store.parts.reports(of: key("m")).first)
         #expect(part.length == media.size && part.cached == media.size && part.isComplete && !part.isPinned)
-        #expect(try store.whole(of: key("s1")) == key("m"))
-        #expect(try store.whole(of: key("m")) == nil)
+        #expect(try store.core.index.parts.whole(of: key("s1")) == key("m"))
+        #expect(try store.core.index.parts.whole(of: key("m")) == nil)
         let again = try opened.reopened()
         #expect(try parts(of: "m", in: again) == ["s1", "s2"])
         #expect(try again.load("s1")?.whole == key("m"))
@@ -76,13 +76,13 @@ import Testing
         opened.checkpoint()
         opened.closeUnused()
         let open = try make("s4", partOf: nil)
-        try store.join(["s1", "s2", "s4", "unknown", "m"].map(key), to: key("m"))
+        try store.parts.join(["s1", "s2", "s4", "unknown", "m"].map(key), to: key("m"))
         #expect(try parts(of: "m") == ["s1", "s2", "s4"])
         #expect(open.whole == key("m"))
         #expect(try report("m").parts == 3 && report("s1").partOf == key("m").text)
         #expect(try listed() == ["m", "s3"])
         // Again: nothing changes.
-        try store.join(["s1", "m"].map(key), to: key("m"))
+        try store.parts.join(["s1", "m"].map(key), to: key("m"))
         #expect(try report("m").parts == 3)
     }
 
@@ -93,7 +93,7 @@ import Testing
         for number in 2...300 { try make("s\(number)", partOf: "media") }
         try make("multi", partOf: nil)
         #expect(try report("media").parts == 300)
-        try store.join([key("media")], to: key("multi"))
+        try store.parts.join([key("media")], to: key("multi"))
         #expect(try parts(of: "multi").count == 301 && parts(of: "media").isEmpty)
         #expect(try report("multi").parts == 301 && report("multi").cached == 302 * media.size)
         #expect(try report("media").parts == nil && report("media").cached == media.size)
@@ -102,7 +102,7 @@ import Testing
         try make("late", partOf: "media")
         #expect(try parts(of: "multi").count == 302 && parts(of: "media").isEmpty)
         // And so it is where the media playlist becomes one by being stored.
-        try store.join([key("multi")], to: key("media"))
+        try store.parts.join([key("multi")], to: key("media"))
         #expect(try parts(of: "multi").count == 302)
     }
 
@@ -118,7 +118,7 @@ import Testing
         let open = try make("s", partOf: "media")
         opened.checkpoint()
         try make("multi", partOf: nil)
-        try store.join([key("media")], to: key("multi"))
+        try store.parts.join([key("media")], to: key("multi"))
         #expect(open.whole == key("multi"))
         open.countHit()
         opened.checkpoint()
@@ -133,16 +133,16 @@ import Testing
             UPDATE resource SET key = CAST(x'ff' || id AS BLOB)
             WHERE part_of IS NOT NULL AND id < (SELECT max(id) FROM resource WHERE part_of IS NOT NULL)
             """
-        try store.index.database.write { try $0.execute(sql: damage) }
+        try store.core.index.database.write { try $0.execute(sql: damage) }
         #expect(try store.setPinned(true, key("m")))
-        #expect(try store.parts(of: key("m")).map(\.isPinned) == [true])
+        #expect(try store.parts.reports(of: key("m")).map(\.isPinned) == [true])
     }
 
     // MARK: Sums
 
     /// Whatever happens to parts, the sums over them are what one gets by adding them up.
     private func checkSums() throws {
-        try store.index.database.read { db in
+        try store.core.index.database.read { db in
             let wrong = try Row.fetchAll(
                 db,
                 sql: """
@@ -162,7 +162,7 @@ import Testing
             let name = "r\(random.next() % 12)", other = "r\(random.next() % 12)"
             switch random.next() % 9 {
             case 0, 1, 2: try make(name, partOf: other == name ? nil : other)
-            case 3: try store.join([key(name), key("r\(random.next() % 12)")], to: key(other))
+            case 3: try store.parts.join([key(name), key("r\(random.next() % 12)")], to: key(other))
             case 4: _ = try store.remove(key(name), isDryRun: false)
             case 5:
                 opened.closeUnused()
@@ -211,7 +211,7 @@ import Testing
         #expect(detail.resource.parts == 1 && detail.resource.cached == media.size && detail.present.isEmpty)
         #expect(try store.remove(key("m"), isDryRun: false)?.parts == 1)
         #expect(try listed().isEmpty && store.resource(key("m")) == nil)
-        #expect(try store.index.parts.summary(of: key("m")) == nil)
+        #expect(try store.core.index.parts.summary(of: key("m")) == nil)
     }
 
     @Test func aListingOfPlainResourcesReadsTheirIndexesInOrder() throws {
@@ -220,7 +220,7 @@ import Testing
         for order in ResourceQuery.Order.allCases {
             var query = ResourceQuery()
             (query.order, query.limit) = (order, 10)
-            let plan = try store.index.database.read { db in
+            let plan = try store.core.index.database.read { db in
                 try Row.fetchAll(db, sql: "EXPLAIN QUERY PLAN " + IndexListing.page(query), arguments: [10, 0]).map {
                     try StoredRow($0).text("detail")
                 }
@@ -239,37 +239,37 @@ import Testing
         try make("plain", partOf: nil)
         opened.checkpoint()
         #expect(late.isKept)
-        try store.join([key("plain")], to: key("m"))
-        #expect(try store.parts(of: key("m")).allSatisfy(\.isPinned))
-        #expect(try store.index.pins.pinnedBytes() == 4 * media.size)
+        try store.parts.join([key("plain")], to: key("m"))
+        #expect(try store.parts.reports(of: key("m")).allSatisfy(\.isPinned))
+        #expect(try store.core.index.pins.pinnedBytes() == 4 * media.size)
         #expect(try store.report().pinned == 1)
         opened.closeUnused()
         opened.evict(1 << 30)
         #expect(try parts(of: "m") == ["plain", "s1", "s2"])
         // A part that is named itself is handled alone.
         #expect(try store.setPinned(false, key("s1")))
-        #expect(try store.parts(of: key("m")).filter(\.isPinned).count == 2)
+        #expect(try store.parts.reports(of: key("m")).filter(\.isPinned).count == 2)
         #expect(try store.setPinned(false, key("m")))
-        #expect(try store.parts(of: key("m")).allSatisfy { !$0.isPinned } && report("m").isPinned == false)
+        #expect(try store.parts.reports(of: key("m")).allSatisfy { !$0.isPinned } && report("m").isPinned == false)
         #expect(!late.isKept)
-        #expect(try store.index.pins.pinnedBytes() == 0)
+        #expect(try store.core.index.pins.pinnedBytes() == 0)
     }
 
     @Test func pinsThatAnEndHasCutShortAreCompleted() throws {
         for name in ["m", "s1", "s2"] { try make(name, partOf: name == "m" ? nil : "m") }
         #expect(try store.setPinned(true, key("m")))
         let cut = "UPDATE extent SET pinned = 0; UPDATE resource SET pinned = 0 WHERE key = '\(key("s2").text)'"
-        try store.index.database.write { try $0.execute(sql: cut) }
+        try store.core.index.database.write { try $0.execute(sql: cut) }
         let killed = try opened.killed()
         #expect(try unpinnedExtents(in: killed) == 0)
-        #expect(try killed.store.parts(of: key("m")).allSatisfy(\.isPinned))
+        #expect(try killed.store.parts.reports(of: key("m")).allSatisfy(\.isPinned))
         #expect(try unpinnedExtents(in: opened) == 3)
         #expect(try store.setPinned(true, key("m")))
         #expect(try unpinnedExtents(in: opened) == 0)
     }
 
     private func unpinnedExtents(in opened: OpenStore) throws -> Int? {
-        try opened.store.index.database.read {
+        try opened.store.core.index.database.read {
             try Int.fetchOne($0, sql: "SELECT count(*) FROM extent WHERE pinned = 0")
         }
     }
@@ -278,7 +278,7 @@ import Testing
         for name in ["m", "s1", "plain"] { try make(name, partOf: name == "s1" ? "m" : nil) }
         #expect(try store.setPinned(true, key("m")))
         try make("s2", partOf: "m")
-        try store.join([key("plain")], to: key("m"))
+        try store.parts.join([key("plain")], to: key("m"))
         opened.checkpoint()
         let lost = try opened.killed()
         let directory = lost.directory
@@ -288,7 +288,7 @@ import Testing
         #expect(try parts(of: "m", in: again) == ["plain", "s1", "s2"])
         #expect(try again.store.resource(key("m"))?.resource.isPinned == true)
         #expect(try again.store.setPinned(false, key("m")))
-        #expect(try again.store.parts(of: key("m")).count == 3)
+        #expect(try again.store.parts.reports(of: key("m")).count == 3)
     }
 
     @Test func partsAreFoundAgainInADamagedIndex() throws {
@@ -296,7 +296,7 @@ import Testing
         opened.checkpoint()
         let directory = opened.directory
         try opened.close()
-        IndexDamage.mark(directory.file("index.sqlite"))
+        IndexDatabase.markDamaged(directory.file("index.sqlite"))
         let again = try OpenStore(directory)
         #expect(try parts(of: "m", in: again) == ["s1", "s2"])
         #expect(try again.store.report().resources == 1)
@@ -319,7 +319,7 @@ import Testing
         opened.settle()
         opened.closeUnused()
         #expect(opened.dataFiles.count == 1)
-        #expect(try store.index.pins.pinned().isEmpty)
+        #expect(try store.core.index.pins.pinned().isEmpty)
     }
 
     @Test func removalOfWhatIsOldLeavesWholesThatWereReadLater() throws {
@@ -352,7 +352,7 @@ import Testing
         try opened.load("film")?.touch(at: 1_700_000_000_000_000)
         opened.checkpoint()
         let open = try #require(try opened.load("live1"))
-        try store.demote(["live1", "live2", "unknown"].map(key))
+        try store.parts.demote(["live1", "live2", "unknown"].map(key))
         open.touch(at: AccessClock.now())
         opened.checkpoint()
         opened.closeUnused()
@@ -382,33 +382,33 @@ import Testing
         let long = Media(seed: 3, size: 200 * 4096)
         try opened.fill(some, long, 0..<64 * 4096)
         opened.checkpoint()
-        let former = try store.content(of: key("m"))
+        let former = try store.restorePoints.content(of: key("m"))
         #expect(try store.setPinned(true, key("m")))
         for name in ["new", "played"] { try make(name, partOf: "m") }
         try opened.fill(some, long, 64 * 4096..<200 * 4096)
         try opened.load("played")?.countHit()
-        #expect(try store.restore(former, of: key("m")) > 0)
+        #expect(try store.restorePoints.restore(former, of: key("m")) > 0)
         #expect(try parts(of: "m") == ["before", "played", "some"])
         #expect(try store.coverage(key("some"))?.present == [0..<64 * 4096])
-        #expect(try store.parts(of: key("m")).allSatisfy { !$0.isPinned } && !report("m").isPinned)
+        #expect(try store.parts.reports(of: key("m")).allSatisfy { !$0.isPinned } && !report("m").isPinned)
     }
 
     @Test func whereMorePartsWereThereThanAreNotedNoneGoesThatIsNot() throws {
         for name in ["m", "a", "b"] { try make(name, partOf: name == "m" ? nil : "m") }
-        let former = try store.content(of: key("m"))
+        let former = try store.restorePoints.content(of: key("m"))
         #expect(former.parts.count == 3 && !former.hasMoreParts)
         try make("new", partOf: "m")
         let cut = FormerContent(isPinned: false, parts: Array(former.parts.prefix(2)), hasMoreParts: true)
-        #expect(try store.restore(cut, of: key("m")) == 0)
+        #expect(try store.restorePoints.restore(cut, of: key("m")) == 0)
         #expect(try parts(of: "m") == ["a", "b", "new"])
     }
 
     @Test func partsOfAPinnedWholeStayPinnedWhenADownloadIsCancelled() throws {
         try make("m", partOf: nil)
         #expect(try store.setPinned(true, key("m")))
-        let former = try store.content(of: key("m"))
+        let former = try store.restorePoints.content(of: key("m"))
         try make("played", partOf: "m").countHit()
-        _ = try store.restore(former, of: key("m"))
-        #expect(try store.parts(of: key("m")).map(\.isPinned) == [true])
+        _ = try store.restorePoints.restore(former, of: key("m"))
+        #expect(try store.parts.reports(of: key("m")).map(\.isPinned) == [true])
     }
 }

@@ -11,7 +11,7 @@ import Testing
 
     /// Names that are no generation's, and a stray file that would be found only by a look at all.
     private func strayFile(in opened: OpenStore) throws -> String {
-        var ids = GenerationIDs(session: 60_000)
+        var ids = GenerationID.Series(session: 60_000)
         let id = ids.make()
         let path = opened.store.core.files.path(of: id)
         try FileManager.default.createDirectory(
@@ -40,7 +40,7 @@ import Testing
         let kept = try opened.make("kept", media, filling: 0..<4096)
         opened.checkpoint()
         _ = try strayFile(in: opened)
-        try opened.store.index.database.setMeta([(.boot, 1)])
+        try opened.store.core.index.database.setMeta([(.boot, 1)])
         let again = try opened.killed()
         again.settle()
         #expect(again.dataFiles.map { ($0 as NSString).lastPathComponent } == [kept.id.description])
@@ -54,7 +54,7 @@ import Testing
         opened.checkpoint()
         _ = try strayFile(in: opened)
         opened.settle()
-        try opened.store.index.database.setMeta([(.isRecountDue, 1)])
+        try opened.store.core.index.database.setMeta([(.isRecountDue, 1)])
         let again = try opened.reopened()
         again.settle()
         #expect(again.dataFiles.count == 1)
@@ -69,7 +69,7 @@ import Testing
             try opened.store.queue.sync { work in
                 let id = try #require(try opened.row("a")).id
                 try work.remover.list([id])
-                _ = try opened.store.index.removal.remove([(id, 0), (id, 1)])
+                _ = try opened.store.core.index.removal.remove([(id, 0), (id, 1)])
             }
         }
         let a = try #require(try again.load("a"))

@@ -40,7 +40,7 @@ import Testing
         let opened = try OpenStore(holes: .kept)
         let table = Table()
         table.generation = try opened.make("a", media, filling: 0..<media.size)
-        opened.store.whenChanged { _, _ in table.generation = nil }
+        opened.store.listeners.whenChanged { _, _ in table.generation = nil }
         opened.checkpoint()
         #expect(opened.evict(1) >= media.size)
         #expect(opened.dataFiles.isEmpty && opened.store.ledger.dataSize == 0)

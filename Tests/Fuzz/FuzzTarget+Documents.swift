@@ -117,7 +117,7 @@ extension FuzzTarget {
         for _ in 0..<byte() % 4 { generation[columns[byte() % columns.count]] = value(byte(), byte()) }
         for _ in 0..<byte() % 4 { extent[extentColumns[byte() % extentColumns.count]] = value(byte(), byte()) }
         guard let row = try? IndexRows.generationRow(StoredRow(Row(generation))) else { return }
-        try hold((0...Generation.longest).contains(row.length), "a length of \(row.length)")
+        try hold((0...ChunkGeometry.longestBody).contains(row.length), "a length of \(row.length)")
         try useHead(row.head.fields, status: row.head.status)
         guard let part = try? IndexRows.extentRow(StoredRow(Row(extent)), row) else { return }
         let bytes = row.geometry.bodyBytes(of: part.present, inExtent: part.ordinal, length: row.length)

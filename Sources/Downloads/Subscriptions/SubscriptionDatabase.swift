@@ -15,7 +15,7 @@ final class SubscriptionDatabase {
     private var hasLost = false
 
     init(directory: String, logger: Logger) throws(SubscriptionError) {
-        path = CacheStore.feeds(in: directory)
+        path = StoreConfiguration.feeds(in: directory)
         self.logger = logger
         do throws(SideDatabase.Failure) {
             database = try SideDatabase(path, of: "feeds", migrator: Self.migrator, logger: logger)

@@ -21,7 +21,7 @@ struct CachedParts {
     ///   up to a playlist from elsewhere; those beyond this limit count as not cached.
     init(of whole: CacheKey, _ store: CacheStore, _ policy: ProxyPolicy, lookUps: Int = .max) throws(StoreError) {
         (self.store, self.policy, self.lookUps) = (store, policy, lookUps)
-        for part in try store.parts(of: whole) { parts[part.key] = part }
+        for part in try store.parts.reports(of: whole) { parts[part.key] = part }
     }
 
     /// What is cached of an address.

@@ -200,7 +200,7 @@ package final class PlaylistLibrary {
         if joined.count + keys.count > Self.mostRefused { joined = [:] }
         for key in keys { joined[key] = whole }
         perform(keys, "add resources to the presentation \(whole.text)") { store, keys throws(StoreError) in
-            try store.join(keys, to: whole)
+            try store.parts.join(keys, to: whole)
         }
     }
 
@@ -210,7 +210,7 @@ package final class PlaylistLibrary {
         // A file stays if other ranges of it are listed.
         let keys = segments.filter { $0.range == nil }.compactMap(\.url).map { policy.resolve($0).key }
         perform(keys, "demote segments that have left a live stream") { store, keys throws(StoreError) in
-            try store.demote(keys)
+            try store.parts.demote(keys)
         }
     }
 

@@ -6,10 +6,10 @@
 /// Triggers update them in the transaction that changes a part. The row stays as long as it has parts.
 ///
 /// A generation's row must be deleted before that of its resource, which the triggers need to find the whole.
-enum PartsSchema {
-    static let columns = ["part_of", "parts", "part_length", "part_cached", "part_hits"]
+extension IndexDatabase {
+    static let partsColumns = ["part_of", "parts", "part_length", "part_cached", "part_hits"]
 
-    static let sql = """
+    static let partsSchema = """
         ALTER TABLE resource ADD COLUMN part_of INTEGER;
         ALTER TABLE resource ADD COLUMN parts INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE resource ADD COLUMN part_length INTEGER NOT NULL DEFAULT 0;

@@ -3,10 +3,10 @@ import CachePolicy
 import Logging
 
 /// Opens the index, or rebuilds it.
-enum IndexOpening {
+extension StoreOpening {
     /// Opens the index and the copy of its pinned rows. A damaged or missing index is rebuilt from the copy and
     /// whatever is still readable.
-    static func open(_ directory: String, _ logger: Logger, _ metrics: ProxyMetrics) throws(StoreError) -> (
+    static func openIndex(_ directory: String, _ logger: Logger, _ metrics: ProxyMetrics) throws(StoreError) -> (
         index: CacheIndex, pins: PinnedCopy
     ) {
         let path = directory + "/index.sqlite"
@@ -43,10 +43,10 @@ enum IndexOpening {
     {
         var count = 0
         for key in (try? pins.keys()) ?? [] {
-            guard let update = (try? pins.update(of: key)) ?? nil,
+            guard let update = (try? pins.copy?.update(of: key)) ?? nil,
                 FileSystem.exists("\(directory)/\(GenerationFiles.relativePath(of: update.id))")
             else { continue }
-            for batch in CacheIndex.Update.batches([update]) {
+            for batch in IndexSaving.Update.batches([update]) {
                 for id in try index.saving.save(batch, session: 0).replaced.keys {
                     try FileSystem.remove("\(directory)/\(GenerationFiles.relativePath(of: id))")
                 }
@@ -63,15 +63,15 @@ enum IndexOpening {
     private static func rebuild(
         _ index: CacheIndex, from aside: String, _ pins: PinnedCopy, _ directory: String, _ logger: Logger
     ) throws(StoreError) {
-        var batch: [(update: CacheIndex.Update, kept: CacheIndex.Kept)] = []
+        var batch: [(update: IndexSaving.Update, kept: IndexPins.Kept)] = []
         func save() throws {
-            for updates in CacheIndex.Update.batches(batch.map(\.update)) {
+            for updates in IndexSaving.Update.batches(batch.map(\.update)) {
                 _ = try index.saving.save(updates, session: 0)
             }
             for item in batch { try index.pins.restore(item.kept, of: item.update.key) }
             batch = []
         }
-        func take(_ update: CacheIndex.Update, _ kept: CacheIndex.Kept) throws {
+        func take(_ update: IndexSaving.Update, _ kept: IndexPins.Kept) throws {
             guard FileSystem.exists("\(directory)/\(GenerationFiles.relativePath(of: update.id))") else { return }
             batch.append((update, kept))
             if batch.count >= 256 { try save() }
@@ -79,7 +79,7 @@ enum IndexOpening {
         do {
             // The copy first: rows of the index itself are newer.
             for key in (try? pins.keys()) ?? [] {
-                if let update = (try? pins.update(of: key)) ?? nil { try take(update, pins.kept(key)) }
+                if let update = (try? pins.copy?.update(of: key)) ?? nil { try take(update, pins.kept(key)) }
             }
             try save()
             if FileSystem.exists(aside) { try IndexDamage.rescue(aside, take) }

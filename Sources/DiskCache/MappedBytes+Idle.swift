@@ -1,12 +1,12 @@
 /// Decides how long idle parts of files stay mapped. Mapping them again costs little, but not nothing, so parts that
 /// are read again and again stay.
-enum IdleMappings {
+extension MappedBytes {
     /// This many bytes of idle parts stay for long; the times, in milliseconds, say how long more than that stay, and
     /// how long any.
     private static let (idleBytes, shortIdle, longIdle): (Int64, Int64, Int64) = (64 << 20, 5_000, 60_000)
 
-    /// - Parameter now: by `MappingClock`.
-    static func drop(_ files: [any GenerationBytes], now: Int64 = MappingClock.now()) {
+    /// - Parameter now: by `now`.
+    static func dropIdle(of files: [any GenerationBytes], now: Int64 = now()) {
         let idle = files.flatMap { $0.idleMappings() }.sorted { $0.lastUse > $1.lastUse }
         guard let last = lastToDrop(idle, now: now) else { return }
         for file in files { file.dropMappings(usedUntil: last) }

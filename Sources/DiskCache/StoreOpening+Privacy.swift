@@ -2,7 +2,7 @@ import Glibc
 import Logging
 
 /// Keeps the cache's files private to their owner: URLs in them may contain secrets.
-enum PrivateFiles {
+extension StoreOpening {
     /// Files beside `data`; those below it are created with the right mode.
     private static let names: Set<String> = [
         "LOCK", "unfinished", "unfinished.new", "index.sqlite.damaged", "pinned.sqlite.damaged",
@@ -18,7 +18,7 @@ enum PrivateFiles {
 
     /// Corrects the modes of an existing directory and of the cache's files in it. If the directory has other files
     /// too, its own mode is kept: others may need them.
-    static func correct(in directory: String, _ logger: Logger) {
+    static func makePrivate(in directory: String, _ logger: Logger) {
         let entries = FileSystem.entries(directory)
         let own = entries.filter { name in names.contains(name) || databases.contains { name.hasPrefix($0) } }
         let known = own.count + entries.count(where: tokens.contains) + (entries.contains("data") ? 1 : 0)

@@ -1,0 +1,106 @@
+import CachePolicy
+
+extension Generation {
+    /// The mutable state of a generation: a value, inside the lock of its `Generation`.
+    struct State: Sendable {
+        var chunks: ChunkTable
+        var usage = Usage()
+        var news: UnsavedNews
+        var head: GenerationHead
+        /// Replaced by another generation: new readers do not get it, and its file is removed when nobody has it open.
+        var isRetired = false
+        /// Hidden from look-ups until it is finished, such as an import.
+        var isHidden = false
+        /// The presentation that its resource is known to be a part of.
+        var whole: CacheKey?
+        /// Whether its resource is pinned or downloaded; nil if this has not changed since it was opened.
+        var isKept: Bool?
+        /// Whether this session's list of unfinished files names its file.
+        var isListed: Bool
+        /// Whether its file's name is durable.
+        var isNameSynced: Bool
+
+        /// Counts the users of a generation.
+        struct Usage: Sendable {
+            /// Readers and writers, whether or not they need bytes just now.
+            var users = 0
+            /// Of these, those that send it to players.
+            var readers = 0
+            /// Holds of users that were told the file's name: as long as there are any, it keeps that name, and none of it
+            /// is evicted.
+            var holds = 0
+        }
+
+        /// Unsaved changes beside the extents.
+        struct UnsavedNews: Sendable {
+            /// Whether the index has the generation's row.
+            var isIndexed: Bool
+            /// Requests answered from it.
+            var hits: Int64 = 0
+            /// Whether the head differs from the one in the index.
+            var isHeadChanged = false
+            /// The overhead that the index knows; nil to save it in any case.
+            var savedOverhead: Int64?
+            /// How many users want early checkpoints.
+            var eager = 0
+        }
+
+        /// Whether it cannot be found any more once it is closed.
+        var isLeftover: Bool { isRetired || isHidden || chunks.length == nil || chunks.isEmpty }
+
+        /// Whether somebody reads or fills it.
+        var isNeeded: Bool { usage.users > 0 || isHidden || chunks.isLeased }
+
+        /// Whether the index knows all present chunks.
+        var isSaved: Bool { news.isIndexed && chunks.isSaved }
+
+        /// Whether the index knows the generation, and something beside its chunks has changed.
+        var isTouched: Bool {
+            news.isIndexed && !isRetired
+                && (news.hits > 0 || news.isHeadChanged || news.savedOverhead != chunks.overhead || chunks.isTouched)
+        }
+
+        /// - Returns: whether it was not retired before.
+        mutating func retire() -> Bool {
+            defer { isRetired = true }
+            return !isRetired
+        }
+
+        /// Retires a generation without blocks and users: the next request starts a new one.
+        /// - Returns: false if it stays.
+        mutating func retireIfUnused() -> Bool {
+            usage.users == 0 && chunks.isUnused && retire()
+        }
+
+        /// - Parameter isSynced: whether the data will be made durable before this is saved. Otherwise new chunks are left
+        ///   out.
+        /// - Returns: nil if it is hidden, or its length is not known.
+        mutating func takeUpdate(_ id: GenerationID, _ key: CacheKey, isSynced: Bool) -> IndexSaving.Update? {
+            guard let length = chunks.length, !isHidden else { return nil }
+            let former = news, extents = chunks.takeNews(isSynced: isSynced)
+            news.hits = 0
+            news.isIndexed = former.isIndexed || !extents.isEmpty
+            news.savedOverhead = chunks.overhead
+            news.isHeadChanged = false
+            return IndexSaving.Update(
+                id: id, key: key, head: head, length: length, geometry: chunks.geometry, overhead: chunks.overhead,
+                hits: former.hits, wasIndexed: former.isIndexed, isHeadChanged: former.isIndexed && former.isHeadChanged,
+                whole: whole, extents: extents)
+        }
+
+        /// Takes back an update that could not be saved.
+        mutating func restore(_ update: IndexSaving.Update) {
+            news.hits += update.hits
+            news.isIndexed = update.wasIndexed
+            news.savedOverhead = nil
+            news.isHeadChanged = news.isHeadChanged || update.isHeadChanged
+            chunks.restore(update.extents)
+        }
+
+        /// Its approximate memory usage: several copies of the head, and the extents.
+        var memoryBytes: Int {
+            let lines = head.fields.lines.count, text = head.fieldBytes.count + head.siteBytes.count
+            return 2048 + 3 * text + 160 * lines + chunks.extents.values.count * 2 * MemoryLayout<Extent>.stride
+        }
+    }
+}

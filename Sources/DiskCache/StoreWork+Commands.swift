@@ -1,0 +1,57 @@
+import CachePolicy
+
+/// The steps of commands that run on the store's queue.
+extension StoreWork {
+    /// Pins a resource without the parts of its presentation.
+    /// - Returns: false if nothing of it is cached.
+    func setPinned(_ isPinned: Bool, _ key: CacheKey) throws(StoreError) -> Bool {
+        checkpointer.checkpoint()
+        guard try core.index.listing.resource(key) != nil else { return false }
+        // In this order, the copy never has a pin that the index lacks.
+        if !isPinned { try pins.remove([key]) }
+        _ = try core.index.pins.setPinned(isPinned, [key])
+        if isPinned { try pins.copyAll(of: [key], from: core.index) }
+        try noteKept([key])
+        checkpointer.countIndex()
+        return true
+    }
+
+    func setDownloaded(_ keys: [CacheKey]) throws(StoreError) {
+        try core.index.pins.setDownloaded(keys)
+        try pins.copy?.pins.setDownloaded(keys)
+        try noteKept(keys)
+    }
+
+    /// Updates the flags of open generations after a change of pins or downloads.
+    func noteKept(_ keys: [CacheKey]) throws(StoreError) {
+        for key in keys {
+            if let open = core.open.newest(of: key) { open.setKept(try core.index.pins.isKept(key)) }
+        }
+    }
+
+    /// Removes a resource with its variants, but without parts.
+    /// - Returns: nil if nothing of it is cached.
+    func remove(_ key: CacheKey, isDryRun: Bool) throws(StoreError) -> RemovalReport? {
+        checkpointer.checkpoint()
+        let keys = try [key] + core.index.rows.variants(of: key)
+        var ids: [GenerationID] = []
+        for key in keys { ids += try core.index.rows.identifiers(of: key) }
+        guard !ids.isEmpty else { return nil }
+        guard !isDryRun else {
+            return RemovalReport(
+                resources: ids.count, bytes: try core.index.rows.taken(by: ids), pinned: 0, isDryRun: true)
+        }
+        try pins.remove(keys)
+        _ = try core.index.pins.setPinned(false, keys)
+        let removed = removal(of: ids)
+        guard removed.resources > 0 else { throw .index(detail: "\(key.text) could not be removed: see the log") }
+        return removed
+    }
+
+    func removal(of ids: [GenerationID]) -> RemovalReport {
+        let removed = remover.remove(ids)
+        closer.closeUnused()
+        checkpointer.countIndex()
+        return RemovalReport(resources: removed.count, bytes: removed.freed + removed.later, pinned: 0, isDryRun: false)
+    }
+}
