@@ -28,9 +28,6 @@ struct AnswerIntake {
     /// What the first bytes say of an answer that its origin calls a web page; nil if they were not examined.
     var isMedia: Bool?
 
-    private var resource: OpenResource { status.resource }
-    private var store: CacheStore { filler.store }
-
     /// Whether the same request may get a different status later.
     static func isTransient(_ head: UpstreamHead) -> Bool {
         head.status == 429 || head.status >= 500
@@ -49,7 +46,7 @@ struct AnswerIntake {
     }
 
     private func known(_ output: FetchOutput) -> Generation? {
-        purpose.generation ?? output.generation ?? purpose.validated
+        purpose.generation ?? output.writer?.generation ?? purpose.validated
     }
 
     func accept(_ head: UpstreamHead, _ request: inout FetchRequest, _ output: inout FetchOutput) throws(FillError)
@@ -61,7 +58,7 @@ struct AnswerIntake {
             // An origin that encodes its parts encodes the whole, too. Another parent, or the origin, knows better than
             // this one.
             guard case .unusable = error, head.status == 206, ContentEncoding.isUncoded(head.fields), !isFromParent,
-                request.turnsToWhole(for: purpose.generation ?? output.generation)
+                request.turnsToWhole(for: purpose.generation ?? output.writer?.generation)
             else { throw error }
             return .askAgain
         }
@@ -72,7 +69,7 @@ struct AnswerIntake {
         -> Next
     {
         switch purpose {
-        case .opening(_, let owner, let isShared, let validated) where output.generation == nil:
+        case .opening(_, let owner, let isShared, let validated) where output.writer?.generation == nil:
             if request.isRefusedBySource(head) || request.isRefusedAtLocation(head)
                 || request.isRefusedBehindRedirect(head)
             {
@@ -80,12 +77,12 @@ struct AnswerIntake {
             }
             if let validated, let next = try settled(validated, head, &request) { return next }
             return try open(head, owner: owner, isShared: isShared, &request, &output)
-        case .gap(let generation) where output.generation == nil: try fillGap(of: generation, head, &output)
-        case .bypass(let generation, let owner) where output.generation == nil:
+        case .gap(let generation) where output.writer?.generation == nil: try fillGap(of: generation, head, &output)
+        case .bypass(let generation, let owner) where output.writer?.generation == nil:
             try passOn(generation, head, owner: owner, &output)
         case .opening, .gap, .bypass:
             // Another transfer continues one that broke off.
-            guard let generation = purpose.generation ?? output.generation else { break }
+            guard let generation = purpose.generation ?? output.writer?.generation else { break }
             let isWhole = try bringsWhole(head, generation, &output)
             output.resume(surplus: isWhole ? output.position : output.overlap)
         }
@@ -109,7 +106,7 @@ struct AnswerIntake {
     private func settled(
         _ generation: Generation, _ head: UpstreamHead, _ request: inout FetchRequest
     ) throws(FillError) -> Next? {
-        resource.changePlay { $0.lastUse = filler.settings.clock() }
+        status.resource.changePlay { $0.lastUse = filler.settings.clock() }
         let verdict = Freshening.verdict(
             of: head.answer, on: generation.known, isConditional: !request.isUnconditional)
         // RFC 9111 §4: of another version a parent may have the older one, or an error that is over. The origin knows.
@@ -119,7 +116,7 @@ struct AnswerIntake {
         switch verdict {
         case .holds:
             filler.freshen(generation, by: head, demand, requestedAt: request.time)
-            status.validated(generation, status: head.status)
+            status.ring { $0.opening = .validated(generation, status: head.status) }
             // If the origin sent the body nonetheless, stop the transfer: the stored bytes are valid.
             return head.status == 304 ? .complete : .end(.completed)
         case .isAboutAnother:
@@ -128,7 +125,7 @@ struct AnswerIntake {
         case .error: throw .originStatus(head.status)
         case .unusable(let why): throw .unusable(why)
         case .gone:
-            filler.discard(generation, of: resource)
+            filler.discard(generation, of: status.resource)
             return nil
         case .another: return nil
         }
@@ -150,16 +147,16 @@ struct AnswerIntake {
         let answer = try OpeningAnswer(
             head, asked: span, demand,
             times: ResponseTimes(head.fields, requestedAt: request.time, receivedAt: filler.now()),
-            fileName: request.moved.location?.fileName, setsCookies: setsCookies,
-            isMedia: isMedia == true, store)
+            fileName: request.moved.media?.location.fileName, setsCookies: setsCookies,
+            isMedia: isMedia == true, filler.store)
         let isContent = head.status == 200 || head.status == 206
         if isContent { filler.balance.note(answer.first.knownLength, of: demand.url) }
         if request.mustComeWhole(head, answer) { return .askAgain }
-        if case .pass(let reason) = answer.storing, isShared, reason != .status { status.mayNotStore(reason) }
-        let isKept = isShared && answer.isKept
-        if isKept, store.isKnown(resource.key, beside: validated) {
+        if case .pass(let reason) = answer.storing, isShared, reason != .status { status.note { $0.passing = reason } }
+        let isKept = isShared && answer.first.isKept(answer.storing, condition: answer.head.rangeCondition)
+        if isKept, filler.store.isKnown(status.resource.key, beside: validated) {
             // The resource was imported while the answer was on its way: waiting requests look it up again.
-            resource.lookAgain(after: nil)
+            status.resource.lookAgain(after: nil)
             return .end(.stopped)
         }
         // The stored generation is outdated even though the new one must not be stored.
@@ -200,18 +197,19 @@ struct AnswerIntake {
         let live = absence?.timing(at: filler.instant)
         let freshness = live?.freshness(age: stated.age, at: filler.instant) ?? stated
         // Whatever the answer, it does not take the place of media.
-        guard resource.current == nil,
+        guard status.resource.current == nil,
             ShortStoring.isStorable(
                 status: head.status, fields: head.fields, length: length, freshness, request: demand.directives,
                 isAuthorized: demand.isAuthorized, passesCookies: demand.passesCookies, setsCookies: setsCookies,
                 demand.resolvedRule)
         else { return }
         let variant = Variant(
-            ofShort: head.fields, status: head.status, request: demand.sentFields, terms, fingerprint: store.fingerprint
+            ofShort: head.fields, status: head.status, request: demand.sentFields, terms,
+            fingerprint: filler.store.fingerprint
         )
-        status.keepsShort()
+        status.note { $0.isKeptShort = true }
         output.begin(
-            ShortIntake(
+            ShortResponse.Intake(
                 to: demand.url.absolute, answer.head.of(variant, terms, live: live), length: length,
                 mark: request.mark, absence: absence))
     }
@@ -221,16 +219,16 @@ struct AnswerIntake {
     ) -> Generation {
         if isKept {
             do throws(StoreError) {
-                return try store.makeGeneration(
-                    resource.key, head: answer.head, length: answer.first.total, partOf: demand.whole)
+                return try filler.store.makeGeneration(
+                    status.resource.key, head: answer.head, length: answer.first.total, partOf: demand.whole)
             } catch {
-                store.reportDisk(
+                filler.store.reportDisk(
                     "create a cache file, so responses continue uncached", error, label: "disk-write")
-                status.foundNoRoom()
+                status.note { $0.lacksRoom = true }
             }
         }
-        return store.makeBuffer(
-            resource.key, head: answer.head, length: answer.first.knownLength, in: output.countTransit())
+        return filler.store.makeBuffer(
+            status.resource.key, head: answer.head, length: answer.first.knownLength, in: output.countTransit())
     }
 
     /// Publishes the opened generation: as the resource's current one, or as a response that passes through.
@@ -238,21 +236,21 @@ struct AnswerIntake {
         _ generation: Generation, _ answer: FirstAnswer, owner: FollowerID, _ range: Range<Int64>, isUnresumable: Bool
     ) -> Next {
         guard generation.isStored else {
-            resource.passes(
+            status.resource.passes(
                 .passing(generation, owner: owner, part: answer.isPart ? answer.range : nil, total: answer.total),
                 by: status, range, furthest: filler.settings.bufferReadAhead, isUnresumable: isUnresumable)
             return .receive
         }
-        let (isCurrent, previous) = resource.opened(
+        let (isCurrent, previous) = status.resource.opened(
             generation, by: status, range, furthest: filler.readAhead, isUnresumable: isUnresumable)
         guard isCurrent else {
             // The resource was invalidated, removed or imported while the answer was on its way: waiting requests look
             // it up again.
-            store.retire(generation)
+            filler.store.retire(generation)
             return .end(.stopped)
         }
-        if let previous, previous !== generation { store.retire(previous) }
-        filler.shortResponses.removeResponses(under: resource.key)
+        if let previous, previous !== generation { filler.store.retire(previous) }
+        filler.shortResponses.removeResponses(under: status.resource.key)
         return .receive
     }
 
@@ -265,17 +263,19 @@ struct AnswerIntake {
         // The origin sent the whole body: write it from its first byte, present chunks included.
         guard let length = generation.length else { throw .changed }
         output.begin(generation, at: 0, upTo: length, stopsAtPresent: false)
-        status.moved(to: output.wanted)
+        // The origin does not serve ranges.
+        let range = output.wanted
+        status.ring { $0.begin(range, isUnresumable: true) }
     }
 
     private func passOn(
         _ generation: Generation, _ head: UpstreamHead, owner: FollowerID, _ output: inout FetchOutput
     ) throws(FillError) {
         let isWhole = try bringsWhole(head, generation, &output)
-        let buffer = store.makeBuffer(
-            resource.key, head: generation.head, length: generation.length, in: output.countTransit())
+        let buffer = filler.store.makeBuffer(
+            status.resource.key, head: generation.head, length: generation.length, in: output.countTransit())
         output.begin(buffer, surplus: isWhole ? output.position : 0, stopsAtPresent: false)
-        resource.passes(
+        status.resource.passes(
             .passing(buffer, owner: owner, part: nil, total: generation.length), by: status, output.wanted,
             furthest: filler.settings.bufferReadAhead, isUnresumable: true)
     }
@@ -298,7 +298,7 @@ struct AnswerIntake {
             noteScope(of: head, generation)
             return true
         case .anotherVersion:
-            if !isFromParent { filler.discard(generation, of: resource) }
+            if !isFromParent { filler.discard(generation, of: status.resource) }
             throw .changed
         case .unusable(let why): throw .unusable(why)
         // Only the origin knows whether what is stored is gone.

@@ -40,12 +40,12 @@ extension CacheFiller {
             for key in keys { invalidate(key) { if left.isLast() { done() } } }
         }
     }
-}
 
-private final class Countdown: Sendable {
-    private let left: Atomic<Int>
+    private final class Countdown: Sendable {
+        private let left: Atomic<Int>
 
-    init(_ count: Int) { left = Atomic(count) }
+        init(_ count: Int) { left = Atomic(count) }
 
-    func isLast() -> Bool { left.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 }
+        func isLast() -> Bool { left.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 }
+    }
 }

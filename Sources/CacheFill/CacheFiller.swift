@@ -82,7 +82,7 @@ package final class CacheFiller: Sendable {
         self.logger = logger
         resources = Mutex(ResourceTable(capacity: capacity))
         store.listeners.whenChanged { [weak self] key, generation in
-            let resource = self?.resources.withLock { $0.open(key) }
+            let resource = self?.resources.withLock { $0.byKey[key] }
             resource?.lookAgain(after: generation)
         }
         store.listeners.whenChangedByHand { [weak self] key in self?.forgetShortResponses(of: key) }
@@ -115,7 +115,12 @@ package final class CacheFiller: Sendable {
     func ended(_ fetch: SharedFetch) { running.withLock { _ = $0.remove(fetch) } }
 
     /// Whether any fetch delivers bytes that a reader needs soon, stored or passed through.
-    var isBeingRead: Bool { running.withLock { $0 }.contains { $0.isBeingRead } }
+    var isBeingRead: Bool { running.withLock { $0 }.contains { $0.read(\.isBeingRead) == true } }
+
+    /// A rate that downloads with this filler share.
+    package func downloadLine() -> DownloadLine {
+        DownloadLine(nanoseconds: settings.clock) { [self] in isBeingRead }
+    }
 
     package func resource(_ key: CacheKey) -> OpenResource {
         var (resource, closed) = resources.withLock { $0.resource(key) }
@@ -159,18 +164,18 @@ package final class CacheFiller: Sendable {
     /// Whether a range, or all, of an open resource is cached. Never reads the index: false if only the index could
     /// tell.
     package func isPresent(_ key: CacheKey, _ range: Range<Int64>?) -> Bool {
-        guard let generation = resources.withLock({ $0.open(key) })?.current, let length = generation.length else {
+        guard let generation = resources.withLock({ $0.byKey[key] })?.current, let length = generation.length else {
             return false
         }
         let whole = 0..<max(0, length) // no trap: not below 0
         return generation.coverage(of: range?.clamped(to: whole) ?? whole) == .whole
     }
 
-    package var openCount: Int { resources.withLock { $0.count } }
+    package var openCount: Int { resources.withLock { $0.byKey.count } }
 
     /// The open resources of a key and its variants.
     private func open(of key: CacheKey) -> [OpenResource] {
-        resources.withLock { table in table.keys.filter { $0.isOf(key) }.compactMap { table.open($0) } }
+        resources.withLock { $0.byKey.values.filter { $0.key.isOf(key) } }
     }
 
     /// A person has stored or removed a resource.
@@ -181,7 +186,7 @@ package final class CacheFiller: Sendable {
         shortResponses.removeAll(of: key)
     }
 
-    var openKeys: [CacheKey] { resources.withLock { $0.keys } }
+    var openKeys: [CacheKey] { resources.withLock { Array($0.byKey.keys) } }
 
     /// Closes all resources, once no loop runs any more. Readers keep theirs.
     package func closeAll() {

@@ -168,7 +168,7 @@ package final class CacheReader {
         }
     }
 
-    private func look() -> Availability { generation.acquire(at: offset, limit: end ?? .max, lease: &lease) }
+    private func look() -> Generation.Availability { generation.acquire(at: offset, limit: end ?? .max, lease: &lease) }
 
     private func give(_ limit: Int) -> Step {
         if mapping?.range.contains(offset) != true {

@@ -85,19 +85,10 @@ package final class Demand: Sendable {
             resolvedRule: resolvedRule, whole: whole)
     }
 
-    /// The same demand for another part.
-    func of(_ span: ByteRangeSpec) -> Demand {
+    /// The same demand for another part; nil for the whole.
+    package func of(_ span: ByteRangeSpec?) -> Demand {
         Demand(
             url: url, span: span, request: request, directives: directives, resolvedRule: resolvedRule, whole: whole,
-            absence: absence, isTransparent: isTransparent, isForwarded: isForwarded,
-            passesCookies: passesCookies, passesCredentials: passesCredentials, referrer: referrer,
-            client: client)
-    }
-
-    /// The same demand for the whole.
-    package var ofWhole: Demand {
-        Demand(
-            url: url, span: nil, request: request, directives: directives, resolvedRule: resolvedRule, whole: whole,
             absence: absence, isTransparent: isTransparent, isForwarded: isForwarded,
             passesCookies: passesCookies, passesCredentials: passesCredentials, referrer: referrer,
             client: client)

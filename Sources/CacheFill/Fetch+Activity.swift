@@ -10,7 +10,7 @@ extension Fetch {
             id: "\(owner.loop.index)-\(number)", key: resource.key, whole: demand.whole, url: demand.url.absolute,
             requestedURL: request.url.isEmpty ? demand.url.absolute : request.url,
             // Before its first request, what it is for tells.
-            reason: reason ?? (output.generation == nil ? .uriMiss : .gap), phase: shown,
+            reason: reason ?? (output.writer?.generation == nil ? .uriMiss : .gap), phase: shown,
             purposes: FetchSample.Purpose.allCases.filter { purpose in followers.contains { $0.purpose == purpose } },
             from: range.lowerBound, to: range.upperBound == .max ? nil : range.upperBound, arrived: arrived,
             began: began)

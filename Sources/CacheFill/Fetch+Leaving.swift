@@ -17,9 +17,9 @@ extension Fetch {
     /// The last follower has left, or may have: the notice can be late.
     func considerStopping() {
         guard !hasEnded, status.isAbandoned else { return }
-        let generation = output.generation.flatMap { $0.isStored && !$0.isRetired ? $0 : nil }
+        let generation = (output.writer?.generation).flatMap { $0.isStored && !$0.isRetired ? $0 : nil }
         let way = LeftTransfer.way(
-            wasLeftForGood: status.wasLeftForGood, isComingIn: transfer != nil && generation != nil,
+            wasLeftForGood: status.read(\.wasLeftForGood) ?? false, isComingIn: transfer != nil && generation != nil,
             demand.resolvedRule, lingerSeconds: filler.settings.lingerSeconds)
         switch way {
         case .stop: return stopIfAbandoned()
@@ -31,7 +31,7 @@ extension Fetch {
         leaving = .lingering(after(filler.settings.lingerSeconds) { [unowned self] in finishChunk() })
         // Nobody reads these extents: they may be evicted.
         output.held.releaseAll()
-        status.lingers()
+        resource.change { $0.resource.lingers(status.id) }
     }
 
     /// Ends the linger because another fetch has begun or lingers, and should have the bandwidth. The rest of a chunk
@@ -45,14 +45,16 @@ extension Fetch {
     private func finishChunk() {
         stay()
         guard !hasEnded, status.isAbandoned else { return }
-        guard output.isWriting || transfer != nil, output.generation?.isStored == true else { return stopIfAbandoned() }
+        guard output.staging.isWriting || transfer != nil, output.writer?.generation.isStored == true else {
+            return stopIfAbandoned()
+        }
         leaving = .finishingChunk(after(filler.settings.lastChunkSeconds) { [unowned self] in stopInTime() })
         stopAtChunkEnd()
         if !hasEnded, isFinishingChunk, !isHeldBack { transfer?.resume() }
     }
 
     private func stopInTime() {
-        if output.isWriting, case .finishingChunk(let timer) = leaving {
+        if output.staging.isWriting, case .finishingChunk(let timer) = leaving {
             timer.schedule(afterSeconds: filler.settings.lastChunkSeconds)
         } else {
             stopIfAbandoned()
@@ -61,7 +63,9 @@ extension Fetch {
 
     func stopAtChunkEnd() {
         // During a write on another thread, the position is not up to date.
-        guard isFinishingChunk, !output.isWriting, output.generation != nil, !output.isInChunk else { return }
+        guard isFinishingChunk, !output.staging.isWriting, output.writer?.generation != nil, !output.isInChunk else {
+            return
+        }
         stopIfAbandoned()
     }
 

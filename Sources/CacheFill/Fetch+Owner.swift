@@ -10,21 +10,28 @@ extension Fetch {
     }
 
     func noteCookies(of head: UpstreamHead) {
-        guard let client, output.generation == nil else { return }
-        let cookies = redirectCookies + head.cookies(from: demand.url)
-        if !cookies.isEmpty { status.sets(cookies, for: client) }
+        guard let client, output.writer?.generation == nil else { return }
+        let cookies = redirectCookies + head.fields.cookies(from: head.finalURL, for: demand.url)
+        guard !cookies.isEmpty else { return }
+        status.note {
+            $0.ownersShare = $0.ownersShare ?? OwnersShare(of: client)
+            $0.ownersShare?.cookies = cookies
+        }
     }
 
     /// Where a redirect of the origin itself begins a session, its client goes on with that.
     func noteCookies(of redirect: ReceivedRedirect) {
         guard client != nil, knownGeneration == nil else { return }
-        redirectCookies += redirect.cookies(from: demand.url)
+        redirectCookies += redirect.fields.cookies(from: redirect.url, for: demand.url)
     }
 
     package func transfer(_ transfer: Transfer, receivedInterim interim: InterimResponse) {
         guard !hasEnded, knownGeneration == nil, let client, let fields = interim.fields(from: demand.url) else {
             return
         }
-        status.sends(InterimResponse(status: interim.status, fields: fields, url: interim.url), to: client)
+        status.ring {
+            $0.ownersShare = $0.ownersShare ?? OwnersShare(of: client)
+            $0.ownersShare?.take(InterimResponse(status: interim.status, fields: fields, url: interim.url))
+        }
     }
 }

@@ -30,11 +30,11 @@ extension Fetch {
     func turnsFromParent(after error: FillError) -> Bool {
         parentTimer = nil
         guard let parent = request.parents.asked else {
-            request.originFailed()
+            request.parents.restart()
             return false
         }
         guard error.mayBeParents, canGoOn else { return false }
-        request.leavesParent()
+        request.parents.leave()
         filler.metrics.errors.add(FailureKind.parentFailed.rawValue)
         log("\(parent.text) did not deliver, asking elsewhere: \(error)", failure: .parentFailed)
         if status.isAbandoned { stopIfAbandoned() }
@@ -54,7 +54,7 @@ extension Fetch {
 
     private func leaveSilentParent() {
         guard !hasEnded, case .receiving(let transfer) = phase, !transfer.isReceiving else { return }
-        guard status.isJoinedByProxy else { return watchParent() }
+        guard status.read(\.isJoinedByProxy) == true else { return watchParent() }
         failOrRetry(.unusable("no answer, and another proxy is waiting"), isTransient: true)
     }
 }

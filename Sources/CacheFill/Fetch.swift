@@ -50,7 +50,9 @@ package final class Fetch: TransferDelegate {
     }
 
     let status: SharedFetch
+    let resource: OpenResource
     let owner: LoopFiller
+    let filler: CacheFiller
     /// The loop whose request started the fetch.
     let home: Int
     let purpose: Purpose
@@ -77,33 +79,30 @@ package final class Fetch: TransferDelegate {
         _ status: SharedFetch, _ owner: LoopFiller, home: Int, _ purpose: Purpose, _ demand: Demand,
         _ range: Range<Int64>, isMidway: Bool
     ) {
-        self.status = status
-        self.owner = owner
+        (self.status, resource) = (status, status.resource)
+        (self.owner, filler) = (owner, owner.filler)
         self.home = home
         self.purpose = purpose
         self.demand = demand
         number = owner.numberOfNextFetch()
-        let filler = owner.filler, settings = filler.settings
-        request = FetchRequest(purpose, demand, status.resource, filler)
+        let settings = filler.settings
+        request = FetchRequest(purpose, demand, resource, filler)
         output = FetchOutput(range, status, filler, demand)
         retry = FetchRetry(
             settings.retry, FetchRetry.Patience(first: settings.longestWait, midway: settings.longestMidwayWait),
             for: Self.audience(purpose, status, isMidway: isMidway))
         if case .opening(_, let client, _, _) = purpose {
-            status.asks(
-                for: Asker(follower: client, url: demand.url.absolute, isAuthorized: demand.isAuthorized))
+            let asker = Asker(follower: client, url: demand.url.absolute, isAuthorized: demand.isAuthorized)
+            status.note { $0.asker = asker }
         }
-        status.attach(LoopBound(self, on: owner.loop))
+        let bound = LoopBound(self, on: owner.loop)
+        resource.change { $0.loops[status.id] = bound }
     }
 
     private static func audience(_ purpose: Purpose, _ status: SharedFetch, isMidway: Bool) -> FetchRetry.Audience {
         if purpose.validated != nil { return .whoHasIt }
         return status.isForDownloads ? .downloads : isMidway ? .midway : .whoHasNothing
     }
-
-    var resource: OpenResource { status.resource }
-    var filler: CacheFiller { owner.filler }
-    var store: CacheStore { owner.filler.store }
 
     /// The current transfer; nil if none runs.
     var transfer: Transfer? {
@@ -119,7 +118,7 @@ package final class Fetch: TransferDelegate {
     var isHeldBack: Bool { if case .heldBack = phase { true } else { false } }
 
     /// The generation that the bytes must belong to; nil until an opening has found it.
-    var knownGeneration: Generation? { purpose.generation ?? output.generation }
+    var knownGeneration: Generation? { purpose.generation ?? output.writer?.generation }
 
     // MARK: Requests
 
@@ -171,11 +170,13 @@ package final class Fetch: TransferDelegate {
 
     // MARK: The transfer
 
-    package func transfer(_ transfer: Transfer, isIn phase: UpstreamError.Phase) { status.isIn(phase) }
+    package func transfer(_ transfer: Transfer, isIn phase: UpstreamError.Phase) {
+        status.note { $0.phase = phase }
+    }
 
     package func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
         guard !hasEnded, isAnswerOfOrigin(head) else { return }
-        status.answered(head.status)
+        status.note { $0.answer = head.status }
         noteCookies(of: head)
         if intake.mustExamine(head, output) {
             examined = (head, [])
@@ -279,7 +280,7 @@ package final class Fetch: TransferDelegate {
             }
         case .later: break
         case .contradicted:
-            if let generation = output.generation { filler.discard(generation, of: resource) }
+            if let generation = output.writer?.generation { filler.discard(generation, of: resource) }
             failOrRetry(.changed, isTransient: false)
         }
     }
@@ -335,7 +336,7 @@ package final class Fetch: TransferDelegate {
     private func makeRoom() {
         holdBack()
         let bound = LoopBound(self, on: owner.loop)
-        store.makeRoom { [bound] found in
+        filler.store.makeRoom { [bound] found in
             bound.post { $0.roomMade(found) }
         }
     }
@@ -358,7 +359,7 @@ package final class Fetch: TransferDelegate {
             transfer.resume()
         }
         if transfer?.isPaused == true { output.releaseMemory() }
-        if case .received(let error) = phase, !output.isWriting { answerEnded(error) }
+        if case .received(let error) = phase, !output.staging.isWriting { answerEnded(error) }
     }
 
     private func answerEnded(_ error: UpstreamError?) {
@@ -468,7 +469,7 @@ package final class Fetch: TransferDelegate {
     private func end(_ result: FetchEnd, leaving transfer: Transfer?) {
         phase = .ended(transfer)
         parentTimer = nil
-        let generation = output.generation
+        let generation = output.writer?.generation
         if demand.resolvedRule.pins, let generation, generation.isStored { filler.pin(generation, of: resource) }
         request.endPlay()
         stay()

@@ -9,7 +9,7 @@ import Synchronization
 final class FetchBalance: Sendable {
     private struct State {
         var fillers: [Int: LoopBound<LoopFiller>] = [:]
-        var loads = LoopLoads()
+        var loads = Loads()
         var lengths = ExpectedLengths()
     }
 
@@ -50,58 +50,60 @@ final class FetchBalance: Sendable {
     }
 }
 
-/// Guesses whether a response will be short before it arrives, from the last response of the same host with the same
-/// file extension. A host's segments predict its next segments; its subtitles do not predict its films.
-struct ExpectedLengths {
-    /// By host, port and extension.
-    private var haveBeenShort: [String: Bool] = [:]
-    /// A forgotten host costs one switch of threads at most.
-    private static let mostKinds = 1024
-    private static let longestExtension = 8
+extension FetchBalance {
+    /// Guesses whether a response will be short before it arrives, from the last response of the same host with the
+    /// same file extension. A host's segments predict its next segments; its subtitles do not predict its films.
+    struct ExpectedLengths {
+        /// By host, port and extension.
+        private var haveBeenShort: [String: Bool] = [:]
+        /// A forgotten host costs one switch of threads at most.
+        private static let mostKinds = 1024
+        private static let longestExtension = 8
 
-    /// Up to 1 MiB is short: the loop that needs it has received those few buffers before another has started.
-    static func isShort(_ length: Int64) -> Bool { length <= 1 << 20 }
+        /// Up to 1 MiB is short: the loop that needs it has received those few buffers before another has started.
+        static func isShort(_ length: Int64) -> Bool { length <= 1 << 20 }
 
-    func isShort(_ url: OriginURL) -> Bool { haveBeenShort[Self.kind(of: url)] ?? false }
+        func isShort(_ url: OriginURL) -> Bool { haveBeenShort[Self.kind(of: url)] ?? false }
 
-    /// - Parameter length: in bytes; nil if the origin did not state it.
-    mutating func note(_ length: Int64?, of url: OriginURL) {
-        let kind = Self.kind(of: url), isShort = length.map(Self.isShort) ?? false
-        guard haveBeenShort[kind] != isShort else { return }
-        if haveBeenShort[kind] == nil, haveBeenShort.count >= Self.mostKinds {
-            haveBeenShort.removeAll(keepingCapacity: true)
+        /// - Parameter length: in bytes; nil if the origin did not state it.
+        mutating func note(_ length: Int64?, of url: OriginURL) {
+            let kind = Self.kind(of: url), isShort = length.map(Self.isShort) ?? false
+            guard haveBeenShort[kind] != isShort else { return }
+            if haveBeenShort[kind] == nil, haveBeenShort.count >= Self.mostKinds {
+                haveBeenShort.removeAll(keepingCapacity: true)
+            }
+            haveBeenShort[kind] = isShort
         }
-        haveBeenShort[kind] = isShort
-    }
 
-    private static func kind(of url: OriginURL) -> String {
-        let path = url.pathAndQuery.utf8.prefix { $0 != UInt8(ascii: "?") }
-        let tail = path.suffix(longestExtension + 1)
-        guard let dot = tail.lastIndex(of: UInt8(ascii: ".")), !tail[dot...].contains(UInt8(ascii: "/")) else {
-            return url.authority
+        private static func kind(of url: OriginURL) -> String {
+            let path = url.pathAndQuery.utf8.prefix { $0 != UInt8(ascii: "?") }
+            let tail = path.suffix(longestExtension + 1)
+            guard let dot = tail.lastIndex(of: UInt8(ascii: ".")), !tail[dot...].contains(UInt8(ascii: "/")) else {
+                return url.authority
+            }
+            return url.authority + String(Substring(tail[dot...]))
         }
-        return url.authority + String(Substring(tail[dot...]))
-    }
-}
-
-/// The load of each loop: transfers that run on it, and transfers that it sends on to clients.
-struct LoopLoads {
-    private(set) var loads: [Int: Int] = [:]
-
-    mutating func add(_ loop: Int) { loads[loop] = 0 }
-
-    /// Returns home, which needs no switch of threads, unless the transfer is long and another loop has less than half
-    /// of home's load.
-    mutating func place(from home: Int, isShort: Bool) -> Int {
-        loads[home, default: 0] += 1
-        let least = loads.min { ($0.value, $0.key) < ($1.value, $1.key) }!
-        let chosen = !isShort && 2 * least.value < loads[home]! ? least.key : home
-        loads[chosen]! += 1
-        return chosen
     }
 
-    mutating func ended(on loop: Int, from home: Int) {
-        loads[home]? -= 1
-        loads[loop]? -= 1
+    /// The load of each loop: transfers that run on it, and transfers that it sends on to clients.
+    struct Loads {
+        private(set) var loads: [Int: Int] = [:]
+
+        mutating func add(_ loop: Int) { loads[loop] = 0 }
+
+        /// Returns home, which needs no switch of threads, unless the transfer is long and another loop has less than
+        /// half of home's load.
+        mutating func place(from home: Int, isShort: Bool) -> Int {
+            loads[home, default: 0] += 1
+            let least = loads.min { ($0.value, $0.key) < ($1.value, $1.key) }!
+            let chosen = !isShort && 2 * least.value < loads[home]! ? least.key : home
+            loads[chosen]! += 1
+            return chosen
+        }
+
+        mutating func ended(on loop: Int, from home: Int) {
+            loads[home]? -= 1
+            loads[loop]? -= 1
+        }
     }
 }

@@ -2,11 +2,9 @@ import DiskCache
 
 /// Responses that pass through without being stored, from their first byte or from a later one.
 extension FetchOutput {
-    private var store: CacheStore { filler.store }
-
     /// Stops storing a body of unknown length that grows too long: it is an endless stream.
     mutating func letPass() {
-        guard let generation else { return }
+        guard let generation = writer?.generation else { return }
         if generation.isStored, !generation.isRetired, end == .max, position > longestUnknownLength {
             stopStoring(generation, "the body is too long")
         }
@@ -15,14 +13,14 @@ extension FetchOutput {
     }
 
     private var longestUnknownLength: Int64 {
-        min(filler.settings.longestUnknownLength, store.longestFile, demand.resolvedRule.largestStored ?? .max)
+        min(filler.settings.longestUnknownLength, filler.store.longestFile, demand.resolvedRule.largestStored ?? .max)
     }
 
     /// Until its end is known, no part of a body of unknown length can be evicted, so it may fill the cache by itself.
     /// Stops storing it and discards what all followers have read.
     /// - Returns: whether there is room now.
     mutating func makeRoomBehind() -> Bool {
-        guard end == .max, let generation, generation.isStored else { return false }
+        guard end == .max, let generation = writer?.generation, generation.isStored else { return false }
         if !generation.isRetired { stopStoring(generation, "the cache has no room") }
         return discardPassed(of: generation) > 0
     }
@@ -31,19 +29,24 @@ extension FetchOutput {
     /// - Parameter reason: why they are not stored, for the log.
     /// - Returns: whether it continues there.
     mutating func spill(_ reason: String) -> Bool {
-        guard let generation, generation.isStored, end == .max || generation.head.rangeCondition == nil else {
+        guard let generation = writer?.generation, generation.isStored,
+            end == .max || generation.head.rangeCondition == nil
+        else {
             return false
         }
-        let buffer = store.makeBuffer(
+        let buffer = filler.store.makeBuffer(
             generation.key, head: generation.head, length: generation.length, geometry: generation.geometry,
             in: countTransit())
         // Followers that read in the chunk in progress continue in the buffer too.
         let start = generation.geometry.chunkStart(generation.geometry.chunk(at: position))
-        let former = writer, next = store.writer(buffer, at: start, stopsAtPresent: false)
+        let former = writer, next = filler.store.writer(buffer, at: start, stopsAtPresent: false)
         guard next.copy(start..<position, of: generation) else { return false } // no trap: position is in the chunk
         if !generation.isRetired { stopStoring(generation, reason) }
         writer = next
-        status.spilled(into: buffer, at: start, furthest: filler.settings.bufferReadAhead)
+        status.ring { fetch in
+            fetch.spill = FetchState.Spill(buffer: buffer, start: start)
+            fetch.furthest = filler.settings.bufferReadAhead
+        }
         former?.close()
         return true
     }

@@ -1,7 +1,7 @@
 /// Responses that are not media pass through, too; the bytes of a short one are kept besides.
 extension FetchOutput {
     /// Keeps the response that has begun, once its body has come.
-    mutating func begin(_ short: ShortIntake) {
+    mutating func begin(_ short: ShortResponse.Intake) {
         self.short = short
         if short.isComplete { keepShort() }
     }

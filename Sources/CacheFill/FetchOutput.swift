@@ -75,6 +75,7 @@ struct FetchOutput {
     let status: SharedFetch
     let filler: CacheFiller
     let demand: Demand
+    /// Writes its generation; nil before the origin has stated what it sends.
     var writer: ChunkWriter?
     /// The offset of the next byte to write.
     private(set) var position: Int64
@@ -94,8 +95,8 @@ struct FetchOutput {
     /// Shows that another answer continues bytes without a strong validator; nil where that is not needed.
     private var continuity: Continuity?
     /// Collects the body, where the response is to become a short one; nil otherwise.
-    var short: ShortIntake?
-    private var staging = Staging()
+    var short: ShortResponse.Intake?
+    private(set) var staging = Staging()
     private var isFlushDue = false
     /// Whether the first bytes that somebody waits for have been written.
     private var hasBegun = false
@@ -116,16 +117,11 @@ struct FetchOutput {
         origin = filler.metrics.origins.origin(demand.url.host)
     }
 
-    /// The generation that is written; nil before the origin has stated what it sends.
-    var generation: Generation? { writer?.generation }
-
     /// The range still to come.
     var wanted: Range<Int64> { position..<max(position, end) } // no trap: at least position
 
     /// The end of the bytes taken in so far.
     var received: Int64 { position +| Int64(staging.count) }
-
-    var isWriting: Bool { staging.isWriting }
 
     // MARK: Answers
 
@@ -194,7 +190,7 @@ struct FetchOutput {
     }
 
     /// How far the bytes in transit let it go past its reader, where these are in memory.
-    var window: Int64 { generation?.isStored == false ? transit?.window ?? .max : .max }
+    var window: Int64 { writer?.generation.isStored == false ? transit?.window ?? .max : .max }
 
     mutating func countTransit() -> ProxyMetrics.Transit.Share {
         let share = transit ?? filler.metrics.transit.share(of: demand.client)
@@ -204,8 +200,10 @@ struct FetchOutput {
 
     /// Whether another transfer can go on where this one ends.
     var canBeContinued: Bool {
-        guard let generation, generation.isStored, !generation.isRetired, end < .max else { return false }
-        return generation.head.rangeCondition != nil && !status.isUnresumable
+        guard let generation = writer?.generation, generation.isStored, !generation.isRetired, end < .max else {
+            return false
+        }
+        return generation.head.rangeCondition != nil && status.read(\.isUnresumable) == false
     }
 
     /// Takes in bytes of the answer. Call only if neither `isFull` nor `isAnswered`.
@@ -241,7 +239,7 @@ struct FetchOutput {
     /// Frees the buffers of a paused transfer.
     mutating func releaseMemory() {
         staging.release()
-        if let generation, !generation.isStored {
+        if let generation = writer?.generation, !generation.isStored {
             discardPassed(of: generation)
         } else if !staging.isWriting {
             transit = nil
@@ -299,7 +297,7 @@ struct FetchOutput {
         filler.metrics.upstreamBytes.add(Int64(count))
         origin.received.add(Int64(count))
         guard !isClosed else { return }
-        status.published(position)
+        status.ring { $0.wrote(upTo: position) }
         letPass()
     }
 
@@ -320,7 +318,9 @@ struct FetchOutput {
     }
 
     private mutating func hold(_ range: Range<Int64>) {
-        guard let generation, generation.isStored, let reader = status.slowestFollower else { return }
+        guard let generation = writer?.generation, generation.isStored, let reader = status.slowestFollower else {
+            return
+        }
         // One more than fits the window: it begins and ends within an extent.
         let most = Int(filler.window(of: demand).limit / generation.geometry.extentSize) +| 2 // no trap: above 0
         held.hold(range, of: generation, readFrom: reader, atMost: most)
@@ -334,27 +334,35 @@ struct FetchOutput {
 
     /// Whether part of it has been written.
     var isInChunk: Bool {
-        guard let geometry = generation?.geometry else { return false }
+        guard let geometry = writer?.generation.geometry else { return false }
         return geometry.chunkStart(geometry.chunk(at: position)) != position
     }
 
     /// Whether its missing bytes cost less than requesting it again.
     var isChunkWorthFinishing: Bool {
-        guard let generation else { return false }
+        guard let generation = writer?.generation else { return false }
         let chunk = generation.geometry.chunkBytes(generation.geometry.chunk(at: position), length: generation.length)
-        return LeftChunk.isWorthFinishing(received: received -| chunk.lowerBound, of: Int64(chunk.count))
+        return Self.isWorthFinishing(received: received -| chunk.lowerBound, of: Int64(chunk.count))
+    }
+
+    /// The cost of another request, expressed in bytes that could have arrived meanwhile.
+    private static let requestCost: Int64 = 16 << 10
+
+    /// Whether a chunk's missing bytes cost less than requesting it again; an incomplete chunk is not kept.
+    static func isWorthFinishing(received: Int64, of size: Int64) -> Bool {
+        received > 0 && size -| received <= received +| requestCost
     }
 
     /// Its bytes that are not written yet.
     private var bytesToChunkEnd: Int64 {
-        guard let generation else { return .max }
+        guard let generation = writer?.generation else { return .max }
         return generation.geometry.chunkBytes(generation.geometry.chunk(at: position), length: generation.length)
             .upperBound -| position
     }
 
     /// Shortens a count of bytes so that they end with a chunk; unchanged if no chunk ends among them.
     private func upToChunkEnd(_ count: Int) -> Int {
-        guard let geometry = generation?.geometry else { return count }
+        guard let geometry = writer?.generation.geometry else { return count }
         let boundary = geometry.chunkStart(geometry.chunk(at: position +| Int64(count)))
         return boundary > position ? Int(boundary -| position) : count
     }

@@ -36,8 +36,9 @@ struct FetchRequest {
     private var isOfPlay = false
     /// Where the media is, if not at the demand's URL.
     private(set) var moved: MovedMedia
-    /// Which parent is asked, if any.
-    private(set) var parents: ParentTurns
+    /// Which parent is asked, if any. Whoever has failed is left: a parent for another one or the origin, the origin
+    /// for a retry that begins with the parents again.
+    var parents: ParentTurns
 
     init(_ purpose: Fetch.Purpose, _ demand: Demand, _ resource: OpenResource, _ filler: CacheFiller) {
         (self.purpose, self.demand, self.resource, self.filler) = (purpose, demand, resource, filler)
@@ -60,7 +61,7 @@ struct FetchRequest {
         // A parent follows redirects by itself.
         let url = parent == nil ? known.map(urlOfGaps) ?? sourceOfPlay ?? firstURL : firstURL
         var fields = known == nil ? demand.openingFields(to: url) : demand.fields(to: url)
-        moved.location?.addHeaders(to: &fields, for: url)
+        moved.media?.location.addHeaders(to: &fields, for: url)
         var span = openingSpan
         if let known, asksWhole, known.head.rangeCondition != nil {
             span = nil
@@ -78,7 +79,7 @@ struct FetchRequest {
         if parent != nil, known == nil, purpose.validated == nil, resource.changes > 0 { fields.demandValidation() }
         var request = UpstreamRequest(
             url: url, method: .get, span: span, fields: fields,
-            confined: demand.confined + (moved.location?.confined ?? []))
+            confined: demand.confined + (moved.media?.location.confined ?? []))
         request.parent = parent?.url
         request.client = demand.client
         return request
@@ -87,7 +88,7 @@ struct FetchRequest {
     /// The parent to ask; nil to contact the origin. Where the media has moved, and where answers differ although no
     /// validator shows it, the origin alone has the right bytes.
     private func parent(for known: Generation?) -> ParentProxy? {
-        guard !parents.isEmpty, moved.location == nil, sourceOfPlay == nil,
+        guard !demand.resolvedRule.parents.isEmpty, moved.media?.location == nil, sourceOfPlay == nil,
             known.map({ $0.head.rangeCondition != nil }) ?? true
         else { return nil }
         return parents.next(isResting: filler.backoff.isResting)
@@ -100,22 +101,16 @@ struct FetchRequest {
         parents.ask(request.parent.flatMap { url in demand.resolvedRule.parents.first { $0.url == url } })
     }
 
-    /// The parent asked last has failed: the next request goes to another one, or to the origin.
-    mutating func leavesParent() { parents.leave() }
-
-    /// The origin has failed: a retry begins with the parents again.
-    mutating func originFailed() { parents.restart() }
-
     /// Requests gaps where the first bytes came from: origins that assemble each answer individually do so behind a
     /// redirect.
     private func urlOfGaps(_ generation: Generation) -> String {
         // Media that has moved is no longer where the first bytes came from.
-        let hasMoved = moved.location != nil && !moved.isWhereItBegan
+        let hasMoved = moved.media?.location != nil && !moved.isWhereItBegan
         return asksFirstURL || hasMoved ? firstURL : redirected(to: generation.head.finalURL) ?? firstURL
     }
 
     /// The URL that the client named, or the one at which its media is now.
-    private var firstURL: String { moved.location?.url.absolute ?? demand.url.absolute }
+    private var firstURL: String { moved.media?.location.url.absolute ?? demand.url.absolute }
 
     /// The URL, if the requested one really redirects there.
     private func redirected(to final: String) -> String? {

@@ -57,7 +57,7 @@ package final class DownloadLine: Sendable {
     /// The rate of all downloads together while readers receive bytes, in bytes per second.
     package static let trickle: Int64 = 64 << 10
 
-    fileprivate let shared = Mutex(SharedBuckets())
+    fileprivate let shared = Mutex(Buckets())
     fileprivate let nanoseconds: @Sendable () -> UInt64
     private let isPlaying: @Sendable () -> Bool
 
@@ -66,10 +66,6 @@ package final class DownloadLine: Sendable {
     ///   - isPlaying: whether readers receive bytes now. Called with no lock held.
     package init(nanoseconds: @escaping @Sendable () -> UInt64, isPlaying: @escaping @Sendable () -> Bool) {
         (self.nanoseconds, self.isPlaying) = (nanoseconds, isPlaying)
-    }
-
-    package convenience init(of filler: CacheFiller) {
-        self.init(nanoseconds: filler.settings.clock) { [filler] in filler.isBeingRead }
     }
 
     /// - Parameter rate: bytes per second; nil for no limit.
@@ -92,72 +88,73 @@ package final class DownloadLine: Sendable {
     }
 }
 
-/// The buckets that all downloads share. A value.
-private struct SharedBuckets {
-    var all = TokenBucket()
-    /// Of the downloads that obey the schedule.
-    var scheduled = TokenBucket()
-    /// In use while readers receive bytes.
-    private var beside = TokenBucket(rate: DownloadLine.trickle)
-    var isPlaying = false
-    private var lookedAt: UInt64?
+extension DownloadLine {
+    /// The buckets that all downloads share. A value.
+    fileprivate struct Buckets {
+        var all = TokenBucket()
+        /// Of the downloads that obey the schedule.
+        var scheduled = TokenBucket()
+        /// In use while readers receive bytes.
+        private var beside = TokenBucket(rate: trickle)
+        var isPlaying = false
+        private var lookedAt: UInt64?
 
-    /// How long an answer of `isPlaying` is used.
-    private static let lookNanoseconds: UInt64 = 50_000_000
+        /// How long an answer of `isPlaying` is used.
+        private static let lookNanoseconds: UInt64 = 50_000_000
 
-    /// - Returns: whether to ask `isPlaying` again.
-    mutating func mustLook(at now: UInt64) -> Bool {
-        if let lookedAt, now < lookedAt +| Self.lookNanoseconds { return false }
-        lookedAt = now
-        return true
+        /// - Returns: whether to ask `isPlaying` again.
+        mutating func mustLook(at now: UInt64) -> Bool {
+            if let lookedAt, now < lookedAt +| Self.lookNanoseconds { return false }
+            lookedAt = now
+            return true
+        }
+
+        mutating func owe(_ bytes: Int64, _ own: inout FillPace.Bucket) {
+            own.bucket.take(bytes)
+            all.take(bytes)
+            if own.isScheduled { scheduled.take(bytes) }
+            if isPlaying { beside.take(bytes) }
+        }
+
+        /// - Returns: whether the buckets have no debt; if so, the bytes are taken.
+        mutating func reserve(_ bytes: Int64, _ own: inout FillPace.Bucket, at now: UInt64) -> Bool {
+            guard !own.bucket.isInDebt(at: now), !all.isInDebt(at: now),
+                !own.isScheduled || !scheduled.isInDebt(at: now), !isPlaying || !beside.isInDebt(at: now)
+            else { return false }
+            owe(bytes, &own)
+            return true
+        }
+
+        /// - Returns: how many of the wanted bytes are granted; they are taken.
+        mutating func take(_ wanted: Int64, _ own: inout FillPace.Bucket, at now: UInt64) -> Int64 {
+            var granted = all.available(own.bucket.available(wanted, at: now), at: now)
+            if own.isScheduled { granted = scheduled.available(granted, at: now) }
+            if isPlaying { granted = beside.available(granted, at: now) }
+            owe(granted, &own)
+            return granted
+        }
     }
-
-    mutating func owe(_ bytes: Int64, _ own: inout OwnBucket) {
-        own.bucket.take(bytes)
-        all.take(bytes)
-        if own.isScheduled { scheduled.take(bytes) }
-        if isPlaying { beside.take(bytes) }
-    }
-
-    /// - Returns: whether the buckets have no debt; if so, the bytes are taken.
-    mutating func reserve(_ bytes: Int64, _ own: inout OwnBucket, at now: UInt64) -> Bool {
-        guard !own.bucket.isInDebt(at: now), !all.isInDebt(at: now),
-            !own.isScheduled || !scheduled.isInDebt(at: now), !isPlaying || !beside.isInDebt(at: now)
-        else { return false }
-        owe(bytes, &own)
-        return true
-    }
-
-    /// - Returns: how many of the wanted bytes are granted; they are taken.
-    mutating func take(_ wanted: Int64, _ own: inout OwnBucket, at now: UInt64) -> Int64 {
-        var granted = all.available(own.bucket.available(wanted, at: now), at: now)
-        if own.isScheduled { granted = scheduled.available(granted, at: now) }
-        if isPlaying { granted = beside.available(granted, at: now) }
-        owe(granted, &own)
-        return granted
-    }
-}
-
-/// One download's bucket.
-private struct OwnBucket {
-    var bucket: TokenBucket
-    /// Whether the schedule's rate applies too.
-    let isScheduled: Bool
 }
 
 /// The pace of one download, and the count of the bytes that were fetched for it. Can be used from any thread. Lock
 /// order: its own bucket before the shared ones; no calls are made under either lock.
 package final class FillPace: Sendable {
     private let line: DownloadLine
-    private let bucket: Mutex<OwnBucket>
+    private let bucket: Mutex<Bucket>
     private let count = Atomic<Int64>(0)
+
+    fileprivate struct Bucket {
+        var bucket: TokenBucket
+        /// Whether the schedule's rate applies too.
+        let isScheduled: Bool
+    }
 
     /// - Parameters:
     ///   - rate: bytes per second; nil for no limit of its own.
     ///   - isScheduled: whether the schedule's rate applies.
     package init(_ line: DownloadLine, rate: Int64?, isScheduled: Bool = true) {
         self.line = line
-        bucket = Mutex(OwnBucket(bucket: TokenBucket(rate: rate), isScheduled: isScheduled))
+        bucket = Mutex(Bucket(bucket: TokenBucket(rate: rate), isScheduled: isScheduled))
     }
 
     package func limit(to rate: Int64?) {
@@ -211,7 +208,7 @@ package final class FillPace: Sendable {
         return withBuckets { $0.take(wanted, &$1, at: now) }
     }
 
-    private func withBuckets<Value>(_ body: (inout SharedBuckets, inout OwnBucket) -> Value) -> Value {
+    private func withBuckets<Value>(_ body: (inout DownloadLine.Buckets, inout Bucket) -> Value) -> Value {
         bucket.withLock { own in line.shared.withLock { shared in body(&shared, &own) } }
     }
 }

@@ -4,10 +4,7 @@ import HTTPModel
 /// Leases on the extents between a fetch's slowest follower and its frontier, so that they are not evicted before they
 /// are read.
 struct HeldExtents {
-    private var leases: [HeldLease] = []
-
-    /// The number of held extents.
-    var count: Int { leases.count }
+    private(set) var leases: [HeldLease] = []
 
     /// Holds the extents about to be written, and releases those that the slowest reader has passed.
     /// - Parameters:

@@ -57,7 +57,7 @@ package final class LoopFiller {
                 validated != nil ? .validation : alone ? .bypass : .uriMiss)
         } else {
             filler.metrics.collapsed.add()
-            if demand.isOfProxy { status.joinedByProxy() }
+            if demand.isOfProxy { status.note { $0.isJoinedByProxy = true } }
         }
         return (status, !isNew)
     }
@@ -89,7 +89,8 @@ package final class LoopFiller {
         switch found {
         case .coming(let id, let gap?):
             self.start(SharedFetch(resource: resource, id: id), .gap(generation), demand, gap, .gap, isMidway: isMidway)
-        case .coming(let id, nil) where demand.isOfProxy: SharedFetch(resource: resource, id: id).joinedByProxy()
+        case .coming(let id, nil) where demand.isOfProxy:
+            SharedFetch(resource: resource, id: id).note { $0.isJoinedByProxy = true }
         case .coming, .present, .passing, .failed, .lost, .unsettled: break
         }
         return found

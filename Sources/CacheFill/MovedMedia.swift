@@ -10,7 +10,8 @@ import Upstream
 struct MovedMedia {
     private let demand: Demand
     private let locations: MediaLocations
-    private var media: LocatedMedia?
+    /// nil if it is at the demand's URL.
+    private(set) var media: LocatedMedia?
     /// Where it was when the fetch's first bytes came; nil before, or if they came from the demand's URL.
     private var origin: LocatedMedia?
     /// How many bytes the fetch had delivered when it left a link; nil before the first.
@@ -26,11 +27,6 @@ struct MovedMedia {
 
     init(_ demand: Demand, _ locations: MediaLocations) { (self.demand, self.locations) = (demand, locations) }
 
-    /// nil if the media is at the demand's URL.
-    var location: MediaLocation? { media?.location }
-
-    private var resolver: Resolver? { demand.resolvedRule.resolver }
-
     /// Finds out where the media is now, before a request.
     /// - Parameters:
     ///   - isGap: whether a gap is requested.
@@ -39,7 +35,7 @@ struct MovedMedia {
     mutating func find(
         isGap: Bool, waiter: @escaping @Sendable (Result<LocatedMedia, ResolverFailure>) -> Void
     ) -> KnownLocation? {
-        if let resolver {
+        if let resolver = demand.resolvedRule.resolver {
             let known = locations.find(demand.url, by: resolver, waiter: waiter)
             if case .located(let media) = known { self.media = media }
             return known
@@ -57,7 +53,7 @@ struct MovedMedia {
 
     /// An origin has answered with content.
     func worked() {
-        if let media { locations.worked(media, for: demand.url, by: resolver) }
+        if let media { locations.worked(media, for: demand.url, by: demand.resolvedRule.resolver) }
     }
 
     /// Leaves a link that was refused with a status that may mean that it has expired.
@@ -65,8 +61,10 @@ struct MovedMedia {
     /// - Returns: seconds after which to request the media where it is then; nil if the refusal counts.
     mutating func leave(after status: Int, isGap: Bool, brought: Int64) -> Double? {
         guard left.map({ brought > $0 }) ?? true else { return nil }
-        if let media, !locations.refused(media, for: demand.url, by: resolver, status: status) { return nil }
-        if resolver == nil {
+        if let media, !locations.refused(media, for: demand.url, by: demand.resolvedRule.resolver, status: status) {
+            return nil
+        }
+        if demand.resolvedRule.resolver == nil {
             guard isGap, let refresh = demand.resolvedRule.refresh else { return nil }
             media = locations.substitute(refresh, for: demand.url)
         } else {

@@ -22,7 +22,7 @@ package final class OpenResource: Sendable {
         /// Called to wake followers that wait for news of a fetch.
         var wakers: [FollowerID: @Sendable () -> Void] = [:]
         /// The fetches, once they have reached their loops.
-        var loops: [FetchID: LoopBound<Fetch>] = [:]
+        var loops: [FetchState.ID: LoopBound<Fetch>] = [:]
         fileprivate var filling: Filling?
         fileprivate var play: OngoingPlay?
         fileprivate var waiters: [@Sendable () -> Void] = []
@@ -161,7 +161,7 @@ package final class OpenResource: Sendable {
     func open(
         _ follower: FollowerID, validating validated: Generation?, _ range: Range<Int64>, _ reach: ResourceState.Reach
     ) -> (SharedFetch, isNew: Bool)? {
-        let opened: (FetchID, isNew: Bool)? = change { state in
+        let opened: (FetchState.ID, isNew: Bool)? = change { state in
             if let generation = state.generation, !generation.isRetired, generation !== validated { return nil }
             if let running = state.resource.followOpening(follower) { return (running, false) }
             return (state.resource.enter(range, reach, follower, at: range.lowerBound, isOpening: true), true)

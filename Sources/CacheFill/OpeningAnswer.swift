@@ -9,9 +9,6 @@ struct OpeningAnswer {
     let storing: Storing
     let head: GenerationHead
 
-    /// Whether the response is stored, provided that it may be shared.
-    var isKept: Bool { first.isKept(storing, condition: head.rangeCondition) }
-
     /// - Parameters:
     ///   - span: the requested part; nil for the whole.
     ///   - times: the times from which its age counts.

@@ -154,71 +154,76 @@ package final class OriginBackoff: Sendable {
     }
 }
 
-/// The back-off of one host. Times are nanoseconds of one clock.
-struct HostStanding: Equatable {
-    /// The whole host is in back-off until then.
-    private var quietUntil: UInt64 = 0
-    /// When the back-off of each place ends.
-    private var places: [String: UInt64] = [:]
-    /// The host counts as down until then.
-    private var downUntil: UInt64 = 0
-    private var failures = 0
+extension OriginBackoff {
+    /// The back-off of one host. Times are nanoseconds of one clock.
+    struct HostStanding: Equatable {
+        /// The whole host is in back-off until then.
+        private var quietUntil: UInt64 = 0
+        /// When the back-off of each place ends.
+        private var places: [String: UInt64] = [:]
+        /// The host counts as down until then.
+        private var downUntil: UInt64 = 0
+        private var failures = 0
 
-    /// In seconds; a longer back-off is cut to this.
-    static let longestWish: Int64 = 3600
-    /// The longest back-off in seconds that one place can impose on the whole host.
-    static let longestForAll: Int64 = 60
-    /// The number of places to remember. Beyond it, the one whose back-off ends first is forgotten.
-    static let mostPlaces = 32
-    /// Seconds after the first failure; doubled with each further one.
-    static let firstDown = 1.0
-    static let longestDown = 30.0
-    /// Seconds after which earlier failures no longer count.
-    static let memory = 60.0
+        /// In seconds; a longer back-off is cut to this.
+        static let longestWish: Int64 = 3600
+        /// The longest back-off in seconds that one place can impose on the whole host.
+        static let longestForAll: Int64 = 60
+        /// The number of places to remember. Beyond it, the one whose back-off ends first is forgotten.
+        static let mostPlaces = 32
+        /// Seconds after the first failure; doubled with each further one.
+        static let firstDown = 1.0
+        static let longestDown = 30.0
+        /// Seconds after which earlier failures no longer count.
+        static let memory = 60.0
 
-    func wait(for place: String, at now: UInt64) -> Double {
-        let until = max(quietUntil, places[place] ?? 0)
-        return until > now ? Double(until - now) / 1e9 : 0
-    }
-
-    func isDown(at now: UInt64) -> Bool { downUntil > now }
-
-    /// Whether there is anything to remember.
-    func isRemarkable(at now: UInt64) -> Bool { end > now }
-
-    /// When nothing more needs to be remembered.
-    var end: UInt64 {
-        max(quietUntil, places.values.max() ?? 0, failures > 0 ? downUntil + UInt64(Self.memory * 1e9) : 0)
-    }
-
-    /// - Parameters:
-    ///   - wish: the requested back-off in seconds.
-    ///   - isGood: whether the answer is no error. If so, another place's back-off no longer applies to the whole host.
-    mutating func answered(_ wish: Int64?, from place: String, isGood: Bool = false, at now: UInt64) {
-        (downUntil, failures) = (0, 0)
-        if let wish {
-            let seconds = min(max(wish, 0), Self.longestWish)
-            quietUntil = max(quietUntil, Self.time(now, after: min(seconds, Self.longestForAll)))
-            places[place] = max(places[place] ?? 0, Self.time(now, after: seconds))
-            if places.count > Self.mostPlaces, let first = places.min(by: { $0.value < $1.value }) {
-                places[first.key] = nil
-            }
-        } else if isGood, places[place] ?? 0 <= now {
-            quietUntil = 0
+        func wait(for place: String, at now: UInt64) -> Double {
+            let until = max(quietUntil, places[place] ?? 0)
+            return until > now ? Double(until - now) / 1e9 : 0
         }
-    }
 
-    /// - Parameter seconds: at most an hour.
-    private static func time(_ now: UInt64, after seconds: Int64) -> UInt64 { now +| UInt64(seconds) *| 1_000_000_000 }
+        func isDown(at now: UInt64) -> Bool { downUntil > now }
 
-    /// No connection could be made. Requests that fail at the same time count once.
-    mutating func failed(at now: UInt64) {
-        guard !isDown(at: now) else { return }
-        if end <= now { failures = 0 }
-        let seconds = min(
-            Self.longestDown, Self.firstDown * Double(sign: .plus, exponent: min(failures, 10), significand: 1))
-        failures += 1
-        downUntil = now + UInt64(seconds * 1e9)
+        /// Whether there is anything to remember.
+        func isRemarkable(at now: UInt64) -> Bool { end > now }
+
+        /// When nothing more needs to be remembered.
+        var end: UInt64 {
+            max(quietUntil, places.values.max() ?? 0, failures > 0 ? downUntil + UInt64(Self.memory * 1e9) : 0)
+        }
+
+        /// - Parameters:
+        ///   - wish: the requested back-off in seconds.
+        ///   - isGood: whether the answer is no error. If so, another place's back-off no longer applies to the whole
+        ///     host.
+        mutating func answered(_ wish: Int64?, from place: String, isGood: Bool = false, at now: UInt64) {
+            (downUntil, failures) = (0, 0)
+            if let wish {
+                let seconds = min(max(wish, 0), Self.longestWish)
+                quietUntil = max(quietUntil, Self.time(now, after: min(seconds, Self.longestForAll)))
+                places[place] = max(places[place] ?? 0, Self.time(now, after: seconds))
+                if places.count > Self.mostPlaces, let first = places.min(by: { $0.value < $1.value }) {
+                    places[first.key] = nil
+                }
+            } else if isGood, places[place] ?? 0 <= now {
+                quietUntil = 0
+            }
+        }
+
+        /// - Parameter seconds: at most an hour.
+        private static func time(_ now: UInt64, after seconds: Int64) -> UInt64 {
+            now +| UInt64(seconds) *| 1_000_000_000
+        }
+
+        /// No connection could be made. Requests that fail at the same time count once.
+        mutating func failed(at now: UInt64) {
+            guard !isDown(at: now) else { return }
+            if end <= now { failures = 0 }
+            let seconds = min(
+                Self.longestDown, Self.firstDown * Double(sign: .plus, exponent: min(failures, 10), significand: 1))
+            failures += 1
+            downUntil = now + UInt64(seconds * 1e9)
+        }
     }
 }
 

@@ -21,21 +21,10 @@ struct OwnersShare: Sendable {
     }
 }
 
-extension UpstreamHead {
-    /// The cookies that the origin of a URL sets; none if the response came from another one, whose cookies a client
-    /// would take for those of the URL.
-    package func cookies(from url: OriginURL) -> [String] {
-        fields.cookies(from: finalURL, for: url)
-    }
-}
-
-extension ReceivedRedirect {
-    /// The same of a response that redirects.
-    func cookies(from url: OriginURL) -> [String] { fields.cookies(from: self.url, for: url) }
-}
-
 extension HeaderFields {
-    fileprivate func cookies(from source: String, for url: OriginURL) -> [String] {
+    /// The cookies that the origin of a URL sets; none if the response came from another source, whose cookies a client
+    /// would take for those of the URL.
+    package func cookies(from source: String, for url: OriginURL) -> [String] {
         guard OriginURL.areSameOrigin(source, url.absolute) else { return [] }
         var fields = HeaderFields(all("Set-Cookie").map { .init(name: "Set-Cookie", value: $0) })
         fields.removeMalformed()

@@ -296,7 +296,7 @@ package final class Prefetch {
     private var now: UInt64 { loop.filler.settings.clock() }
 
     /// Whether another connection may start.
-    private var hasFreeConnection: Bool { shares.map { $0.count < connections(of: $0.most) } ?? false }
+    private var hasFreeConnection: Bool { shares.map { $0.running.count < connections(of: $0.most) } ?? false }
 
     private func connections(of count: Int) -> Int { pace?.connections(of: count) ?? count }
 
@@ -324,7 +324,7 @@ package final class Prefetch {
     /// Hands out the next block to a connection that has finished one.
     private func next(after fill: ResourceFill, _ generation: Generation) -> Range<Int64>? {
         // If the rate limit now allows fewer connections, this one ends.
-        guard let shares, shares.count <= connections(of: shares.most),
+        guard let shares, shares.running.count <= connections(of: shares.most),
             let block = self.shares?.next(for: fill, at: now)
         else { return nil }
         self.shares?.begin(block, by: fill, at: now)
@@ -345,9 +345,9 @@ package final class Prefetch {
             switch end {
             // Another connection may have returned a block just when the last one ended.
             case .completed:
-                if shares.count == 0 { shares.hasMore ? beginOthers(generation) : completed(generation) }
+                if shares.running.count == 0 { shares.hasMore ? beginOthers(generation) : completed(generation) }
             case .stopped, .failed(.changed): restart(after: .fill(.changed))
-            case .failed where shares.count > 0: self.shares?.refuseOne(leaving: rest)
+            case .failed where shares.running.count > 0: self.shares?.refuseOne(leaving: rest)
             case .failed(.originStatus(let code)): fail(.status(code, retryAfter: wait(for: generation)))
             case .failed(.notStored(let why)): fail(.noRoom(why))
             case .failed(let error): fail(.fill(error))

@@ -220,7 +220,7 @@ package final class ResourceFill {
 
     /// Why a retired generation cannot be filled any further.
     private var retired: End {
-        if followed?.hasSpilled == true {
+        if followed?.read({ $0.spill != nil }) == true {
             return .failed(.notStored("the cache is full, and everything in it is pinned or in use"))
         }
         if generation.length == nil, case .running? = followed?.view {

@@ -124,7 +124,7 @@ package struct ResourceResolver {
 
     /// What to do instead if a stored response must not answer the request; nil if it may.
     private func refusal(
-        of generation: Generation, _ stored: Generation.Snapshot, _ reading: HeadReading, _ purpose: Purpose,
+        of generation: Generation, _ stored: Generation.Snapshot, _ reading: GenerationHead.Reading, _ purpose: Purpose,
         _ isAuthorized: @autoclosure () -> Bool
     ) -> Resolution? {
         let head = stored.head
@@ -139,7 +139,7 @@ package struct ResourceResolver {
     private mutating func turn(
         from variant: Variant, _ purpose: Purpose, _ selection: (Variant) -> Variant
     ) -> Resolution? {
-        guard !variant.isEmpty else { return nil }
+        guard !variant.fields.isEmpty else { return nil }
         let own = selection(variant)
         guard own != variant else { return nil }
         guard turns < Self.mostTurns else { return purpose.mayAsk ? .bypass(.vary) : .refuse }

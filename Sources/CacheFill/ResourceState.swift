@@ -1,9 +1,11 @@
 import CachePolicy
 import DiskCache
 
-/// Identifies a fetch among those of its resource.
-struct FetchID: Hashable, Sendable {
-    fileprivate let value: UInt64
+extension FetchState {
+    /// Identifies a fetch among those of its resource.
+    struct ID: Hashable, Sendable {
+        fileprivate let value: UInt64
+    }
 }
 
 /// The fetches of a resource. Tells where each byte is: present, on its way, or for the caller to fetch.
@@ -22,7 +24,7 @@ struct ResourceState {
         /// Wake a follower: there is news.
         case wake(FollowerID)
         /// Tell a fetch something.
-        case tell(FetchID, Notice)
+        case tell(FetchState.ID, Notice)
     }
 
     enum Notice: Equatable {
@@ -36,11 +38,11 @@ struct ResourceState {
         case endLinger
     }
 
-    private(set) var fetches: [FetchID: FetchState] = [:]
+    private(set) var fetches: [FetchState.ID: FetchState] = [:]
     /// The running fetch that opens the resource.
-    private(set) var opening: FetchID?
+    private(set) var opening: FetchState.ID?
     /// The fetch that was left last and still runs.
-    private(set) var lingering: FetchID?
+    private(set) var lingering: FetchState.ID?
     private var actions: [Action] = []
     private var gone: [FetchState] = []
     private var nextID: UInt64 = 0
@@ -65,12 +67,12 @@ struct ResourceState {
 
     /// Reads a fetch in place, or changes it without waking anybody; nil if it is over and nobody follows it.
     @discardableResult
-    mutating func with<Value>(_ id: FetchID, _ body: (inout FetchState) -> Value) -> Value? {
+    mutating func with<Value>(_ id: FetchState.ID, _ body: (inout FetchState) -> Value) -> Value? {
         fetches.index(forKey: id).map { body(&fetches.values[$0]) }
     }
 
     /// Fetches that others may follow.
-    private var shared: some Sequence<(key: FetchID, value: FetchState)> {
+    private var shared: some Sequence<(key: FetchState.ID, value: FetchState)> {
         fetches.lazy.filter { $0.value.isShared && $0.value.isRunning }
     }
 
@@ -88,7 +90,7 @@ struct ResourceState {
         /// Where the follower began to read; nil for one that is always at the frontier.
         var start: Int64?
         /// The fetch that it follows.
-        var followed: FetchID?
+        var followed: FetchState.ID?
 
         var wanted: Range<Int64> { offset..<max(offset, end) }
     }
@@ -112,7 +114,7 @@ struct ResourceState {
         case present
         /// A fetch delivers it and is followed; `wake` will be called at its next news.
         /// - new: the range of a new fetch, which the caller has to start.
-        case coming(FetchID, new: Range<Int64>?)
+        case coming(FetchState.ID, new: Range<Int64>?)
         /// From here on the bytes are in this buffer instead of the generation.
         case passing(Generation)
         /// The followed fetch has failed.
@@ -147,7 +149,7 @@ struct ResourceState {
     }
 
     /// What the followed fetch tells; nil if it is left because it has ended or does not deliver the byte.
-    private mutating func followed(_ id: FetchID, _ request: Request, _ generation: Generation) -> Whereabouts? {
+    private mutating func followed(_ id: FetchState.ID, _ request: Request, _ generation: Generation) -> Whereabouts? {
         let (buffer, brings, failure) =
             with(id) { fetch in
                 let spill = fetch.spill.flatMap {
@@ -162,7 +164,7 @@ struct ResourceState {
         return failure.map { .failed($0) }
     }
 
-    private mutating func wait(_ follower: FollowerID, for id: FetchID) -> Whereabouts {
+    private mutating func wait(_ follower: FollowerID, for id: FetchState.ID) -> Whereabouts {
         with(id) { _ = $0.waiting.insert(follower) }
         return .coming(id, new: nil)
     }
@@ -178,14 +180,14 @@ struct ResourceState {
         return gap.contains(wanted.lowerBound) ? gap : nil
     }
 
-    private mutating func add(_ fetch: FetchState) -> FetchID {
+    private mutating func add(_ fetch: FetchState) -> FetchState.ID {
         nextID += 1
-        let id = FetchID(value: nextID)
+        let id = FetchState.ID(value: nextID)
         fetches[id] = fetch
         return id
     }
 
-    private mutating func demand(_ gap: Range<Int64>, _ request: Request, _ reach: Reach) -> FetchID {
+    private mutating func demand(_ gap: Range<Int64>, _ request: Request, _ reach: Reach) -> FetchState.ID {
         // Of several seeks in a row, only the last leaves a fetch behind.
         for (id, fetch) in shared where fetch.isAbandoned { actions.append(.tell(id, .endLinger)) }
         lingering = nil
@@ -201,7 +203,7 @@ struct ResourceState {
     /// Enters a fetch that does not fill a gap: one for a single request, or an opening.
     mutating func enter(
         _ range: Range<Int64>, _ reach: Reach, _ follower: FollowerID, at offset: Int64, isOpening: Bool
-    ) -> FetchID {
+    ) -> FetchState.ID {
         var fetch = FetchState(range: range, reach, isShared: false)
         fetch.enter(follower, at: FetchState.Place(start: offset, offset: offset))
         let id = add(fetch)
@@ -210,14 +212,14 @@ struct ResourceState {
     }
 
     /// Follows the running opening, if there is one.
-    mutating func followOpening(_ follower: FollowerID) -> FetchID? {
+    mutating func followOpening(_ follower: FollowerID) -> FetchState.ID? {
         guard let id = opening, let fetch = fetches[id], fetch.isRunning, fetch.opening == nil else { return nil }
         follow(follower, id, at: FetchState.Place(start: fetch.range.lowerBound, offset: fetch.range.lowerBound))
         return id
     }
 
     /// Follows the fetch that alone can deliver the rest, so that it does not end too early.
-    mutating func followUnresumable(_ follower: FollowerID, at offset: Int64) -> FetchID? {
+    mutating func followUnresumable(_ follower: FollowerID, at offset: Int64) -> FetchState.ID? {
         guard let id = shared.first(where: { $0.value.isUnresumable })?.key else { return nil }
         follow(follower, id, at: FetchState.Place(start: offset, offset: offset))
         return id
@@ -225,7 +227,9 @@ struct ResourceState {
 
     /// Follows the lingering fetch before its bytes are needed, if everything between the wanted range's start and its
     /// frontier is present.
-    mutating func followLingering(_ follower: FollowerID, _ wanted: Range<Int64>, _ presence: Presence) -> FetchID? {
+    mutating func followLingering(_ follower: FollowerID, _ wanted: Range<Int64>, _ presence: Presence) -> FetchState
+        .ID?
+    {
         guard let id = lingering, let fetch = fetches[id], fetch.isRunning, fetch.isAbandoned,
             wanted.contains(fetch.frontier),
             fetch.frontier - wanted.lowerBound <= min(fetch.furthest, fetch.window.limit)
@@ -238,7 +242,7 @@ struct ResourceState {
         return id
     }
 
-    private mutating func follow(_ follower: FollowerID, _ id: FetchID, at place: FetchState.Place) {
+    private mutating func follow(_ follower: FollowerID, _ id: FetchState.ID, at place: FetchState.Place) {
         // The fetch no longer serves downloads alone.
         if follower.kind != .download, fetches[id]?.hasOnlyDownloads == true { actions.append(.tell(id, .hurry)) }
         fetches[id]?.enter(follower, at: place)
@@ -247,14 +251,14 @@ struct ResourceState {
 
     /// A follower has advanced; a fetch that paused for it resumes.
     /// - Parameter start: where the follower began, if the fetch does not know yet.
-    mutating func advance(_ follower: FollowerID, _ id: FetchID, to offset: Int64, from start: Int64? = nil) {
+    mutating func advance(_ follower: FollowerID, _ id: FetchState.ID, to offset: Int64, from start: Int64? = nil) {
         if fetches[id]?.move(follower, to: offset, from: start) == true { goOn(id) }
     }
 
     /// Registers a follower for the next news of a fetch.
     /// - Returns: false if there is news already: the fetch has ended, its frontier is past `offset`, or, without an
     ///   offset, it has opened.
-    mutating func wait(_ follower: FollowerID, _ id: FetchID, at offset: Int64?) -> Bool {
+    mutating func wait(_ follower: FollowerID, _ id: FetchState.ID, at offset: Int64?) -> Bool {
         with(id) { fetch in
             guard fetch.isRunning, offset.map({ fetch.frontier <= $0 }) ?? (fetch.opening == nil) else { return false }
             fetch.waiting.insert(follower)
@@ -263,7 +267,7 @@ struct ResourceState {
     }
 
     /// Removes a follower. A fetch without followers lingers and then ends.
-    mutating func leave(_ follower: FollowerID, _ id: FetchID) {
+    mutating func leave(_ follower: FollowerID, _ id: FetchState.ID) {
         guard
             let (isAbandoned, isRunning) = with(id, { $0.leave(follower) ? ($0.isAbandoned, $0.isRunning) : nil })
                 ?? nil
@@ -272,18 +276,18 @@ struct ResourceState {
         if isRunning { actions.append(.tell(id, .considerStopping)) } else { remove(id) }
     }
 
-    private mutating func remove(_ id: FetchID) {
+    private mutating func remove(_ id: FetchState.ID) {
         if let fetch = fetches.removeValue(forKey: id) { gone.append(fetch) }
     }
 
-    private mutating func goOn(_ id: FetchID) {
+    private mutating func goOn(_ id: FetchState.ID) {
         if with(id, { $0.resumes() }) == true { actions.append(.tell(id, .goOn)) }
     }
 
     // MARK: News from fetches
 
     /// Changes a fetch and wakes the followers that wait for news.
-    mutating func ring(_ id: FetchID, _ change: (inout FetchState) -> Void) {
+    mutating func ring(_ id: FetchState.ID, _ change: (inout FetchState) -> Void) {
         guard let index = fetches.index(forKey: id) else { return }
         change(&fetches.values[index])
         guard !fetches.values[index].waiting.isEmpty else { return }
@@ -294,7 +298,7 @@ struct ResourceState {
     /// Records a fetch's progress.
     /// - Returns: whether it pauses now.
     mutating func pauses(
-        _ id: FetchID, received: Int64, writtenTo frontier: Int64, before count: Int, within: Int64 = .max
+        _ id: FetchState.ID, received: Int64, writtenTo frontier: Int64, before count: Int, within: Int64 = .max
     ) -> Bool {
         fetches[id]?.pauses(received: received, writtenTo: frontier, before: count, within: within) ?? false
     }
@@ -302,7 +306,7 @@ struct ResourceState {
     /// Makes an opening the first fetch of the generation that it found.
     /// - Returns: whether the generation becomes current. It does not if the resource has changed since the opening
     ///   began.
-    mutating func becomesCurrent(_ id: FetchID) -> Bool {
+    mutating func becomesCurrent(_ id: FetchState.ID) -> Bool {
         guard opening == id else { return false }
         forgetGeneration()
         fetches[id]?.isShared = true
@@ -310,18 +314,18 @@ struct ResourceState {
     }
 
     /// The response of a fetch passes through.
-    mutating func passes(_ id: FetchID) {
+    mutating func passes(_ id: FetchState.ID) {
         if opening == id { opening = nil }
         fetches[id]?.isShared = false
     }
 
     /// A fetch without followers lingers. Only one per resource does.
-    mutating func lingers(_ id: FetchID) {
+    mutating func lingers(_ id: FetchState.ID) {
         if let former = lingering, former != id { actions.append(.tell(former, .endLinger)) }
         lingering = fetches[id]?.isShared == true ? id : nil
     }
 
-    mutating func ended(_ id: FetchID, _ end: FetchEnd) {
+    mutating func ended(_ id: FetchState.ID, _ end: FetchEnd) {
         if lingering == id { lingering = nil }
         if opening == id { opening = nil }
         ring(id) { $0.end = end }
@@ -329,7 +333,7 @@ struct ResourceState {
     }
 
     /// Ends a fetch without followers. Once this has returned true, nobody can join it.
-    mutating func endsIfAbandoned(_ id: FetchID) -> Bool {
+    mutating func endsIfAbandoned(_ id: FetchState.ID) -> Bool {
         guard let fetch = fetches[id], fetch.isAbandoned, fetch.isRunning else { return false }
         ended(id, .stopped)
         return true

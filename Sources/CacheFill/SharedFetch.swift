@@ -7,7 +7,7 @@ import Upstream
 /// is in its resource's state.
 package struct SharedFetch: Sendable, Hashable {
     let resource: OpenResource
-    let id: FetchID
+    let id: FetchState.ID
 
     package static func == (first: SharedFetch, second: SharedFetch) -> Bool {
         first.resource === second.resource && first.id == second.id
@@ -42,9 +42,6 @@ package struct SharedFetch: Sendable, Hashable {
 
     /// Whether its bytes pass through only because the store has no room, or its disk failed.
     var lacksRoom: Bool { read { $0.lacksRoom } ?? false }
-
-    /// Whether it has gone on in a buffer because the store has no room.
-    var hasSpilled: Bool { read { $0.spill != nil } ?? false }
 
     /// The status of the origin's last answer; nil before the first.
     package var answer: Int? { read { $0.answer } ?? nil }
@@ -118,57 +115,7 @@ package struct SharedFetch: Sendable, Hashable {
         if bytes > 0 { pace.deliver(bytes) }
     }
 
-    /// Another proxy waits for its bytes, which may in turn be waited for.
-    func joinedByProxy() { note { $0.isJoinedByProxy = true } }
-
     // MARK: For the fetch
-
-    var isJoinedByProxy: Bool { read { $0.isJoinedByProxy } ?? false }
-
-    func attach(_ fetch: LoopBound<Fetch>) { resource.change { $0.loops[id] = fetch } }
-
-    func asks(for asker: Asker) { note { $0.asker = asker } }
-
-    func answered(_ status: Int) { note { $0.answer = status } }
-
-    func isIn(_ phase: UpstreamError.Phase) { note { $0.phase = phase } }
-
-    func mayNotStore(_ reason: Storing.Reason) { note { $0.passing = reason } }
-
-    func sets(_ cookies: [String], for owner: FollowerID) {
-        note {
-            $0.ownersShare = $0.ownersShare ?? OwnersShare(of: owner); $0.ownersShare?.cookies = cookies
-        }
-    }
-
-    func sends(_ interim: InterimResponse, to owner: FollowerID) {
-        ring {
-            $0.ownersShare = $0.ownersShare ?? OwnersShare(of: owner); $0.ownersShare?.take(interim)
-        }
-    }
-
-    func keepsShort() { note { $0.isKeptShort = true } }
-
-    func foundNoRoom() { note { $0.lacksRoom = true } }
-
-    /// The origin has confirmed the stored generation.
-    func validated(_ generation: Generation, status: Int) {
-        ring { $0.opening = .validated(generation, status: status) }
-    }
-
-    /// A fetch for a gap delivers the whole instead, because the origin does not serve ranges.
-    func moved(to range: Range<Int64>) { ring { $0.begin(range, isUnresumable: true) } }
-
-    /// From `start` on, the bytes go into a buffer.
-    /// - Parameter furthest: the limit on the read-ahead window, in bytes.
-    func spilled(into buffer: Generation, at start: Int64, furthest: Int64) {
-        ring { fetch in
-            fetch.spill = FetchState.Spill(buffer: buffer, start: start)
-            fetch.furthest = furthest
-        }
-    }
-
-    func published(_ frontier: Int64) { ring { $0.wrote(upTo: frontier) } }
 
     /// Pauses the fetch if it has reached its window; a follower's `advance` then resumes it.
     /// - Parameters:
@@ -182,9 +129,6 @@ package struct SharedFetch: Sendable, Hashable {
             $0.resource.pauses(id, received: received, writtenTo: position, before: count, within: within)
         }
     }
-
-    /// Whether its bytes cannot be requested again.
-    var isUnresumable: Bool { read { $0.isUnresumable } ?? true }
 
     func ended(_ end: FetchEnd) {
         resource.change { state in
@@ -202,13 +146,7 @@ package struct SharedFetch: Sendable, Hashable {
         }
     }
 
-    /// The fetch lingers without followers. Only one per resource does.
-    func lingers() { resource.change { $0.resource.lingers(id) } }
-
     var isAbandoned: Bool { read { $0.isAbandoned } ?? true }
-
-    /// Whether the follower that left last does not return soon.
-    var wasLeftForGood: Bool { read { $0.wasLeftForGood } ?? false }
 
     /// Whether all its followers are downloads.
     var isForDownloads: Bool { read { $0.isForDownloads } ?? false }
@@ -218,19 +156,19 @@ package struct SharedFetch: Sendable, Hashable {
         read { ($0.range, $0.brought, Set($0.followers.keys.lazy.map(\.kind))) }
     }
 
-    /// Whether it delivers bytes that a reader needs soon.
-    var isBeingRead: Bool { read { $0.isBeingRead } ?? false }
-
     /// The offset of the follower that is furthest behind; nil without followers.
     var slowestFollower: Int64? { read { $0.slowestFollower } ?? nil }
 
-    // MARK: -
+    // MARK: Its state
 
-    private func read<Value>(_ value: (FetchState) -> Value) -> Value? {
+    /// - Returns: nil if the fetch is over and nobody follows it any more.
+    func read<Value>(_ value: (FetchState) -> Value) -> Value? {
         resource.look { $0.resource.with(id) { value($0) } }
     }
 
-    private func note(_ change: (inout FetchState) -> Void) { resource.look { _ = $0.resource.with(id, change) } }
+    /// Changes what no follower waits for.
+    func note(_ change: (inout FetchState) -> Void) { resource.look { _ = $0.resource.with(id, change) } }
 
-    private func ring(_ change: (inout FetchState) -> Void) { resource.change { $0.resource.ring(id, change) } }
+    /// Changes what followers wait for, and wakes them.
+    func ring(_ change: (inout FetchState) -> Void) { resource.change { $0.resource.ring(id, change) } }
 }

@@ -36,32 +36,34 @@ package final class ShortResponse: Sendable {
     }
 }
 
-/// Collects the body of a response that is to become a short one. A value.
-struct ShortIntake {
-    let url: String
-    let head: GenerationHead
-    /// Of the whole body; nil if unknown.
-    let length: Int64?
-    /// `OpenResource.changes` when it was requested.
-    let mark: Int
-    /// What lets it be reused; nil if its own fields do.
-    let absence: ExpectedAbsence?
-    private var body: [UInt8] = []
+extension ShortResponse {
+    /// Collects the body of a response that is to become a short one. A value.
+    struct Intake {
+        let url: String
+        let head: GenerationHead
+        /// Of the whole body; nil if unknown.
+        let length: Int64?
+        /// `OpenResource.changes` when it was requested.
+        let mark: Int
+        /// What lets it be reused; nil if its own fields do.
+        let absence: ExpectedAbsence?
+        private var body: [UInt8] = []
 
-    init(to url: String, _ head: GenerationHead, length: Int64?, mark: Int, absence: ExpectedAbsence? = nil) {
-        (self.url, self.head, self.length, self.mark, self.absence) = (url, head, length, mark, absence)
+        init(to url: String, _ head: GenerationHead, length: Int64?, mark: Int, absence: ExpectedAbsence? = nil) {
+            (self.url, self.head, self.length, self.mark, self.absence) = (url, head, length, mark, absence)
+        }
+
+        /// - Returns: whether it is short so far.
+        mutating func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+            // no trap: what has come
+            guard Int64(body.count + bytes.count) <= ShortStoring.longestBody else { return false }
+            body += bytes
+            return true
+        }
+
+        /// Whether all of a body of known length has come.
+        var isComplete: Bool { length.map { Int64(body.count) >= $0 } ?? false }
+
+        var response: ShortResponse { ShortResponse(to: url, head, body, absence: absence) }
     }
-
-    /// - Returns: whether it is short so far.
-    mutating func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        // no trap: what has come
-        guard Int64(body.count + bytes.count) <= ShortStoring.longestBody else { return false }
-        body += bytes
-        return true
-    }
-
-    /// Whether all of a body of known length has come.
-    var isComplete: Bool { length.map { Int64(body.count) >= $0 } ?? false }
-
-    var response: ShortResponse { ShortResponse(to: url, head, body, absence: absence) }
 }

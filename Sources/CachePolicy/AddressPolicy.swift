@@ -11,7 +11,7 @@ package struct AddressPolicy: Sendable {
 
     /// - Parameter allow: host names, IP addresses and CIDR blocks: `nas.local`, `127.0.0.1`, `192.168.1.0/24`,
     ///   `fd00::/8`.
-    package init(allow: [String]) throws(AddressPolicyError) {
+    package init(allow: [String]) throws(InvalidEntry) {
         var hosts: Set<String> = []
         var networks: [IPNetwork] = []
         for entry in allow {
@@ -20,7 +20,7 @@ package struct AddressPolicy: Sendable {
             } else if HostName.isOne(entry) {
                 hosts.insert(HostName.normalized(entry))
             } else {
-                throw AddressPolicyError(entry: entry)
+                throw InvalidEntry(entry: entry)
             }
         }
         self.hosts = hosts
@@ -70,15 +70,18 @@ package struct AddressPolicy: Sendable {
     }
 }
 
-/// An entry of `allow` that is not a host name, address or block.
-package struct AddressPolicyError: Error, Sendable, Equatable, CustomStringConvertible {
-    package let entry: String
+extension AddressPolicy {
+    /// An entry of `allow` that is not a host name, address or block.
+    package struct InvalidEntry: Error, Sendable, Equatable, CustomStringConvertible {
+        package let entry: String
 
-    package init(entry: String) { self.entry = entry }
+        package init(entry: String) { self.entry = entry }
 
-    package var reason: String {
-        "\"\(entry)\" in allow is not a host name, IP address or CIDR block: write it like nas.local, 192.168.1.5 or 192.168.1.0/24"
+        package var reason: String {
+            "\"\(entry)\" in allow is not a host name, IP address or CIDR block: "
+                + "write it like nas.local, 192.168.1.5 or 192.168.1.0/24"
+        }
+
+        package var description: String { reason }
     }
-
-    package var description: String { reason }
 }

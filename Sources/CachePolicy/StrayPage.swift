@@ -10,14 +10,14 @@ package enum StrayPage {
     /// The media type of a response that is a web page, without parameters, because an origin's text there does not
     /// belong in logs and on terminals.
     package static func pageType(_ fields: HeaderFields) -> String? {
-        fields["Content-Type"].map(essence).flatMap { pageTypes.contains($0) ? $0 : nil }
+        fields["Content-Type"].map(Listing.essence).flatMap { pageTypes.contains($0) ? $0 : nil }
     }
 
-    static func isPage(type: String) -> Bool { pageTypes.contains(essence(of: type)) }
+    static func isPage(type: String) -> Bool { pageTypes.contains(Listing.essence(of: type)) }
 
     /// Whether content is a playlist, by its `Content-Type` or by the extension in its URL.
     static func isPlaylist(type: String, _ url: OriginURL) -> Bool {
-        playlistTypes.contains(essence(of: type)) || isPlaylist(url)
+        playlistTypes.contains(Listing.essence(of: type)) || isPlaylist(url)
     }
 
     /// Whether a URL names a playlist, by its extension.
@@ -38,7 +38,7 @@ package enum StrayPage {
 
     /// Whether a stored response is known to be media, a playlist or a feed, so that a page cannot be its next version.
     package static func isMedia(_ stored: HeaderFields) -> Bool {
-        guard let type = stored["Content-Type"].map(essence) else { return false }
+        guard let type = stored["Content-Type"].map(Listing.essence) else { return false }
         return mediaTypes.contains(type) || playlistTypes.contains(type) || FeedRecognition.isCertain(type: type)
             || ["video/", "audio/", "image/"].contains { type.hasPrefix($0) }
     }
@@ -72,11 +72,6 @@ package enum StrayPage {
     /// The bytes that text does not have (https://mimesniff.spec.whatwg.org/#binary-data-byte).
     private static func isBinary(_ byte: UInt8) -> Bool {
         byte < 0x20 && ![0x09, 0x0A, 0x0C, 0x0D, 0x1B].contains(byte)
-    }
-
-    /// In lower case and without its parameters.
-    private static func essence(of type: String) -> String {
-        Listing.essence(of: type)
     }
 
     private static let pageTypes: Set<String> = [

@@ -37,8 +37,6 @@ package struct Variant: Sendable, Equatable {
 
     package init(_ fields: [Field] = []) { self.fields = fields.sorted { $0.name < $1.name } }
 
-    package var isEmpty: Bool { fields.isEmpty }
-
     /// The fields that a response names in `Vary`, in lower case; nil if it is `*`, so that no request matches, or
     /// names too many.
     static func names(in response: HeaderFields) -> Set<String>? {

@@ -99,7 +99,7 @@ struct ControlParameters {
     ///   in URLs.
     init(target: String, known: [String]) throws(ControlError) {
         let known = known + [Self.secrets]
-        do throws(QueryError) { values = try QueryParameters(target: target) } catch {
+        do throws(QueryParameters.Malformed) { values = try QueryParameters(target: target) } catch {
             throw ControlError(400, error.reason)
         }
         if let unknown = values.names(except: known).first {

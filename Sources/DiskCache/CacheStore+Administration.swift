@@ -84,7 +84,7 @@ extension CacheStore {
     private func setDownloaded(_ keys: [CacheKey]) throws(StoreError) {
         for start in stride(from: 0, to: keys.count, by: IndexParts.pageSize) {
             let some = Array(keys[start..<min(start + IndexParts.pageSize, keys.count)])
-            try queue.sync { work throws(StoreError) in try work.setDownloaded(some) }
+            try queue.sync { work throws(StoreError) in try work.noteDownloaded(some) }
         }
     }
 
@@ -146,7 +146,7 @@ extension CacheStore {
 
     /// Holds the file of a complete resource, and verifies the chunks that were not verified before.
     /// - Returns: nil if nothing of it is cached.
-    package func hold(_ key: CacheKey) throws(StoreError) -> Holding? {
+    package func hold(_ key: CacheKey) throws(StoreError) -> FileHold.Holding? {
         guard let hold = try holdGrowing(key) else { return nil }
         // Check under the hold: nothing is evicted any more.
         let gaps = hold.gaps(in: 0..<hold.length)

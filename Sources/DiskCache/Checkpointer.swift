@@ -72,7 +72,9 @@ final class Checkpointer {
         } catch {
             core.faults.note("make chunks durable, so dropped them", error, label: "disk-sync")
             for extent in update.extents {
-                let dropped = generation.withChunks { $0.drop(Presence(extent.checksums.keys), ofExtent: extent.ordinal) }
+                let dropped = generation.withChunks {
+                    $0.drop(Presence(extent.checksums.keys), ofExtent: extent.ordinal)
+                }
                 core.metrics.droppedChunks.add(Int64(dropped))
             }
             // The rest of the update goes with the next checkpoint.
@@ -130,9 +132,10 @@ final class Checkpointer {
     func countIndex() {
         let directory = core.configuration.directory
         let databases = [StoreConfiguration.downloads(in: directory), StoreConfiguration.feeds(in: directory)]
-        let files = databases.flatMap(FileSystem.databaseFiles) + [
-            StoreConfiguration.history(in: directory), core.files.unfinished.path,
-        ]
+        let files =
+            databases.flatMap(FileSystem.databaseFiles) + [
+                StoreConfiguration.history(in: directory), core.files.unfinished.path,
+            ]
         core.ledger.setIndex(
             bytes: core.index.database.allocatedBytes + (pins.copy?.database.allocatedBytes ?? 0)
                 + files.reduce(0) { $0 + FileSystem.allocatedBytes($1) } + core.files.directoryBytes)

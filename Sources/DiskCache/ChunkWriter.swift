@@ -125,7 +125,8 @@ package final class ChunkWriter: @unchecked Sendable {
 
     private func openNext() -> Opening {
         let chunk = generation.geometry.chunk(at: position)
-        guard generation.geometry.chunkBytes(chunk, length: generation.length).upperBound <= ChunkGeometry.longestBody else {
+        guard generation.geometry.chunkBytes(chunk, length: generation.length).upperBound <= ChunkGeometry.longestBody
+        else {
             return .impossible(EFBIG)
         }
         switch generation.withChunks({ $0.claim(chunk, by: id) }) {

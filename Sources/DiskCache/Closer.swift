@@ -46,7 +46,9 @@ final class Closer {
             generation.countOverhead(isClosing: true)
         }
         failed.formUnion(checkpointer.save(saved.compactMap { $0.takeTouches() }, of: named))
-        for generation in saved where !failed.contains(generation.id) && generation.withChunks(\.isTrusted) { generation.file.seal() }
+        for generation in saved where !failed.contains(generation.id) && generation.withChunks(\.isTrusted) {
+            generation.file.seal()
+        }
         return failed
     }
 

@@ -19,11 +19,13 @@ package final class HeldLease: Sendable {
     package init(_ lease: consuming ExtentLease) { self.lease = lease }
 }
 
-/// The result of a reader's look at its offset.
-package enum Availability: Sendable, Equatable {
-    /// Bytes up to this offset can be sent.
-    case bytes(until: Int64)
-    /// Present, but its checksum has to be compared first.
-    case unverified
-    case absent
+extension Generation {
+    /// The result of a reader's look at its offset.
+    package enum Availability: Sendable, Equatable {
+        /// Bytes up to this offset can be sent.
+        case bytes(until: Int64)
+        /// Present, but its checksum has to be compared first.
+        case unverified
+        case absent
+    }
 }

@@ -1,10 +1,12 @@
 import CachePolicy
 
-/// The result of holding a complete file.
-package enum Holding: Sendable {
-    case complete(FileHold)
-    /// The missing ranges, in order.
-    case incomplete(missing: [ByteSpan])
+extension FileHold {
+    /// The result of holding a complete file.
+    package enum Holding: Sendable {
+        case complete(FileHold)
+        /// The missing ranges, in order.
+        case incomplete(missing: [ByteSpan])
+    }
 }
 
 /// Keeps a file in place for somebody who was told its name: as long as this lives, it keeps that name, and none of it

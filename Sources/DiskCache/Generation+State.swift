@@ -26,8 +26,8 @@ extension Generation {
             var users = 0
             /// Of these, those that send it to players.
             var readers = 0
-            /// Holds of users that were told the file's name: as long as there are any, it keeps that name, and none of it
-            /// is evicted.
+            /// Holds of users that were told the file's name: as long as there are any, it keeps that name, and none of
+            /// it is evicted.
             var holds = 0
         }
 
@@ -72,8 +72,8 @@ extension Generation {
             usage.users == 0 && chunks.isUnused && retire()
         }
 
-        /// - Parameter isSynced: whether the data will be made durable before this is saved. Otherwise new chunks are left
-        ///   out.
+        /// - Parameter isSynced: whether the data will be made durable before this is saved. Otherwise new chunks are
+        ///   left out.
         /// - Returns: nil if it is hidden, or its length is not known.
         mutating func takeUpdate(_ id: GenerationID, _ key: CacheKey, isSynced: Bool) -> IndexSaving.Update? {
             guard let length = chunks.length, !isHidden else { return nil }
@@ -84,7 +84,8 @@ extension Generation {
             news.isHeadChanged = false
             return IndexSaving.Update(
                 id: id, key: key, head: head, length: length, geometry: chunks.geometry, overhead: chunks.overhead,
-                hits: former.hits, wasIndexed: former.isIndexed, isHeadChanged: former.isIndexed && former.isHeadChanged,
+                hits: former.hits, wasIndexed: former.isIndexed,
+                isHeadChanged: former.isIndexed && former.isHeadChanged,
                 whole: whole, extents: extents)
         }
 

@@ -36,7 +36,7 @@ package final class GenerationHead: Sendable, Equatable {
     /// The value for `If-Range` in requests for gaps of this generation.
     package let rangeCondition: String?
     /// As it was last read: the terms rarely change.
-    let lastReading = Mutex<HeadReading?>(nil)
+    let lastReading = Mutex<Reading?>(nil)
 
     /// - Parameters:
     ///   - times: nil if it was new when it was stored.
@@ -77,36 +77,31 @@ package final class GenerationHead: Sendable, Equatable {
     /// The value of `Age` (RFC 9111 §1.2.2, §5.1).
     package func age(at now: Int64) -> Int64 { min(times.age(at: now), 1 << 31) }
 
+    private func with(
+        fields: HeaderFields? = nil, variant: Variant? = nil, isPublic: Bool? = nil, times: ResponseTimes? = nil,
+        isListing: Bool? = nil, live: LiveTiming?
+    ) -> GenerationHead {
+        GenerationHead(
+            status: status, fields: fields ?? self.fields, variant: variant ?? self.variant, finalURL: finalURL,
+            isPublic: isPublic ?? self.isPublic, storedAt: storedAt, times: times ?? self.times,
+            isListing: isListing ?? self.isListing, live: live)
+    }
+
     /// The head of a short response: other request fields select it, and no more of its fields are held than is worth
     /// while.
     package func of(_ variant: Variant, _ terms: CacheTerms, live: LiveTiming? = nil) -> GenerationHead {
-        GenerationHead(
-            status: status, fields: fields.storable(under: terms).worthKeeping, variant: variant, finalURL: finalURL,
-            isPublic: isPublic, storedAt: storedAt, times: times, isListing: isListing, live: live)
+        with(fields: fields.storable(under: terms).worthKeeping, variant: variant, live: live)
     }
 
     /// The head after a reason for doubt: stale until the origin is contacted.
-    package var doubted: GenerationHead {
-        GenerationHead(
-            status: status, fields: fields, variant: variant, finalURL: finalURL, isPublic: isPublic,
-            storedAt: storedAt,
-            times: ResponseTimes(validatedAt: 1, initialAge: .max), isListing: isListing)
-    }
+    package var doubted: GenerationHead { with(times: ResponseTimes(validatedAt: 1, initialAge: .max), live: nil) }
 
     /// The head after bytes came from a server whose address is unknown: pages of other sites may not read them.
-    package var ofUnknownScope: GenerationHead {
-        GenerationHead(
-            status: status, fields: fields, variant: variant, finalURL: finalURL, isPublic: false,
-            storedAt: storedAt, times: times, isListing: isListing, live: live)
-    }
+    package var ofUnknownScope: GenerationHead { with(isPublic: false, live: live) }
 
     /// The head after its bytes turned out to be a playlist or a feed.
     /// - Parameter live: the timing of a live playlist; nil for a film's and for a feed.
-    package func ofPlaylist(_ live: LiveTiming?) -> GenerationHead {
-        GenerationHead(
-            status: status, fields: fields, variant: variant, finalURL: finalURL, isPublic: isPublic,
-            storedAt: storedAt, times: times, isListing: true, live: live)
-    }
+    package func ofPlaylist(_ live: LiveTiming?) -> GenerationHead { with(isListing: true, live: live) }
 
     /// The head after its origin has confirmed the generation with an answer that has these fields.
     /// - Parameters:
@@ -115,11 +110,9 @@ package final class GenerationHead: Sendable, Equatable {
     package func freshened(
         by newer: HeaderFields, isPublic: Bool, _ terms: CacheTerms, times: ResponseTimes, instant: UInt64
     ) -> GenerationHead {
-        GenerationHead(
-            status: status, fields: Freshening.updated(fields, with: newer).storable(under: terms).worthKeeping,
-            variant: variant,
-            finalURL: finalURL, isPublic: self.isPublic && isPublic,
-            storedAt: storedAt, times: times, isListing: isListing, live: live?.answered(at: instant))
+        with(
+            fields: Freshening.updated(fields, with: newer).storable(under: terms).worthKeeping,
+            isPublic: self.isPublic && isPublic, times: times, live: live?.answered(at: instant))
     }
 
     package static func == (a: GenerationHead, b: GenerationHead) -> Bool {

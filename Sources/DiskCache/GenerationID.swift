@@ -33,8 +33,8 @@ extension GenerationID: DatabaseValueConvertible {
 
 extension GenerationID {
     /// Makes the identifiers of one session, in runs that start at random places. Neighbours have neighbouring rows and
-    /// share a directory, so that generations made at the same time change few pages of the index and few directories, and
-    /// yet all generations spread over both.
+    /// share a directory, so that generations made at the same time change few pages of the index and few directories,
+    /// and yet all generations spread over both.
     struct Series {
         /// The last four digits identify the session, so that its own files are never taken for leftovers.
         let session: Int64

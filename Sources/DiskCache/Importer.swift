@@ -36,7 +36,8 @@ package final class Importer: @unchecked Sendable {
     private let replaces: Bool
     private var isOver = false
 
-    init(_ key: CacheKey, length: Int64, fields: HeaderFields, replaces: Bool, _ store: CacheStore) throws(ImportError) {
+    init(_ key: CacheKey, length: Int64, fields: HeaderFields, replaces: Bool, _ store: CacheStore) throws(ImportError)
+    {
         generation = try Self.generation(key, length: length, fields: fields, replaces: replaces, store)
         self.length = length
         self.replaces = replaces
@@ -124,7 +125,8 @@ package final class Importer: @unchecked Sendable {
         _ = store.core.unsaved.add(generation)
         store.core.open.setNewest(generation.id, of: generation.key)
         work.checkpointer.checkpoint()
-        guard generation.state.withLock({ $0.isSaved && $0.chunks.isComplete }), let report = try store.core.index.listing.resource(generation.key),
+        guard generation.state.withLock({ $0.isSaved && $0.chunks.isComplete }),
+            let report = try store.core.index.listing.resource(generation.key),
             try store.core.index.listing.own(generation.key)?.isComplete == true
         else {
             store.core.open.setNewest(previous?.id, of: generation.key)

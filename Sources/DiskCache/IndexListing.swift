@@ -161,7 +161,8 @@ struct IndexListing: Sendable {
         let parts = Int((try? row.integer("parts", in: 0...1 << 40)) ?? 0)
         guard let url = try? row.text("key"),
             let own = try? row.optional(
-                "length", { (column) throws(RowDamage) in try row.integer(column, in: 0...ChunkGeometry.longestBody) }) ?? 0
+                "length", { (column) throws(RowDamage) in try row.integer(column, in: 0...ChunkGeometry.longestBody) })
+                ?? 0
         else { return nil }
         func sum(_ column: String, upTo most: Int64) -> Int64 {
             // no trap: the bound is never negative

@@ -17,15 +17,17 @@ package final class StoreListeners: Sendable {
         listeners.withLock { $0.onChange = tell }
     }
 
-    /// - Parameter tell: called on any thread when a person has stored or removed a resource, whether or not anything of
-    ///   it was cached; with nil for all resources.
+    /// - Parameter tell: called on any thread when a person has stored or removed a resource, whether or not anything
+    ///   of it was cached; with nil for all resources.
     package func whenChangedByHand(_ tell: @escaping @Sendable (CacheKey?) -> Void) {
         listeners.withLock { $0.onChangeByHand = tell }
     }
 
     /// - Parameter close: called from any thread when no more files can be opened; should release files kept open for
     ///   later.
-    package func whenShortOfFiles(_ close: @escaping @Sendable () -> Void) { listeners.withLock { $0.onShortage = close } }
+    package func whenShortOfFiles(_ close: @escaping @Sendable () -> Void) {
+        listeners.withLock { $0.onShortage = close }
+    }
 
     func tellChanged(_ key: CacheKey, _ generation: Generation?) { listeners.withLock(\.onChange)?(key, generation) }
 

@@ -16,7 +16,7 @@ extension StoreWork {
         return true
     }
 
-    func setDownloaded(_ keys: [CacheKey]) throws(StoreError) {
+    func noteDownloaded(_ keys: [CacheKey]) throws(StoreError) {
         try core.index.pins.setDownloaded(keys)
         try pins.copy?.pins.setDownloaded(keys)
         try noteKept(keys)

@@ -16,7 +16,7 @@ package final class LoopDownloads: DownloadSource {
     package init(_ loops: [LoopBound<LoopFiller>], of filler: CacheFiller) {
         self.loops = loops
         self.filler = filler
-        line = DownloadLine(of: filler)
+        line = filler.downloadLine()
     }
 
     package var isOffline: Bool { filler.policy.value.isOffline }

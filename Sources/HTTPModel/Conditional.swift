@@ -10,17 +10,17 @@ package struct RepresentationValidators: Sendable, Equatable {
     }
 }
 
-package enum Precondition: Sendable, Equatable {
-    case proceed
-    /// 304
-    case notModified
-    /// 412
-    case failed
-}
-
 /// Evaluates conditional requests against a stored representation (RFC 9110 §13). For use only if the answer would
 /// otherwise be 2xx.
 package enum Conditional {
+    package enum Precondition: Sendable, Equatable {
+        case proceed
+        /// 304
+        case notModified
+        /// 412
+        case failed
+    }
+
     /// In the order of §13.2.2.
     package static func evaluate(_ request: RequestHead, against stored: RepresentationValidators) -> Precondition {
         // §13.2.1: methods that do not select a representation have no preconditions.

@@ -52,7 +52,7 @@ package struct EntityTag: Sendable, Hashable {
     }
 
     /// Parses `If-Match` or `If-None-Match`. Elements that are not entity tags match nothing and are skipped.
-    package static func parseList(_ value: String) -> EntityTagList {
+    package static func parseList(_ value: String) -> List {
         var scanner = FieldScanner(value)
         if ASCII.trimmed(scanner.rest).elementsEqual(CollectionOfOne(UInt8(ascii: "*"))) { return .any }
         var tags: [EntityTag] = []
@@ -67,8 +67,10 @@ package struct EntityTag: Sendable, Hashable {
     }
 }
 
-package enum EntityTagList: Sendable, Equatable {
-    /// `*`: any current representation.
-    case any
-    case tags([EntityTag])
+extension EntityTag {
+    package enum List: Sendable, Equatable {
+        /// `*`: any current representation.
+        case any
+        case tags([EntityTag])
+    }
 }

@@ -9,16 +9,16 @@ package struct QueryParameters: Sendable, Equatable {
     package init() {}
 
     /// - Parameter target: a request target; without a `?` it has no parameters.
-    /// - Throws: `QueryError`: a percent sign that does not begin an encoded byte, bytes that are not UTF-8, a
+    /// - Throws: `Malformed`: a percent sign that does not begin an encoded byte, bytes that are not UTF-8, a
     ///   repeated name.
-    package init(target: String) throws(QueryError) {
+    package init(target: String) throws(Malformed) {
         guard let mark = target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return }
         let query = target.utf8[target.utf8.index(after: mark)...]
         for pair in query.split(separator: UInt8(ascii: "&")) {
             let name = try Self.decoded(pair.prefix { $0 != Self.equals })
             let value = try Self.decoded(pair.drop { $0 != Self.equals }.dropFirst())
             guard values.updateValue(value, forKey: name) == nil else {
-                throw QueryError(reason: "the parameter \(name) occurs twice")
+                throw Malformed(reason: "the parameter \(name) occurs twice")
             }
         }
     }
@@ -33,9 +33,9 @@ package struct QueryParameters: Sendable, Equatable {
 
     private static let equals = UInt8(ascii: "=")
 
-    private static func decoded(_ bytes: Substring.UTF8View) throws(QueryError) -> String {
+    private static func decoded(_ bytes: Substring.UTF8View) throws(Malformed) -> String {
         guard let decoded = PercentEncoding.decoded(bytes), let text = String(validating: decoded, as: UTF8.self) else {
-            throw QueryError(
+            throw Malformed(
                 reason:
                     "the query contains a % that does not begin an encoded byte, or bytes that are not UTF-8: percent-encode its values, % as %25"
             )
@@ -44,9 +44,11 @@ package struct QueryParameters: Sendable, Equatable {
     }
 }
 
-/// Why a query cannot be read, in one line.
-package struct QueryError: Error, Sendable, Equatable, CustomStringConvertible {
-    package let reason: String
+extension QueryParameters {
+    /// Why a query cannot be read, in one line.
+    package struct Malformed: Error, Sendable, Equatable, CustomStringConvertible {
+        package let reason: String
 
-    package var description: String { reason }
+        package var description: String { reason }
+    }
 }

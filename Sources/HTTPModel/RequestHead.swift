@@ -17,28 +17,28 @@ package enum HTTPVersion: Sendable {
     case http10, http11
 }
 
-/// A half-open range of bytes in a head: a target, a name or a value.
-struct ByteSpan: Sendable {
-    let lower: UInt32
-    let upper: UInt32
-
-    init(_ range: Range<Int>) {
-        lower = UInt32(range.lowerBound) // no trap: offsets in a head, which RequestLimits bounds
-        upper = UInt32(range.upperBound) // no trap: as above
-    }
-
-    var range: Range<Int> { Int(lower)..<Int(upper) }
-}
-
-struct FieldSpan: Sendable {
-    let name: ByteSpan
-    let value: ByteSpan
-}
-
 /// A request line and its fields: one copy of the bytes as received, and the place of each part in them.
 ///
 /// Strings are created on demand, since most fields of a player's request are never read.
 package struct RequestHead: Sendable {
+    /// A half-open range of bytes in a head: a target, a name or a value.
+    struct ByteSpan: Sendable {
+        let lower: UInt32
+        let upper: UInt32
+
+        init(_ range: Range<Int>) {
+            lower = UInt32(range.lowerBound) // no trap: offsets in a head, which RequestLimits bounds
+            upper = UInt32(range.upperBound) // no trap: as above
+        }
+
+        var range: Range<Int> { Int(lower)..<Int(upper) }
+    }
+
+    struct FieldSpan: Sendable {
+        let name: ByteSpan
+        let value: ByteSpan
+    }
+
     package let method: RequestMethod
     package let version: HTTPVersion
     /// The framing of the body after the head.

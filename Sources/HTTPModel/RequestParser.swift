@@ -1,20 +1,20 @@
-package enum RequestParseResult: Sendable {
-    /// Valid so far, but not complete.
-    case incomplete
-    /// The head, and how many bytes of the input it consumed.
-    case complete(RequestHead, consumed: Int)
-    case invalid(RequestFault)
-}
-
 /// Parses HTTP/1.1 request heads (RFC 9112 §3 and §5) strictly: anything that two servers could interpret in two
 /// ways is rejected.
 ///
 /// It goes from left to right and stops at the first byte that cannot be valid. So a fault is found as early as
 /// possible, and is the same however the bytes were split on their way.
 package enum RequestParser {
+    package enum Outcome: Sendable {
+        /// Valid so far, but not complete.
+        case incomplete
+        /// The head, and how many bytes of the input it consumed.
+        case complete(RequestHead, consumed: Int)
+        case invalid(RequestFault)
+    }
+
     /// - Parameter bytes: all unconsumed bytes from a connection. Of several requests, only the first is parsed.
     package static func parse(_ bytes: UnsafeRawBufferPointer, limits: RequestLimits = RequestLimits())
-        -> RequestParseResult
+        -> Outcome
     {
         var scanner = RequestScanner(bytes, limits: limits)
         do throws(RequestScanner.Stop) {

@@ -71,7 +71,7 @@ struct RequestScanner {
         return .other(String(decoding: name, as: UTF8.self))
     }
 
-    private mutating func scanTarget() throws(Stop) -> ByteSpan {
+    private mutating func scanTarget() throws(Stop) -> RequestHead.ByteSpan {
         let first = position
         skip { $0 > ASCII.space && $0 != 0x7F }
         let limit = mayBeLong(bytes[first..<position]) ? limits.maxLongTargetBytes : limits.maxTargetBytes
@@ -122,8 +122,8 @@ struct RequestScanner {
 
     // MARK: - Field lines
 
-    private mutating func scanFields(_ framing: inout MessageFraming) throws(Stop) -> [FieldSpan] {
-        var fields: [FieldSpan] = []
+    private mutating func scanFields(_ framing: inout MessageFraming) throws(Stop) -> [RequestHead.FieldSpan] {
+        var fields: [RequestHead.FieldSpan] = []
         fields.reserveCapacity(16)
         while try !isAtLineEnd() {
             guard fields.count < limits.maxFields else { throw .fault(.tooManyFields(limits)) }
@@ -133,12 +133,12 @@ struct RequestScanner {
         return fields
     }
 
-    private mutating func scanField(_ framing: inout MessageFraming) throws(Stop) -> FieldSpan {
+    private mutating func scanField(_ framing: inout MessageFraming) throws(Stop) -> RequestHead.FieldSpan {
         let name = try scanFieldName()
         let value = try scanFieldValue()
         try takeLineEnd()
         do { try framing.note(name: bytes[name], value: bytes[value]) } catch { throw .fault(error) }
-        return FieldSpan(name: span(name), value: span(value))
+        return RequestHead.FieldSpan(name: span(name), value: span(value))
     }
 
     private mutating func scanFieldName() throws(Stop) -> Range<Int> {
@@ -218,7 +218,7 @@ struct RequestScanner {
         position += 1
     }
 
-    private func span(_ range: Range<Int>) -> ByteSpan {
-        ByteSpan(range.lowerBound - start..<range.upperBound - start)
+    private func span(_ range: Range<Int>) -> RequestHead.ByteSpan {
+        RequestHead.ByteSpan(range.lowerBound - start..<range.upperBound - start)
     }
 }

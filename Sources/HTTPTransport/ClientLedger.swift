@@ -9,19 +9,17 @@ struct ClientLedger {
     static let mostIdle = 1 << 16
     private static let leastSweep = 1024
 
-    private struct Entry {
+    struct Entry {
         var connections = 0
         /// When the next request would be due if all that have arrived had come at the rate (the generic cell rate
         /// algorithm, ITU-T I.371).
         var due: UInt64 = 0
     }
 
-    private var entries: [IPAddress: Entry] = [:]
+    private(set) var entries: [IPAddress: Entry] = [:]
     /// So many clients are looked through for those that can be forgotten: at twice as many as stayed last time, so
     /// that each one costs the same.
     private var sweepAt = leastSweep
-
-    var count: Int { entries.count }
 
     /// Counts a connection, unless the client has so many.
     mutating func enter(_ client: IPAddress, atMost limit: Int, now: UInt64) -> Bool {

@@ -10,9 +10,25 @@ extension Connection {
     func record(_ exchange: Exchange, isComplete: Bool) {
         guard let recorder = server.recorder, recorder.isOn, !exchange.isRefused else { return }
         let client = exchange.forwarded?.client?.description ?? clientText
+        var now = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        let nanoseconds = MonotonicClock.nanoseconds() -| exchange.startedAt
+        let request = exchange.request
         recorder.record(
-            AccessRecord(exchange, of: client, bytes: Int64(output.bodyBytesTaken), isComplete: isComplete))
+            AccessRecord(
+                time: Double(now.tv_sec) + Double(now.tv_nsec) / 1e9 - Double(nanoseconds) / 1e9, client: client,
+                method: exchange.unparsedTarget == nil ? request.method.name : "-",
+                url: exchange.unparsedTarget ?? exchange.resourceURL ?? request.target,
+                range: request.combined("Range"), version: request.version, status: exchange.status,
+                bytes: exchange.isAnswered ? Int64(output.bodyBytesTaken) : 0,
+                cacheBytes: exchange.bytesFromCache, originBytes: exchange.bytesFromOrigin,
+                firstByteMilliseconds: exchange.firstByteAt.map { Self.milliseconds($0 -| exchange.startedAt) },
+                milliseconds: Self.milliseconds(nanoseconds), isComplete: isComplete,
+                userAgent: request.combined("User-Agent"), referrer: request.combined("Referer"),
+                cacheStatus: exchange.cacheStatus))
     }
+
+    private static func milliseconds(_ nanoseconds: UInt64) -> Double { Double(nanoseconds / 1000) / 1000 }
 
     /// The target in bytes that are no request, as far as it can be told; `-` if there is none. Without its query: what
     /// cannot be read has no parameters that could be masked.
@@ -26,27 +42,4 @@ extension Connection {
 
     /// How many bytes are searched for a target.
     private static let longestTarget = 500
-}
-
-extension AccessRecord {
-    /// The record of an exchange that has just ended.
-    fileprivate init(_ exchange: Exchange, of client: String, bytes: Int64, isComplete: Bool) {
-        var now = timespec()
-        clock_gettime(CLOCK_REALTIME, &now)
-        let nanoseconds = MonotonicClock.nanoseconds() -| exchange.startedAt
-        let request = exchange.request
-        self.init(
-            time: Double(now.tv_sec) + Double(now.tv_nsec) / 1e9 - Double(nanoseconds) / 1e9, client: client,
-            method: exchange.unparsedTarget == nil ? request.method.name : "-",
-            url: exchange.unparsedTarget ?? exchange.resourceURL ?? request.target,
-            range: request.combined("Range"), version: request.version, status: exchange.status,
-            bytes: exchange.isAnswered ? bytes : 0,
-            cacheBytes: exchange.bytesFromCache, originBytes: exchange.bytesFromOrigin,
-            firstByteMilliseconds: exchange.firstByteAt.map { Self.milliseconds($0 -| exchange.startedAt) },
-            milliseconds: Self.milliseconds(nanoseconds), isComplete: isComplete,
-            userAgent: request.combined("User-Agent"), referrer: request.combined("Referer"),
-            cacheStatus: exchange.cacheStatus)
-    }
-
-    private static func milliseconds(_ nanoseconds: UInt64) -> Double { Double(nanoseconds / 1000) / 1000 }
 }

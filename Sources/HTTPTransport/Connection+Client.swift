@@ -34,7 +34,7 @@ extension Connection {
             server.currentLimits.connectionsPerClient != nil
         else { return true }
         let client = address.ofClient
-        guard server.enter(client) else {
+        guard server.admit(client) else {
             server.metrics.errors.add(Refusals.Reason.client.rawValue)
             close(refusing: .client)
             return false
@@ -103,7 +103,7 @@ extension Connection {
         }
         // The connection of any other client is counted itself.
         guard exchange.forwarded?.client != nil, limits.connectionsPerClient != nil else { return true }
-        guard server.enter(counted) else {
+        guard server.admit(counted) else {
             // no trap: a constant
             refuse(exchange, Refusals.Reason.client.rawValue, after: UInt64(Refusals.retryAfter)) {
                 "this client has as many requests running as max_connections_per_client permits: wait for some to end"

@@ -11,7 +11,7 @@ package final class HTTPServer: Sendable {
     package let address: ListenAddress
     private let servers: [LoopBound<LoopServer>]
     private let balance: ConnectionBalance
-    private let probes = ProbeTable()
+    private let probes = ProbeLedger.Shared()
     private let isStopped = Mutex(false)
     private let isHurried = Atomic(false)
     /// Whether a service manager keeps the listening socket, for the next process.
@@ -34,7 +34,7 @@ package final class HTTPServer: Sendable {
         isInherited = listener != nil
         let balance = ConnectionBalance(loops: loops)
         self.balance = balance
-        let table = ClientTable()
+        let table = ClientLedger.Shared()
         servers = zip(loops, sockets).map { [probes] loop, socket in
             loop.sync {
                 let server = LoopServer(
@@ -128,40 +128,42 @@ extension HTTPServer {
     }
 }
 
-/// Counts down to zero while another thread waits for it.
-/// `@unchecked Sendable` because a semaphore may be used by several threads.
-private final class Latch: @unchecked Sendable {
-    private let remaining: Mutex<Int>
-    private var semaphore = sem_t()
+extension HTTPServer {
+    /// Counts down to zero while another thread waits for it.
+    /// `@unchecked Sendable` because a semaphore may be used by several threads.
+    private final class Latch: @unchecked Sendable {
+        private let remaining: Mutex<Int>
+        private var semaphore = sem_t()
 
-    init(_ count: Int) {
-        remaining = Mutex(count)
-        sem_init(&semaphore, 0, 0)
-    }
-
-    deinit { sem_destroy(&semaphore) }
-
-    func countDown() {
-        let isLast = remaining.withLock { count in
-            count -= 1
-            return count == 0
+        init(_ count: Int) {
+            remaining = Mutex(count)
+            sem_init(&semaphore, 0, 0)
         }
-        if isLast { sem_post(&semaphore) }
-    }
 
-    /// - Returns: whether zero was reached in that time. Not called again afterwards.
-    func wait(seconds: Double) -> Bool {
-        var until = timespec()
-        // The monotonic clock: if the wall clock were set back, the wait would be longer by that much.
-        clock_gettime(CLOCK_MONOTONIC, &until)
-        until.tv_sec +|= Int(saturating: seconds)
-        until.tv_nsec += Int((seconds - seconds.rounded(.down)) * 1e9) // no trap: below a second
-        if until.tv_nsec >= 1_000_000_000 {
-            until = timespec(tv_sec: until.tv_sec + 1, tv_nsec: until.tv_nsec - 1_000_000_000)
+        deinit { sem_destroy(&semaphore) }
+
+        func countDown() {
+            let isLast = remaining.withLock { count in
+                count -= 1
+                return count == 0
+            }
+            if isLast { sem_post(&semaphore) }
         }
-        while sem_clockwait(&semaphore, CLOCK_MONOTONIC, &until) != 0 {
-            if errno != EINTR { return false }
+
+        /// - Returns: whether zero was reached in that time. Not called again afterwards.
+        func wait(seconds: Double) -> Bool {
+            var until = timespec()
+            // The monotonic clock: if the wall clock were set back, the wait would be longer by that much.
+            clock_gettime(CLOCK_MONOTONIC, &until)
+            until.tv_sec +|= Int(saturating: seconds)
+            until.tv_nsec += Int((seconds - seconds.rounded(.down)) * 1e9) // no trap: below a second
+            if until.tv_nsec >= 1_000_000_000 {
+                until = timespec(tv_sec: until.tv_sec + 1, tv_nsec: until.tv_nsec - 1_000_000_000)
+            }
+            while sem_clockwait(&semaphore, CLOCK_MONOTONIC, &until) != 0 {
+                if errno != EINTR { return false }
+            }
+            return true
         }
-        return true
     }
 }

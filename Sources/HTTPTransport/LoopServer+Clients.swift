@@ -10,7 +10,7 @@ extension LoopServer {
         // First, since nobody else's connection is closed for a client that has too many.
         if limits.connectionsPerClient != nil, !clients.trusted.contains(accepted.peer.address) {
             let client = accepted.peer.address.ofClient
-            guard enter(client) else {
+            guard admit(client) else {
                 metrics.errors.add(Refusals.Reason.client.rawValue)
                 refuse(accepted.descriptor, .client)
                 return false
@@ -32,7 +32,7 @@ extension LoopServer {
 
     /// Counts a connection of a client.
     /// - Returns: false if it has as many as it may.
-    func enter(_ client: IPAddress) -> Bool {
+    func admit(_ client: IPAddress) -> Bool {
         table.enter(client, atMost: currentLimits.connectionsPerClient ?? .max)
     }
 

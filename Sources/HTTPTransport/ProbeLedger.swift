@@ -15,15 +15,13 @@ struct ProbeLedger {
     /// At most so many are remembered.
     static let most = 64
 
-    private struct Entry {
+    struct Entry {
         var last: UInt64
         var inARow = 0
         var whileDraining = 0
     }
 
-    private var entries: [IPAddress: Entry] = [:]
-
-    var count: Int { entries.count }
+    private(set) var entries: [IPAddress: Entry] = [:]
 
     mutating func note(from address: IPAddress, isDraining: Bool, now: UInt64) {
         if entries.count >= Self.most { entries = entries.filter { Self.isCurrent($1, now) } }
@@ -46,7 +44,9 @@ struct ProbeLedger {
     private static func isCurrent(_ entry: Entry, _ now: UInt64) -> Bool { now -| entry.last <= longestInterval }
 }
 
-/// The ledger of probes that all loops share: each check of a balancer may arrive on another one.
-final class ProbeTable: Sendable {
-    let ledger = Mutex(ProbeLedger())
+extension ProbeLedger {
+    /// The ledger of probes that all loops share: each check of a balancer may arrive on another one.
+    final class Shared: Sendable {
+        let ledger = Mutex(ProbeLedger())
+    }
 }

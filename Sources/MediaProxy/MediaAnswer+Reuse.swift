@@ -155,7 +155,7 @@ extension MediaAnswer {
 
     private func received(_ head: UpstreamHead, validating validated: Generation?, requestedAt: Int64) {
         outcome.forwardStatus = head.status
-        if route.passesCookies { cookies = head.cookies(from: route.url) }
+        if route.passesCookies { cookies = head.fields.cookies(from: head.finalURL, for: route.url) }
         if let validated {
             switch head.status {
             case 200 where head.replacesMedia(validated.head.fields, demand):

@@ -383,7 +383,7 @@ final class MediaAnswer: BodySource {
         let view = generation.snapshot, status = view.head.status, terms = resolvedRule.terms
         guard terms.kind == .private || !asker.isAuthorized else { return false }
         let directives = view.head.reading(terms).directives
-        guard fetch.isKeptShort || directives.sharesError(status, in: terms.kind), view.head.variant.isEmpty,
+        guard fetch.isKeptShort || directives.sharesError(status, in: terms.kind), view.head.variant.fields.isEmpty,
             request.method == .get, !directives.isForOneUser
         else { return false }
         // What begins a session may be meant for its client alone.

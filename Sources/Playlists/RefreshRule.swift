@@ -51,8 +51,3 @@ extension MediaPlaylist {
         return RefreshRule(freshFor: min(partTarget ?? half, half), unit: targetDuration)
     }
 }
-
-extension HLSPlaylist {
-    /// Nil for playlists that do not change: multivariant playlists, films, plain lists.
-    package var refreshRule: RefreshRule? { media?.refreshRule }
-}

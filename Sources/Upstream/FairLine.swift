@@ -49,7 +49,7 @@ struct FairLine<Waiter> {
                 hasRoom(within: party.bounds, taken)
             } else if var line = lines.removeValue(forKey: party), let waiter = line.waiters.removeFirst() {
                 count -= 1
-                if !line.waiters.isEmpty { takeTurn(party, line, nil) }
+                if !line.waiters.elements.isEmpty { takeTurn(party, line, nil) }
                 return (party, waiter)
             }
         }
@@ -73,7 +73,7 @@ struct FairLine<Waiter> {
     mutating func remove(_ number: UInt64, for party: Party, _ taken: Taken) -> Bool {
         guard lines[party]?.waiters.remove(number) == true else { return false }
         count -= 1
-        guard let line = lines[party], line.waiters.isEmpty else { return true }
+        guard let line = lines[party], line.waiters.elements.isEmpty else { return true }
         lines[party] = nil
         // It may have been to use the room that there is.
         if line.bound == nil { hasRoom(within: party.bounds, taken) }
@@ -109,12 +109,10 @@ struct FairLine<Waiter> {
 
 /// Elements in the order of their numbers; any of them can be removed.
 private struct NumberedLine<Element> {
-    private var elements: [UInt64: Element] = [:]
+    private(set) var elements: [UInt64: Element] = [:]
     /// Numbers in order from `head` on, those of removed elements included; the first one is always present.
     private var order: [UInt64] = []
     private var head = 0
-
-    var isEmpty: Bool { elements.isEmpty }
 
     mutating func append(_ element: Element, _ number: UInt64) {
         elements[number] = element

@@ -233,36 +233,38 @@ package final class NameResolver: Sendable {
     }
 }
 
-/// The system's resolver: hosts file, name servers and whatever else is configured.
-package enum SystemNames {
-    /// The first addresses are enough.
-    private static let mostAddresses = 16
+extension NameResolver {
+    /// The system's resolver: hosts file, name servers and whatever else is configured.
+    package enum SystemNames {
+        /// The first addresses are enough.
+        private static let mostAddresses = 16
 
-    /// Blocks.
-    package static func addresses(of name: String) -> [String] {
-        var hints = addrinfo()
-        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        var first: UnsafeMutablePointer<addrinfo>?
-        guard getaddrinfo(name, nil, &hints, &first) == 0 else { return [] }
-        defer { freeaddrinfo(first) }
-        var addresses: [String] = []
-        var next = first
-        while let entry = next?.pointee, addresses.count < mostAddresses {
-            if let text = text(of: entry), !addresses.contains(text) { addresses.append(text) }
-            next = entry.ai_next
+        /// Blocks.
+        package static func addresses(of name: String) -> [String] {
+            var hints = addrinfo()
+            hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+            var first: UnsafeMutablePointer<addrinfo>?
+            guard getaddrinfo(name, nil, &hints, &first) == 0 else { return [] }
+            defer { freeaddrinfo(first) }
+            var addresses: [String] = []
+            var next = first
+            while let entry = next?.pointee, addresses.count < mostAddresses {
+                if let text = text(of: entry), !addresses.contains(text) { addresses.append(text) }
+                next = entry.ai_next
+            }
+            return addresses
         }
-        return addresses
-    }
 
-    private static func text(of entry: addrinfo) -> String? {
-        guard let address = entry.ai_addr else { return nil }
-        let text = withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(NI_MAXHOST)) { buffer -> String? in
-            let size = socklen_t(buffer.count) // no trap: NI_MAXHOST
-            let status = getnameinfo(address, entry.ai_addrlen, buffer.baseAddress!, size, nil, 0, NI_NUMERICHOST)
-            guard status == 0 else { return nil }
-            return String(cString: buffer.baseAddress!)
+        private static func text(of entry: addrinfo) -> String? {
+            guard let address = entry.ai_addr else { return nil }
+            let text = withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(NI_MAXHOST)) { buffer -> String? in
+                let size = socklen_t(buffer.count) // no trap: NI_MAXHOST
+                let status = getnameinfo(address, entry.ai_addrlen, buffer.baseAddress!, size, nil, 0, NI_NUMERICHOST)
+                guard status == 0 else { return nil }
+                return String(cString: buffer.baseAddress!)
+            }
+            // An address with a zone index is valid on one link only, and cannot be passed to curl.
+            return text.flatMap { $0.contains("%") ? nil : $0 }
         }
-        // An address with a zone index is valid on one link only, and cannot be passed to curl.
-        return text.flatMap { $0.contains("%") ? nil : $0 }
     }
 }

@@ -194,18 +194,20 @@ package final class UpstreamClient {
     }
 }
 
-/// The events that curl waits for on one socket.
-private struct SocketInterest {
-    let reader: SocketWatcher
-    let writer: SocketWatcher
+extension UpstreamClient {
+    /// The events that curl waits for on one socket.
+    private struct SocketInterest {
+        let reader: SocketWatcher
+        let writer: SocketWatcher
 
-    func set(read: Bool, write: Bool) {
-        if read { reader.arm() } else { reader.disarm() }
-        if write { writer.arm() } else { writer.disarm() }
-    }
+        func set(read: Bool, write: Bool) {
+            if read { reader.arm() } else { reader.disarm() }
+            if write { writer.arm() } else { writer.disarm() }
+        }
 
-    func release() {
-        reader.disarm()
-        writer.disarm()
+        func release() {
+            reader.disarm()
+            writer.disarm()
+        }
     }
 }

@@ -18,12 +18,12 @@ import Testing
             (false, true, rule(), .linger), (false, true, rule(.whole), .linger),
             (false, true, rule(.read), .finishChunk), (false, true, rule(isMetered: true), .finishChunk),
             (false, false, rule(), .finishChunk), (true, true, rule(), .stop), (true, false, rule(.read), .stop),
-        ] as [(Bool, Bool, ResolvedRule, LeftTransfer)])
+        ] as [(Bool, Bool, ResolvedRule, Fetch.LeftTransfer)])
     func transferThatIsLeftLingersOnlyForWhoMayComeBack(
-        wasLeftForGood: Bool, isComingIn: Bool, rule: ResolvedRule, way: LeftTransfer
+        wasLeftForGood: Bool, isComingIn: Bool, rule: ResolvedRule, way: Fetch.LeftTransfer
     ) {
         let decide = {
-            LeftTransfer.way(
+            Fetch.LeftTransfer.way(
                 wasLeftForGood: wasLeftForGood, isComingIn: isComingIn, rule, lingerSeconds: $0)
         }
         #expect(decide(5) == way)

@@ -4,8 +4,8 @@ import Testing
 @testable import CacheFill
 
 @Suite struct LoopLoadsTests {
-    private func loads(_ loops: Int) -> LoopLoads {
-        var loads = LoopLoads()
+    private func loads(_ loops: Int) -> FetchBalance.Loads {
+        var loads = FetchBalance.Loads()
         for loop in 0..<loops { loads.add(loop) }
         return loads
     }
@@ -52,7 +52,7 @@ import Testing
 }
 
 @Suite struct ExpectedLengthsTests {
-    private var lengths = ExpectedLengths()
+    private var lengths = FetchBalance.ExpectedLengths()
 
     private func isShort(_ url: String) throws -> Bool { lengths.isShort(try OriginURL(url: url)) }
 

@@ -137,17 +137,17 @@ extension OpenResourceTests {
         let (fetch, _) = try #require(opening())
         let (stays, leaves) = (try follower(of: fetch), try follower(of: fetch))
         fetch.leave(leaves.id)
-        fetch.answered(200)
+        fetch.note { $0.answer = 200 }
         #expect(stays.woken.load(ordering: .relaxed) == 0)
-        fetch.published(5)
-        fetch.published(6)
+        fetch.ring { $0.wrote(upTo: 5) }
+        fetch.ring { $0.wrote(upTo: 6) }
         #expect(stays.woken.load(ordering: .relaxed) == 1 && leaves.woken.load(ordering: .relaxed) == 0)
     }
 
     @Test func whatIsThereAlreadyIsNotWaitedFor() throws {
         let (fetch, _) = try #require(opening())
         let follower = FollowerID()
-        fetch.published(5)
+        fetch.ring { $0.wrote(upTo: 5) }
         #expect(!fetch.wait(follower, at: 4) {} && fetch.wait(follower, at: 5) {})
         fetch.ended(.completed)
         #expect(!fetch.wait(follower, at: 5) {})
@@ -179,10 +179,10 @@ extension OpenResourceTests {
         }
         guard case .coming(let id, nil) = look(false, false) else { return #expect(Bool(false)) }
         #expect(id == fetch.id && woken.load(ordering: .relaxed) == 0)
-        fetch.published(5)
+        fetch.ring { $0.wrote(upTo: 5) }
         #expect(woken.load(ordering: .relaxed) == 1)
         guard case .present = look(true, false) else { return #expect(Bool(false)) }
-        fetch.published(6)
+        fetch.ring { $0.wrote(upTo: 6) }
         #expect(woken.load(ordering: .relaxed) == 1)
     }
 

@@ -8,7 +8,7 @@ import Upstream
 private let second: UInt64 = 1_000_000_000
 
 @Suite struct HostStandingTests {
-    private var standing = HostStanding()
+    private var standing = OriginBackoff.HostStanding()
 
     @Test mutating func hostIsLeftAloneForAsLongAsItSaid() {
         standing.answered(20, from: "/", at: 5 * second)
@@ -27,7 +27,7 @@ private let second: UInt64 = 1_000_000_000
 
     @Test(arguments: [3601, .max] as [Int64])
     func moreThanAnHourIsNotBelieved(wish: Int64) {
-        var standing = HostStanding()
+        var standing = OriginBackoff.HostStanding()
         standing.answered(wish, from: "/", at: second)
         #expect(standing.wait(for: "/", at: second) == 3600)
     }

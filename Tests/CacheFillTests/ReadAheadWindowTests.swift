@@ -24,12 +24,12 @@ import Testing
         arguments: [(0, false), (1, false), (24_575, false), (24_576, true), (40_000, true), (65_535, true)]
             as [(Int64, Bool)])
     func leftChunkIsFinishedWhereThatCostsLessThanAskingAgain(received: Int64, isFinished: Bool) {
-        #expect(LeftChunk.isWorthFinishing(received: received, of: 65_536) == isFinished)
+        #expect(FetchOutput.isWorthFinishing(received: received, of: 65_536) == isFinished)
     }
 
     // The last of a file.
     @Test func shortChunkIsFinishedOnceItHasBegun() {
-        #expect(LeftChunk.isWorthFinishing(received: 1, of: 16_000))
-        #expect(!LeftChunk.isWorthFinishing(received: 0, of: 16_000))
+        #expect(FetchOutput.isWorthFinishing(received: 1, of: 16_000))
+        #expect(!FetchOutput.isWorthFinishing(received: 0, of: 16_000))
     }
 }

@@ -23,7 +23,7 @@ import Testing
     /// What has been answered, in words.
     private enum Found: Equatable {
         case present, lost, unsettled, passing, failed
-        case coming(FetchID)
+        case coming(FetchState.ID)
         /// In chunks.
         case toFetch(Range<Int64>)
     }
@@ -45,7 +45,7 @@ import Testing
 
     /// Asks for the byte at `offset`, and for all up to the end of the picture.
     private mutating func locate(
-        _ offset: Int64, in picture: String, for follower: FollowerID? = nil, following followed: FetchID? = nil,
+        _ offset: Int64, in picture: String, for follower: FollowerID? = nil, following followed: FetchState.ID? = nil,
         isFetchable: Bool = true, isCurrent: Bool = true
     ) -> Found {
         let request = ResourceState.Request(
@@ -69,7 +69,7 @@ import Testing
 
     /// A fetch for a gap that another follower asked for, and its identifier.
     private mutating func fetching(_ range: Range<Int64>, in picture: String, for follower: FollowerID? = nil) throws
-        -> FetchID
+        -> FetchState.ID
     {
         let before = Set(state.fetches.keys)
         #expect(locate(range.lowerBound * chunk, in: picture, for: follower ?? other) == .toFetch(range))
@@ -192,7 +192,7 @@ import Testing
 
     // MARK: Openings
 
-    private mutating func opening(for follower: FollowerID) -> FetchID {
+    private mutating func opening(for follower: FollowerID) -> FetchState.ID {
         state.enter(0..<Int64.max, reach, follower, at: 0, isOpening: true)
     }
 

@@ -12,18 +12,17 @@ import Testing
         let (resource, closed) = table.resource(Self.key(0))
         #expect(closed.isEmpty)
         #expect(table.resource(Self.key(0)).0 === resource)
-        #expect(table.open(Self.key(0)) === resource && table.open(Self.key(1)) == nil)
-        #expect(table.keys == [Self.key(0)])
+        #expect(table.byKey[Self.key(0)] === resource && table.byKey.count == 1)
     }
 
     /// The longest unused go, and never the one that is just made.
     @Test mutating func beyondItsCapacityTheLongestUnusedAreClosed() {
         for number in 0..<8 { _ = table.resource(Self.key(number)) }
-        _ = table.open(Self.key(0))?.view()
+        _ = table.byKey[Self.key(0)]?.view()
         let (resource, closed) = table.resource(Self.key(8))
         #expect(closed.map(\.key) == [Self.key(1), Self.key(2)])
-        #expect(table.open(Self.key(8)) === resource)
-        #expect(table.count == 7)
+        #expect(table.byKey[Self.key(8)] === resource)
+        #expect(table.byKey.count == 7)
     }
 
     @Test mutating func whatIsInUseStays() {
@@ -37,13 +36,13 @@ import Testing
         }
         #expect(table.resource(Self.key(8)).closed.map(\.key) == [Self.key(7)])
         #expect(table.resource(Self.key(9)).closed.map(\.key) == [Self.key(8)])
-        #expect(table.count == 8)
+        #expect(table.byKey.count == 8)
     }
 
     @Test mutating func halfOrAllCanBeClosed() {
         for number in 0..<8 { _ = table.resource(Self.key(number)) }
         #expect(Set(table.closeHalf().map(\.key)) == Set((0..<4).map(Self.key)))
         #expect(table.closeAll().count == 4)
-        #expect(table.count == 0)
+        #expect(table.byKey.count == 0)
     }
 }

@@ -7,6 +7,8 @@ import Testing
 
 /// The store of what is not media: within its limit, the least recently used make room.
 @Suite struct ShortResponsesTests {
+    private typealias Table = ShortResponses.Table
+
     private static func key(_ name: String) -> CacheKey { CacheKey(text: "https://example.com/\(name)") }
 
     private static func response(
@@ -19,14 +21,14 @@ import Testing
 
     private static let page = String(repeating: "x", count: 1000)
 
-    private static func bodies(_ table: inout ShortTable, _ name: String, _ kind: ShortTable.Kind = .response)
+    private static func bodies(_ table: inout Table, _ name: String, _ kind: Table.Kind = .response)
         -> [String]
     {
         table.use(kind, key(name)).map { String(decoding: $0.body, as: UTF8.self) }
     }
 
     @Test func latestTakesThePlaceOfTheOneBefore() {
-        var table = ShortTable(limit: 1 << 20)
+        var table = Table(limit: 1 << 20)
         table.insert(Self.response("one"), .response, Self.key("a"))
         let size = table.size
         table.insert(Self.response("two"), .response, Self.key("a"))
@@ -35,17 +37,17 @@ import Testing
     }
 
     @Test func eachSelectionIsHeldByItselfUpToANumber() {
-        var table = ShortTable(limit: 1 << 20)
+        var table = Table(limit: 1 << 20)
         for number in 0..<20 {
             table.insert(Self.response("\(number)", language: "\(number)"), .response, Self.key("a"))
         }
         #expect(Self.bodies(&table, "a") == (4..<20).reversed().map(String.init))
-        #expect(table.count == ShortTable.mostSelections)
+        #expect(table.count == Table.mostSelections)
     }
 
     @Test func limitHoldsAndTheLeastRecentlyUsedGoFirst() {
         let one = Self.response(Self.page)
-        var table = ShortTable(limit: 20 * (one.size + 100))
+        var table = Table(limit: 20 * (one.size + 100))
         for number in 0..<15 { table.insert(Self.response(Self.page), .response, Self.key("\(number)")) }
         #expect(table.count == 15)
         _ = table.use(.response, Self.key("0"))
@@ -65,15 +67,15 @@ import Testing
     }
 
     @Test func whatIsLargerThanTheLimitPushesNothingOut() {
-        var table = ShortTable(limit: 3000)
+        var table = Table(limit: 3000)
         table.insert(Self.response(), .response, Self.key("a"))
         table.insert(Self.response(String(repeating: "x", count: 4000)), .response, Self.key("b"))
         #expect(table.count == 1 && Self.bodies(&table, "a") == [""])
     }
 
     @Test func mediaEndsErrorsButNotTheRedirectsThatLeadToIt() {
-        var table = ShortTable(limit: 1 << 20)
-        for kind in [ShortTable.Kind.response, .redirect] { table.insert(Self.response("1"), kind, Self.key("a")) }
+        var table = Table(limit: 1 << 20)
+        for kind in [Table.Kind.response, .redirect] { table.insert(Self.response("1"), kind, Self.key("a")) }
         table.remove(.response, Self.key("a"))
         #expect(table.count == 1 && table.redirects == 1 && Self.bodies(&table, "a", .redirect) == ["1"])
         table.remove(Self.key("a"))
@@ -82,7 +84,7 @@ import Testing
 
     /// URLs that differ in a token share a key, but not the links that they redirect to.
     @Test func eachURLHasItsRedirect() {
-        var table = ShortTable(limit: 1 << 20)
+        var table = Table(limit: 1 << 20)
         for token in ["1", "2"] {
             table.insert(Self.response(token, of: "https://example.com/a?t=\(token)"), .redirect, Self.key("a"))
         }
@@ -117,13 +119,13 @@ import Testing
 
     @Test func bodyIsCollectedUpToItsLimit() {
         let head = Self.response().head
-        var intake = ShortIntake(to: "https://example.com/", head, length: 3, mark: 0)
+        var intake = ShortResponse.Intake(to: "https://example.com/", head, length: 3, mark: 0)
         #expect(!intake.isComplete)
         for byte in [1, 2, 3] as [UInt8] { #expect([byte].withUnsafeBytes { intake.take($0) }) }
         #expect(intake.isComplete && intake.response.body == [1, 2, 3])
-        var long = ShortIntake(to: "https://example.com/", head, length: nil, mark: 0)
+        var long = ShortResponse.Intake(to: "https://example.com/", head, length: nil, mark: 0)
         #expect([UInt8](repeating: 0, count: 65_536).withUnsafeBytes { long.take($0) } && !long.isComplete)
         #expect(![UInt8(0)].withUnsafeBytes { long.take($0) })
-        #expect(ShortIntake(to: "https://example.com/", head, length: 0, mark: 0).isComplete)
+        #expect(ShortResponse.Intake(to: "https://example.com/", head, length: 0, mark: 0).isComplete)
     }
 }

@@ -56,7 +56,7 @@ import Testing
         let variant = Self.variant(response, request)
         #expect(variant == Variant(fields.map { .init(name: $0.0, value: $0.1) }))
         #expect(variant.fields.map(\.name) == fields.map(\.0))
-        #expect(variant.isEmpty == fields.isEmpty)
+        #expect(variant.fields.isEmpty == fields.isEmpty)
     }
 
     @Test(

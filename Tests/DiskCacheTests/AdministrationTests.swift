@@ -284,7 +284,8 @@ import Testing
             for number in 0..<1500 { _ = try opened.make("\(number)", Media(seed: 1, size: 5000), filling: 0..<5000) }
         }
         opened.checkpoint()
-        let pages = { try opened.store.core.index.database.read { try Int.fetchOne($0, sql: "PRAGMA page_count") ?? 0 } }
+        let database = opened.store.core.index.database
+        let pages = { try database.read { try Int.fetchOne($0, sql: "PRAGMA page_count") ?? 0 } }
         let before = try pages()
         opened.evict(.max)
         #expect(before > 120)

@@ -115,13 +115,15 @@ final class OpenStore: Sendable {
     }
 
     /// The index's row, whatever is in memory.
-    func row(_ name: String) throws -> IndexRows.GenerationRow? { try store.core.index.rows.generation(of: Self.key(name)) }
+    var rows: IndexRows { store.core.index.rows }
+
+    func row(_ name: String) throws -> IndexRows.GenerationRow? { try rows.generation(of: Self.key(name)) }
 
     /// Which chunks the index calls present, by extent.
     func rows(of id: GenerationID) throws -> [Int: Presence] {
-        guard let row = try store.core.index.rows.generation(id) else { return [:] }
+        guard let row = try rows.generation(id) else { return [:] }
         return Dictionary(
-            uniqueKeysWithValues: (try store.core.index.rows.extents(of: row) ?? []).map { ($0.ordinal, $0.present) })
+            uniqueKeysWithValues: (try rows.extents(of: row) ?? []).map { ($0.ordinal, $0.present) })
     }
 
     // MARK: What the store does by itself, now

@@ -27,7 +27,7 @@ import Testing
     }
 
     private func parts(of whole: String, in opened: OpenStore? = nil) throws -> [String] {
-        try (opened ?? self.opened).store.parts.reports(of: OpenStore.key(whole)).map { Self.name($0.key.text) }.sorted()
+        try (opened ?? self.opened).store.parts.reports(of: key(whole)).map(\.key.text).map(Self.name).sorted()
     }
 
     private static func name(_ url: String) -> String { url.replacing("https://example.com/", with: "") }

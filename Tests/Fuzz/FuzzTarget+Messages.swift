@@ -101,7 +101,7 @@ extension FuzzTarget {
     }
 
     private static func responseHead(_ input: [UInt8]) throws {
-        var collector = HeadCollector()
+        var collector = Hop.HeadCollector()
         for line in input.split(separator: 0x0A, omittingEmptySubsequences: false) {
             let outcome = (Array(line) + [0x0A]).withUnsafeBytes { collector.take($0) }
             guard case .complete(let status, let fields) = outcome else { continue }

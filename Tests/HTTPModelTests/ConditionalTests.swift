@@ -53,8 +53,8 @@ import Testing
                     "If-Modified-Since: \(date)",
                 ], .failed
             ),
-        ] as [([String], Precondition)])
-    func preconditionsOfGetAreDecided(fields: [String], decision: Precondition) throws {
+        ] as [([String], Conditional.Precondition)])
+    func preconditionsOfGetAreDecided(fields: [String], decision: Conditional.Precondition) throws {
         #expect(Conditional.evaluate(try request("GET", fields), against: Self.strong) == decision)
         #expect(Conditional.evaluate(try request("HEAD", fields), against: Self.strong) == decision)
         #expect(Conditional.evaluate(try request("OPTIONS", fields), against: Self.strong) == .proceed)
@@ -77,8 +77,8 @@ import Testing
             ("If-None-Match: \"v1\"", .proceed), ("If-None-Match: *", .notModified),
             ("If-Modified-Since: \(date)", .proceed),
             ("If-Match: \"v1\"", .failed), ("If-Match: *", .proceed), ("If-Unmodified-Since: \(earlier)", .proceed),
-        ] as [(String, Precondition)])
-    func representationWithoutValidatorsMatchesOnlyStar(field: String, decision: Precondition) throws {
+        ] as [(String, Conditional.Precondition)])
+    func representationWithoutValidatorsMatchesOnlyStar(field: String, decision: Conditional.Precondition) throws {
         #expect(Conditional.evaluate(try request("GET", [field]), against: Self.nothing) == decision)
     }
 

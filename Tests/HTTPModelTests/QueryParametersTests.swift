@@ -18,14 +18,14 @@ import Testing
 
     @Test(arguments: ["/a?url=%", "/a?url=%2", "/a?url=%zz", "/a?%=1", "/a?url=%FF", "/a?url=%C3"])
     func whatCannotBeDecodedIsRefused(target: String) {
-        let error = #expect(throws: QueryError.self) { try QueryParameters(target: target) }
+        let error = #expect(throws: QueryParameters.Malformed.self) { try QueryParameters(target: target) }
         #expect(error?.reason.contains("%25") == true)
     }
 
     @Test(arguments: ["/a?url=1&url=1", "/a?url=1&u%72l=2", "/a?url&url"]) func aNameThatComesTwiceIsRefused(
         target: String
     ) {
-        let error = #expect(throws: QueryError.self) { try QueryParameters(target: target) }
+        let error = #expect(throws: QueryParameters.Malformed.self) { try QueryParameters(target: target) }
         #expect(error?.reason == "the parameter url occurs twice")
     }
 

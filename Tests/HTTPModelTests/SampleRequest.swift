@@ -25,7 +25,7 @@ enum SampleRequest {
     ]
 
     /// From a copy of exactly the bytes, so that reading beyond them traps in a debug build.
-    static func parse(_ bytes: some Collection<UInt8>, limits: RequestLimits = RequestLimits()) -> RequestParseResult {
+    static func parse(_ bytes: some Collection<UInt8>, limits: RequestLimits = .init()) -> RequestParser.Outcome {
         Array(bytes).withUnsafeBytes { RequestParser.parse($0, limits: limits) }
     }
 
@@ -50,7 +50,7 @@ enum SampleRequest {
 }
 
 /// A result as a line of text, to compare whole results by.
-func summary(_ result: RequestParseResult) -> String {
+func summary(_ result: RequestParser.Outcome) -> String {
     switch result {
     case .incomplete: "incomplete"
     case .invalid(let fault): "invalid \(fault.status) \(fault.reason)"

@@ -7,7 +7,7 @@ import Testing
 private final class Book {
     private var ledger = ClientLedger()
 
-    var count: Int { ledger.count }
+    var count: Int { ledger.entries.count }
 
     func enter(_ client: IPAddress, atMost limit: Int, now: UInt64) -> Bool {
         ledger.enter(client, atMost: limit, now: now)

@@ -44,8 +44,8 @@ import Testing
         for number in 0..<UInt32(10 * ProbeLedger.most) {
             ledger.note(from: IPAddress(v4: number), isDraining: false, now: second)
         }
-        #expect(ledger.count == ProbeLedger.most)
+        #expect(ledger.entries.count == ProbeLedger.most)
         ledger.note(from: IPAddress(v4: .max), isDraining: false, now: 100 * second)
-        #expect(ledger.count == 1)
+        #expect(ledger.entries.count == 1)
     }
 }

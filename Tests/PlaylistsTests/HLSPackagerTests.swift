@@ -99,7 +99,8 @@ import Testing
     @Test func liveStreamHasNoEnd() throws {
         let playlist = try HLSPlaylist(Self.live)
         #expect(playlist.media?.hasEnd == false && playlist.media?.nextSequence == 19)
-        #expect(playlist.refreshRule?.freshFor == .seconds(1) && playlist.refreshRule?.silentAfter == .seconds(3))
+        let rule = playlist.media?.refreshRule
+        #expect(rule?.freshFor == .seconds(1) && rule?.silentAfter == .seconds(3))
         #expect(try HLSPlaylist(Self.singleFile).media?.hasEnd == true)
     }
 }

@@ -248,7 +248,7 @@ import Testing
             "#EXTM3U\n#EXTINF:-1 tvg-id=\"a\",One\nhttp://one.example/live.m3u8\n#EXTINF:-1,Two\n/two.m3u8\n")
         #expect(
             playlist.media == nil && playlist.multivariant == nil && playlist.segments == nil
-                && playlist.refreshRule == nil)
+                && playlist.media?.refreshRule == nil)
         #expect(playlist.addresses.map(\.role) == [.entry, .entry])
         #expect(
             playlist.addresses.compactMap(playlist.url).map(\.absolute) == [

@@ -139,7 +139,7 @@ import Testing
         ("#EXT-X-TARGETDURATION:4\n#EXT-X-PLAYLIST-TYPE:VOD", nil, nil), ("#EXT-X-MEDIA-SEQUENCE:4", nil, nil),
     ])
     func livePlaylistsAgeByTheirTargetDuration(text: String, fresh: Int?, silent: Int?) throws {
-        let rule = try HLSPlaylist("#EXTM3U\n" + text).refreshRule
+        let rule = try HLSPlaylist("#EXTM3U\n" + text).media?.refreshRule
         #expect(
             rule?.freshFor == fresh.map { .milliseconds($0) } && rule?.silentAfter == silent.map { .milliseconds($0) })
     }

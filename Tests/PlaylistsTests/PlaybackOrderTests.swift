@@ -75,7 +75,7 @@ import Testing
         #expect(order.next(after: OriginURL("http://m/a-b")) == .item(OriginURL("http://m/c")))
         #expect(order.next(after: OriginURL("http://m/c")) == .nothing && order.contains(OriginURL("http://m/c")))
         #expect(order.next(after: OriginURL("http://m/d")) == .unknown && !order.contains(OriginURL("http://m/d")))
-        #expect(PlaybackOrder(ofList: []).isEmpty)
+        #expect(PlaybackOrder(ofList: []).forms.isEmpty)
     }
 
     @Test func aFileThatIsListedTwiceIsNotItsOwnNext() {

@@ -70,7 +70,7 @@ import Testing
         for number in 0..<ItemReadings.most { _ = readings.read(0..<70, of: Self.id("\(number)"), length: 100) }
         _ = readings.begin(Self.id("0"), at: 0, length: 100)
         _ = readings.begin(Self.id("new"), at: 0, length: 100)
-        #expect(readings.count == ItemReadings.most)
+        #expect(readings.entries.count == ItemReadings.most)
         let news = ["0", "2", "1"].map { readings.read(70..<75, of: Self.id($0), length: 100) }
         #expect(news == [true, true, false])
     }

@@ -16,7 +16,7 @@ import Testing
 
     private func left(_ former: Range<Int>, _ newer: Range<Int>, seconds: Int = 4) throws -> [Int64] {
         let newer = try segments(newer, seconds: seconds), former = try segments(former, seconds: seconds)
-        return try LiveWindow.left(by: newer, since: former, within: .ofMatch).map(\.number)
+        return try PlaylistDocument.LiveWindow.left(by: newer, since: former, within: .ofMatch).map(\.number)
     }
 
     @Test func whatIsNotListedAnyMoreIsLeft() throws {
@@ -39,7 +39,8 @@ import Testing
         let made = Counter()
         let long = CountedSegments(segments: try segments(0..<100_000), made: made)
         let newer = CountedSegments(segments: try segments(0..<100_001), made: made)
-        #expect(try LiveWindow.left(by: newer, since: long, within: .ofMatch).map(\.number) == [99_850])
+        #expect(
+            try PlaylistDocument.LiveWindow.left(by: newer, since: long, within: .ofMatch).map(\.number) == [99_850])
         #expect(made.value < 1000)
     }
 
@@ -93,11 +94,11 @@ import Testing
         }
         let left = try PlaylistDocument(mpd(5000)).left(
             since: try PlaylistDocument(mpd(0)), at: .zero, within: WorkBudget(bytes: 0))
-        #expect(left.count == LiveWindow.most)
+        #expect(left.count == PlaylistDocument.LiveWindow.most)
     }
 
     @Test func aLongStepIsBounded() throws {
-        #expect(try left(0..<3000, 5000..<5003, seconds: 0).count == LiveWindow.most)
+        #expect(try left(0..<3000, 5000..<5003, seconds: 0).count == PlaylistDocument.LiveWindow.most)
     }
 }
 

@@ -11,8 +11,6 @@ package struct ParentTurns: Sendable, Equatable {
 
     package init(_ parents: [ParentProxy], for key: CacheKey) { self.parents = parents.order(for: key) }
 
-    package var isEmpty: Bool { parents.isEmpty }
-
     /// The parent to ask; nil for the origin.
     /// - Parameter isResting: whether a parent failed so recently that it is not asked.
     package func next(isResting: (ParentProxy) -> Bool) -> ParentProxy? {

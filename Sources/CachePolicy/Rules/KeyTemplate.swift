@@ -6,7 +6,7 @@ import HTTPModel
 /// A key is an http or https URL, so that people can name the resource by it. This type ensures that every URL
 /// yields a key, and that two sites can share one only if the template contains neither host nor scheme.
 package struct KeyTemplate: Sendable, Equatable {
-    private let template: URLTemplate
+    let template: URLTemplate
 
     package init(_ text: String) throws(RuleError) {
         template = try URLTemplate(text, as: "a key")
@@ -36,11 +36,6 @@ package struct KeyTemplate: Sendable, Equatable {
         case .placeholder(let next): return next == .path || next == .query
         }
     }
-
-    var namesHost: Bool { template.namesHost }
-
-    /// The scheme that all keys share; nil if the template contains the URL's scheme.
-    var scheme: OriginURL.Scheme? { template.scheme }
 
     /// - Parameter query: the remaining query of the URL, with its `?`, or empty.
     func key(of url: OriginURL, query: String) -> CacheKey {

@@ -28,10 +28,10 @@ package struct Rule: Sendable, Equatable {
                     key: "headers")
             }
         }
-        if let key = effects.key, !key.namesHost {
+        if let key = effects.key, !key.template.namesHost {
             try checkHosts("choose what others get", "key", instead)
         }
-        if let refresh = effects.refresh, !refresh.namesHost {
+        if let refresh = effects.refresh, !refresh.template.namesHost {
             try checkHosts("have that address requested", "refresh", instead)
         }
     }
@@ -60,7 +60,7 @@ package struct Rule: Sendable, Equatable {
         if effects.headers?.lines.isEmpty == false, !hosts.contains(where: { $0.entrusts(url) }) {
             effects.headers = nil
         }
-        if let scheme = effects.key?.scheme, scheme != url.scheme { effects.key = nil }
+        if let scheme = effects.key?.template.scheme, scheme != url.scheme { effects.key = nil }
         return effects
     }
 }

@@ -15,7 +15,8 @@ package struct SubscribedName: Sendable, Equatable {
     /// In the order of subscribing.
     package static func all(in directory: String, limit: Int) throws -> [SubscribedName] {
         try StoredRow.glance(
-            of: StoreConfiguration.feeds(in: directory), "SELECT url, title FROM subscription ORDER BY id LIMIT ?1", [limit]
+            of: StoreConfiguration.feeds(in: directory), "SELECT url, title FROM subscription ORDER BY id LIMIT ?1",
+            [limit]
         ).compactMap(SubscribedName.init)
     }
 }

@@ -61,18 +61,18 @@ struct AddressTemplate: Sendable, Equatable {
     }
 
     /// The reference to a segment of a representation.
-    func reference(number: Int64, time: Int64, of representation: MPD.Representation) -> String {
-        text(of: representation, number: { Self.padded(number, $0) }, time: { Self.padded(time, $0) })
+    func reference(number: Int64, time: Int64, id: String, bandwidth: Int64?) -> String {
+        text(id: id, bandwidth: bandwidth, number: { Self.padded(number, $0) }, time: { Self.padded(time, $0) })
     }
 
     private func text(
-        of representation: MPD.Representation, number: (Int) -> String, time: (Int) -> String
+        id: String, bandwidth: Int64?, number: (Int) -> String, time: (Int) -> String
     ) -> String {
         pieces.reduce(into: "") { text, piece in
             switch piece {
             case .text(let piece): text += piece
-            case .id: text += Reference.text(Array(representation.id.utf8))
-            case .bandwidth(let width): text += Self.padded(representation.bandwidth ?? 0, width)
+            case .id: text += Reference.text(Array(id.utf8))
+            case .bandwidth(let width): text += Self.padded(bandwidth ?? 0, width)
             case .number(let width): text += number(width)
             case .time(let width): text += time(width)
             }
@@ -148,9 +148,9 @@ struct AddressTemplate: Sendable, Equatable {
     private static let mark = "~~reelcache~~"
 
     /// Nil if the template yields no addresses that can be fetched.
-    func matcher(at base: OriginURL, _ representation: MPD.Representation) -> Matcher? {
+    func matcher(at base: OriginURL, id: String, bandwidth: Int64?) -> Matcher? {
         let marked = text(
-            of: representation, number: { _ in Self.mark + "number" + Self.mark },
+            id: id, bandwidth: bandwidth, number: { _ in Self.mark + "number" + Self.mark },
             time: { _ in Self.mark + "time" + Self.mark })
         return base.resolving(marked).map { Matcher(origin: $0, path: $0.pathAndQuery) }
     }

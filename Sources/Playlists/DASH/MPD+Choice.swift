@@ -1,18 +1,20 @@
 extension MPD.Representation: QualityOffer {}
 
-/// The selected representations of a presentation.
-package struct ChosenRepresentations: Sendable, Equatable {
-    /// In the order of the periods; within one, video, then audio, then text.
-    package internal(set) var representations: [MPD.RepresentationID] = []
-    /// Requested languages that no period offers.
-    package internal(set) var missingLanguages: [String] = []
+extension MPD {
+    /// The selected representations of a presentation.
+    package struct Choice: Sendable, Equatable {
+        /// In the order of the periods; within one, video, then audio, then text.
+        package internal(set) var representations: [MPD.RepresentationID] = []
+        /// Requested languages that no period offers.
+        package internal(set) var missingLanguages: [String] = []
+    }
 }
 
 extension MPD {
     /// The representations that a choice selects in each period.
-    package func choose(_ choice: RenditionChoice) -> ChosenRepresentations {
-        if choice.isEverything { return ChosenRepresentations(representations: representations) }
-        var chosen = ChosenRepresentations()
+    package func choose(_ choice: RenditionChoice) -> Choice {
+        if choice.isEverything { return Choice(representations: representations) }
+        var chosen = Choice()
         var missing: [Set<String>] = []
         for period in periods.indices {
             var lacking: Set<String> = []
@@ -58,7 +60,7 @@ extension MPD {
         sets(of: kind, inPeriod: period).flatMap(\.offers)
     }
 
-    private func add(_ offers: [Offer], _ quality: RenditionChoice.Quality, to chosen: inout ChosenRepresentations) {
+    private func add(_ offers: [Offer], _ quality: RenditionChoice.Quality, to chosen: inout Choice) {
         if let offer = quality.choose(of: offers) { chosen.representations.append(offer.id) }
     }
 
@@ -67,7 +69,7 @@ extension MPD {
     private func add(
         _ kind: MediaKind, inPeriod period: Int, _ languages: RenditionChoice.Languages,
         _ quality: RenditionChoice.Quality,
-        to chosen: inout ChosenRepresentations
+        to chosen: inout Choice
     ) -> [String] {
         let offered = sets(of: kind, inPeriod: period)
         var (wanted, missing) = languages.choose(of: offered, language: \.language) { Array($0.prefix(1)) }

@@ -78,7 +78,9 @@ extension RepresentationSegments {
             case .template:
                 guard let template = try? information.media?.get() else { return }
                 try spend(template.length &+ base.pathAndQuery.utf8.count, budget)
-                guard let matcher = template.matcher(at: base, representation) else { return }
+                guard
+                    let matcher = template.matcher(at: base, id: representation.id, bandwidth: representation.bandwidth)
+                else { return }
                 hosts.insert(matcher.origin.host)
                 let ends = matcher.ends, head = Address.hash(ends.head, after: Address.seed(matcher.origin))
                 let tail =
@@ -89,7 +91,7 @@ extension RepresentationSegments {
                 entries.append(Entry(head: head, tail: tail, low: low, place: place, isTime: ends.isTime))
             }
             try spend(base.pathAndQuery.utf8.count, budget)
-            guard let section = try? information.initialization(of: representation, at: base) else { return }
+            guard let section = try? representation.initialization(at: base) else { return }
             if let url = section.url { try add(url, Kind.initialization, place, budget) }
         }
 

@@ -64,14 +64,16 @@ package struct RepresentationSegments: SegmentSequence {
 
     /// The initialization section of all segments.
     package var initialization: InitializationSection? {
-        try? representation.information.initialization(of: representation, at: base)
+        try? representation.initialization(at: base)
     }
 
     private func url(at position: Int) -> OriginURL? {
         switch source {
         case .template(let template, let timing):
             let (number, time, _) = timing.segment(at: position)
-            return base.resolving(template.reference(number: number, time: time, of: representation))
+            return base.resolving(
+                template.reference(
+                    number: number, time: time, id: representation.id, bandwidth: representation.bandwidth))
         case .list(let entries, _): return url(of: entries[position])
         case .file, .whole: return base
         }
@@ -85,7 +87,10 @@ package struct RepresentationSegments: SegmentSequence {
         switch source {
         case .template(let template, let timing):
             try spend(template, budget)
-            guard let values = template.matcher(at: base, representation)?.values(in: url) else { return nil }
+            guard
+                let values = template.matcher(at: base, id: representation.id, bandwidth: representation.bandwidth)?
+                    .values(in: url)
+            else { return nil }
             let position =
                 values.number.flatMap(timing.position(number:)) ?? values.time.flatMap(timing.position(time:))
             guard let position else { return template.isVariable ? nil : timing.count > 0 ? 0 : nil }
@@ -135,7 +140,8 @@ package struct RepresentationSegments: SegmentSequence {
 
     package func laterDuration(of url: OriginURL) -> Duration? {
         guard case .template(let template, let timing) = source, count > 0,
-            let values = template.matcher(at: base, representation)?.values(in: url)
+            let values = template.matcher(at: base, id: representation.id, bandwidth: representation.bandwidth)?.values(
+                in: url)
         else { return nil }
         let last = timing.segment(at: count - 1)
         guard values.number ?? .min > last.number || values.time ?? .min > last.time else { return nil }
@@ -190,17 +196,19 @@ struct SegmentWindow: Sendable {
     var isLive = false
 }
 
-extension SegmentInformation {
-    func initialization(of representation: MPD.Representation, at base: OriginURL) throws(PlaylistError)
-        -> InitializationSection?
-    {
-        if let template = initializationTemplate, kind == .template {
-            let reference = try template.get().reference(number: 0, time: 0, of: representation)
+extension MPD.Representation {
+    func initialization(at base: OriginURL) throws(PlaylistError) -> InitializationSection? {
+        if let template = information.initializationTemplate, information.kind == .template {
+            let reference = try template.get().reference(number: 0, time: 0, id: id, bandwidth: bandwidth)
             return InitializationSection(address: WrittenAddress(reference: reference, base: base), range: nil)
         }
-        return initialization.map { InitializationSection(address: $0.address(at: base), range: $0.range) }
+        return information.initialization.map {
+            InitializationSection(address: $0.address(at: base), range: $0.range)
+        }
     }
+}
 
+extension SegmentInformation {
     /// - Parameter listed: the number of segments, if they are listed.
     fileprivate func timing(_ window: SegmentWindow, listed: Int64?) throws(PlaylistError) -> SegmentTiming {
         let clock = Timescale(rate: timescale), first = startNumber ?? 1, end = window.end.map { clock.ticks($0) }

@@ -19,7 +19,7 @@ package struct SegmentIndexBox: Sendable, Equatable {
     ///   - offset: the offset of that part in the file.
     /// - Throws: if it contains no complete index.
     package init(_ bytes: [UInt8], at offset: Int64) throws(PlaylistError) {
-        var reader = BoxReader(bytes[...])
+        var reader = Reader(bytes[...])
         var place = offset
         while let box = reader.next() {
             place +|= box.size
@@ -34,7 +34,7 @@ package struct SegmentIndexBox: Sendable, Equatable {
 
     /// - Parameter anchor: the offset of the first byte after the index, from which offsets are counted.
     private static func entries(_ body: ArraySlice<UInt8>, after anchor: Int64) throws(PlaylistError) -> [Entry] {
-        var reader = BoxReader(body)
+        var reader = Reader(body)
         let isLong = (try reader.number(4) >> 24) > 0
         _ = try reader.number(4)
         let timescale = Timescale(rate: max(1, try reader.number(4)))
@@ -58,33 +58,35 @@ package struct SegmentIndexBox: Sendable, Equatable {
     }
 }
 
-/// Reads boxes of an ISO base media file, and numbers in them (ISO/IEC 14496-12 §4.2).
-private struct BoxReader {
-    private var rest: ArraySlice<UInt8>
+extension SegmentIndexBox {
+    /// Reads boxes of an ISO base media file, and numbers in them (ISO/IEC 14496-12 §4.2).
+    private struct Reader {
+        private var rest: ArraySlice<UInt8>
 
-    init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
+        init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
 
-    /// The next box, with its whole size; nil if there is no complete one.
-    mutating func next() -> (type: [UInt8], body: ArraySlice<UInt8>, size: Int64)? {
-        let start = rest
-        guard var size = try? number(4), rest.count >= 4 else { return nil }
-        let type = Array(rest.prefix(4))
-        rest = rest.dropFirst(4)
-        // 1: the size follows in 64 bits; 0: the box extends to the end.
-        if size == 1 { size = (try? number(8)) ?? 0 } else if size == 0 { size = Int64(start.count) }
-        let header = start.count - rest.count
-        guard size >= header, size <= start.count else { return nil }
-        let body = start.dropFirst(header).prefix(Int(size) - header)
-        rest = start.dropFirst(Int(size))
-        return (type, body, size)
-    }
+        /// The next box, with its whole size; nil if there is no complete one.
+        mutating func next() -> (type: [UInt8], body: ArraySlice<UInt8>, size: Int64)? {
+            let start = rest
+            guard var size = try? number(4), rest.count >= 4 else { return nil }
+            let type = Array(rest.prefix(4))
+            rest = rest.dropFirst(4)
+            // 1: the size follows in 64 bits; 0: the box extends to the end.
+            if size == 1 { size = (try? number(8)) ?? 0 } else if size == 0 { size = Int64(start.count) }
+            let header = start.count - rest.count
+            guard size >= header, size <= start.count else { return nil }
+            let body = start.dropFirst(header).prefix(Int(size) - header)
+            rest = start.dropFirst(Int(size))
+            return (type, body, size)
+        }
 
-    /// A big-endian number, clamped to `Int64.max`.
-    /// - Parameter count: the number of bytes, at most 8.
-    mutating func number(_ count: Int) throws(PlaylistError) -> Int64 {
-        guard rest.count >= count else { throw .malformed("a sidx box ends too early") }
-        let value = rest.prefix(count).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        rest = rest.dropFirst(count)
-        return Int64(clamping: value)
+        /// A big-endian number, clamped to `Int64.max`.
+        /// - Parameter count: the number of bytes, at most 8.
+        mutating func number(_ count: Int) throws(PlaylistError) -> Int64 {
+            guard rest.count >= count else { throw .malformed("a sidx box ends too early") }
+            let value = rest.prefix(count).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+            rest = rest.dropFirst(count)
+            return Int64(clamping: value)
+        }
     }
 }

@@ -24,7 +24,7 @@ extension Feed {
         let base = FeedElement.Base(url, within: budget)
         let text = FeedText(bytes, charset: MediaTypeName.charset(type))
         switch try FeedFormat(of: text.bytes, type: type, path: url.pathAndQuery.prefix { $0 != "?" }) {
-        case .xml: self = try FeedReader.read(text, at: base, isPage, budget)
+        case .xml: self = try Reader.read(text, at: base, isPage, budget)
         case .m3u: self = try FileList.m3u(bytes, at: base, within: budget)
         case .pls: self = try FileList.pls(bytes, at: base, within: budget)
         }
@@ -32,82 +32,85 @@ extension Feed {
     }
 }
 
-/// Reads a feed in XML, one item at a time.
-final class FeedReader {
-    private let text: FeedText
-    private let base: FeedElement.Base
-    private let isPage: (OriginURL) -> Bool
-    private let budget: WorkBudget
-    private var drafts: [FeedDraft] = []
-    private var addresses = FeedAddresses()
-    private var hasMore = false
+extension Feed {
+    /// Reads a feed in XML, one item at a time.
+    final class Reader {
+        private let text: FeedText
+        private let base: FeedElement.Base
+        private let isPage: (OriginURL) -> Bool
+        private let budget: WorkBudget
+        private var drafts: [FeedDraft] = []
+        private var addresses = FeedAddresses()
+        private var hasMore = false
 
-    private init(
-        _ text: FeedText, at base: FeedElement.Base, _ isPage: @escaping (OriginURL) -> Bool, _ budget: WorkBudget
-    ) {
-        (self.text, self.base, self.isPage, self.budget) = (text, base, isPage, budget)
-    }
-
-    /// Reads the text unchanged, then with repairs if it is not well-formed or too deep: unclosed items nest in each
-    /// other.
-    static func read(
-        _ text: FeedText, at base: FeedElement.Base, _ isPage: @escaping (OriginURL) -> Bool, _ budget: WorkBudget
-    ) throws(FeedError) -> Feed {
-        do {
-            return try FeedReader(text, at: base, isPage, budget).read(upTo: [])
-        } catch  where error.kind == .malformed || error.kind == .tooDeep {
-            return try repaired(text, at: base, isPage, budget)
+        private init(
+            _ text: FeedText, at base: FeedElement.Base, _ isPage: @escaping (OriginURL) -> Bool, _ budget: WorkBudget
+        ) {
+            (self.text, self.base, self.isPage, self.budget) = (text, base, isPage, budget)
         }
-    }
 
-    /// Reads the text with repairs. If it has too many mistakes for them, the items before the first mistake count.
-    private static func repaired(
-        _ text: FeedText, at base: FeedElement.Base, _ isPage: @escaping (OriginURL) -> Bool, _ budget: WorkBudget
-    ) throws(FeedError) -> Feed {
-        do {
-            return try FeedReader(try text.repaired(within: budget), at: base, isPage, budget).read(upTo: [.malformed])
-        } catch {
-            let feed = try? FeedReader(text, at: base, isPage, budget).read(upTo: [.malformed, .tooDeep])
-            guard let feed, !feed.items.isEmpty else { throw error }
+        /// Reads the text unchanged, then with repairs if it is not well-formed or too deep: unclosed items nest in
+        /// each other.
+        static func read(
+            _ text: FeedText, at base: FeedElement.Base, _ isPage: @escaping (OriginURL) -> Bool, _ budget: WorkBudget
+        ) throws(FeedError) -> Feed {
+            do {
+                return try Reader(text, at: base, isPage, budget).read(upTo: [])
+            } catch  where error.kind == .malformed || error.kind == .tooDeep {
+                return try repaired(text, at: base, isPage, budget)
+            }
+        }
+
+        /// Reads the text with repairs. If it has too many mistakes for them, the items before the first mistake count.
+        private static func repaired(
+            _ text: FeedText, at base: FeedElement.Base, _ isPage: @escaping (OriginURL) -> Bool, _ budget: WorkBudget
+        ) throws(FeedError) -> Feed {
+            do {
+                return try Reader(try text.repaired(within: budget), at: base, isPage, budget).read(upTo: [.malformed])
+            } catch {
+                let feed = try? Reader(text, at: base, isPage, budget).read(upTo: [.malformed, .tooDeep])
+                guard let feed, !feed.items.isEmpty else { throw error }
+                return feed
+            }
+        }
+
+        /// - Parameter mistakes: those that end the reading, with the items before them as the result. Others are
+        ///   thrown.
+        private func read(upTo mistakes: [FeedError.Kind]) throws(FeedError) -> Feed {
+            let tree = FeedTree(text, at: base, within: budget) { [self] in take($0, isCut: $1) }
+            guard let tree else { throw .tooLarge("no memory for it") }
+            tree.read()
+            if let failure = tree.failure, !mistakes.contains(failure.kind) { throw failure }
+            if tree.failure != nil || tree.hasLeftOut { addresses.leaveOut() }
+            guard let root = tree.outermost else { throw tree.failure ?? .notAFeed("it has no elements") }
+            return try feed(root, isCut: tree.failure != nil)
+        }
+
+        private func take(_ element: FeedElement, isCut: Bool) {
+            // Each field looks for its elements among all of the item.
+            _ = try? budget.take(element.children.count &* 32)
+            addresses.add(element, in: text)
+            guard drafts.count < FeedLimits.items, !hasMore else { return hasMore = true }
+            let draft = FeedDraft(element, isCut: isCut, isPage: isPage)
+            // A long base would otherwise be part of a million short references.
+            guard (try? budget.make(draft.resolved)) != nil else { return hasMore = true }
+            drafts.append(draft)
+        }
+
+        private func feed(_ root: FeedElement, isCut: Bool) throws(FeedError) -> Feed {
+            if root.name == .opml { throw .notAFeed("it is an OPML file, a list of feeds") }
+            let kind: Feed.Kind = root.name == .feed ? .atom : root.name == .playlist ? .xspf : .rss
+            var feed = Feed(kind: kind, url: base.url)
+            for channel in root.children(.channel) + [root] { feed.take(channel) }
+            // Such a link does not distinguish items.
+            for place in drafts.indices where drafts[place].page == feed.homePage { drafts[place].page = nil }
+            (feed.items, feed.skipped) = FeedIdentities.sorted(drafts)
+            feed.cut = text.end != nil ? .endsEarly : isCut ? .malformed : hasMore ? .tooManyItems : nil
+            feed.isRepaired = text.isRepaired
+            addresses.add(root, in: text)
+            feed.addresses = addresses
             return feed
         }
-    }
-
-    /// - Parameter mistakes: those that end the reading, with the items before them as the result. Others are thrown.
-    private func read(upTo mistakes: [FeedError.Kind]) throws(FeedError) -> Feed {
-        let tree = FeedTree(text, at: base, within: budget) { [self] in take($0, isCut: $1) }
-        guard let tree else { throw .tooLarge("no memory for it") }
-        tree.read()
-        if let failure = tree.failure, !mistakes.contains(failure.kind) { throw failure }
-        if tree.failure != nil || tree.hasLeftOut { addresses.leaveOut() }
-        guard let root = tree.outermost else { throw tree.failure ?? .notAFeed("it has no elements") }
-        return try feed(root, isCut: tree.failure != nil)
-    }
-
-    private func take(_ element: FeedElement, isCut: Bool) {
-        // Each field looks for its elements among all of the item.
-        _ = try? budget.take(element.children.count &* 32)
-        addresses.add(element, in: text)
-        guard drafts.count < FeedLimits.items, !hasMore else { return hasMore = true }
-        let draft = FeedDraft(element, isCut: isCut, isPage: isPage)
-        // A long base would otherwise be part of a million short references.
-        guard (try? budget.make(draft.resolved)) != nil else { return hasMore = true }
-        drafts.append(draft)
-    }
-
-    private func feed(_ root: FeedElement, isCut: Bool) throws(FeedError) -> Feed {
-        if root.name == .opml { throw .notAFeed("it is an OPML file, a list of feeds") }
-        let kind: Feed.Kind = root.name == .feed ? .atom : root.name == .playlist ? .xspf : .rss
-        var feed = Feed(kind: kind, url: base.url)
-        for channel in root.children(.channel) + [root] { feed.take(channel) }
-        // Such a link does not distinguish items.
-        for place in drafts.indices where drafts[place].page == feed.homePage { drafts[place].page = nil }
-        (feed.items, feed.skipped) = FeedIdentities.sorted(drafts)
-        feed.cut = text.end != nil ? .endsEarly : isCut ? .malformed : hasMore ? .tooManyItems : nil
-        feed.isRepaired = text.isRepaired
-        addresses.add(root, in: text)
-        feed.addresses = addresses
-        return feed
     }
 }
 

@@ -78,16 +78,18 @@ struct FeedIdentities {
     }
 }
 
-/// Finds the names that several media have. In one real feed, all GUIDs were equal.
-private struct SharedNames {
-    private var media: [String: String] = [:]
-    private(set) var shared: Set<String> = []
+extension FeedIdentities {
+    /// Finds the names that several media have. In one real feed, all GUIDs were equal.
+    private struct SharedNames {
+        private var media: [String: String] = [:]
+        private(set) var shared: Set<String> = []
 
-    mutating func note(_ name: String, of medium: String) {
-        if let first = media[name] {
-            if first != medium { shared.insert(name) }
-        } else {
-            media[name] = medium
+        mutating func note(_ name: String, of medium: String) {
+            if let first = media[name] {
+                if first != medium { shared.insert(name) }
+            } else {
+                media[name] = medium
+            }
         }
     }
 }

@@ -58,7 +58,7 @@ extension OPML {
         }
         guard root.name == .opml else { throw .notAFeed("it is not an OPML file") }
         title = root.child(.head)?.child(.title).flatMap { FeedTitle.line($0.text) }
-        var reading = OPMLReading(budget: budget)
+        var reading = Reading(budget: budget)
         do throws(PlaylistError) {
             for element in root.children(.body) + [root] { try reading.take(element.children(.outline), in: []) }
         } catch { throw FeedError(error) }
@@ -80,44 +80,47 @@ extension OPML {
     private static let nowhere = try? OriginURL(url: "http://opml.invalid/")
 }
 
-/// Reads the entries of a list.
-private struct OPMLReading {
-    private(set) var feeds: [OPMLFeed] = []
-    private(set) var skipped: [SkippedItem] = []
-    private var seen: Set<OriginURL> = []
-    private var position = 0
-    private let budget: WorkBudget
+extension OPML {
+    /// Reads the entries of a list.
+    private struct Reading {
+        private(set) var feeds: [OPMLFeed] = []
+        private(set) var skipped: [SkippedItem] = []
+        private var seen: Set<OriginURL> = []
+        private var position = 0
+        private let budget: WorkBudget
 
-    init(budget: WorkBudget) { self.budget = budget }
+        init(budget: WorkBudget) { self.budget = budget }
 
-    mutating func take(_ outlines: [FeedElement], in folders: [String]) throws(PlaylistError) {
-        for outline in outlines {
-            try budget.take(folders.count &+ outline.children.count)
-            let title = [outline["text"], outline["title"]].lazy.compactMap { $0.flatMap(FeedTitle.line) }.first
-            if let address = outline.feedAddress { take(address, title, in: folders) }
-            let inner = folders + (title.map { [$0] } ?? [])
-            try take(outline.children(.outline), in: Array(inner.prefix(FeedLimits.categories)))
+        mutating func take(_ outlines: [FeedElement], in folders: [String]) throws(PlaylistError) {
+            for outline in outlines {
+                try budget.take(folders.count &+ outline.children.count)
+                let title = [outline["text"], outline["title"]].lazy.compactMap { $0.flatMap(FeedTitle.line) }.first
+                if let address = outline.feedAddress { take(address, title, in: folders) }
+                let inner = folders + (title.map { [$0] } ?? [])
+                try take(outline.children(.outline), in: Array(inner.prefix(FeedLimits.categories)))
+            }
         }
-    }
 
-    private mutating func take(_ address: String, _ title: String?, in folders: [String]) {
-        position += 1
-        let read = FeedReference(feed: address)
-        guard let reference = read, !reference.isDamaged, let url = Self.url(address) ?? Self.url(reference.text) else {
-            return skip(title ?? address, read?.fault ?? .noEnclosure)
+        private mutating func take(_ address: String, _ title: String?, in folders: [String]) {
+            position += 1
+            let read = FeedReference(feed: address)
+            guard let reference = read, !reference.isDamaged, let url = Self.url(address) ?? Self.url(reference.text)
+            else {
+                return skip(title ?? address, read?.fault ?? .noEnclosure)
+            }
+            guard seen.insert(url).inserted else { return skip(title ?? address, .duplicate) }
+            feeds.append(OPMLFeed(title: title ?? url.absolute, url: url, folders: folders))
         }
-        guard seen.insert(url).inserted else { return skip(title ?? address, .duplicate) }
-        feeds.append(OPMLFeed(title: title ?? url.absolute, url: url, folders: folders))
-    }
 
-    /// The URL as it is written, or with its ampersands decoded if they are escaped twice.
-    private static func url(_ text: String) -> OriginURL? {
-        try? OriginURL(url: String(ASCII.trimmed(text.replacing("&amp;", with: "&"))))
-    }
+        /// The URL as it is written, or with its ampersands decoded if they are escaped twice.
+        private static func url(_ text: String) -> OriginURL? {
+            try? OriginURL(url: String(ASCII.trimmed(text.replacing("&amp;", with: "&"))))
+        }
 
-    private mutating func skip(_ name: String, _ reason: SkippedItem.Reason) {
-        skipped.append(
-            SkippedItem(name: FeedTitle.line(name) ?? "entry \(position)", position: position, reason: reason))
+        private mutating func skip(_ name: String, _ reason: SkippedItem.Reason) {
+            skipped.append(
+                SkippedItem(name: FeedTitle.line(name) ?? "entry \(position)", position: position, reason: reason))
+        }
     }
 }
 

@@ -16,7 +16,7 @@ package struct PlaybackOrder: Sendable {
     }
 
     /// One form of an item's media.
-    private struct Form: Sendable {
+    package struct Form: Sendable {
         let item: Int32
         /// Its place in `directories`.
         let directory: Int32
@@ -26,7 +26,7 @@ package struct PlaybackOrder: Sendable {
     }
 
     /// In order, of each item first the form that players play by default.
-    private var forms: [Form] = []
+    package private(set) var forms: [Form] = []
     /// Most files of a list are in a few directories: below a long one, URLs would take its length each.
     private var directories: [OriginURL] = []
     private var index = AddressIndex(paths: [])
@@ -95,8 +95,6 @@ package struct PlaybackOrder: Sendable {
         try budget.take(directories[Int(form.directory)].pathAndQuery.utf8.count &+ form.name.utf8.count)
         return url(of: form)?.normalized == name
     }
-
-    package var isEmpty: Bool { forms.isEmpty }
 
     /// Whether a URL is that of an item's media.
     package func contains(_ url: OriginURL, within budget: WorkBudget) -> Bool { position(of: url, budget) != nil }

@@ -103,7 +103,7 @@ struct XMLRepair {
         } else if rest.starts(with: "<?".utf8) {
             // As in browsers: the question mark before the end is often missing.
             place = find(">", after: 2) ?? source.count
-        } else if let tag = XMLTag(source, at: place) {
+        } else if let tag = Tag(source, at: place) {
             try take(tag)
         } else {
             takeStray()
@@ -112,7 +112,7 @@ struct XMLRepair {
 
     /// Writes a `<` that does not begin a tag as text, and drops a tag within which the text ends.
     private mutating func takeStray() {
-        if XMLTag.begins(source, at: place) {
+        if Tag.begins(source, at: place) {
             place = source.count
         } else {
             if !open.isEmpty { text.write("&lt;".utf8, for: place..<(place + 1)) }
@@ -159,7 +159,7 @@ struct XMLRepair {
 
     // MARK: - Tags
 
-    private mutating func take(_ tag: XMLTag) throws(FeedError) {
+    private mutating func take(_ tag: Tag) throws(FeedError) {
         place = tag.range.upperBound
         switch tag.kind {
         case .end: try takeEnd(tag)
@@ -175,7 +175,7 @@ struct XMLRepair {
         }
     }
 
-    private mutating func write(_ tag: XMLTag) throws(FeedError) {
+    private mutating func write(_ tag: Tag) throws(FeedError) {
         if tag.isPlain { return text.copy(tag.range, of: source) }
         text.copy(tag.range.lowerBound..<tag.name.upperBound, of: source)
         for attribute in tag.attributes {
@@ -190,7 +190,7 @@ struct XMLRepair {
     }
 
     /// Closes an open item before the next item, and an open paragraph before the next paragraph.
-    private mutating func closeOthers(before tag: XMLTag) throws(FeedError) {
+    private mutating func closeOthers(before tag: Tag) throws(FeedError) {
         let here = tag.range.lowerBound..<tag.range.lowerBound
         if isOne(tag.name, of: Self.items), let outer = try partner(of: tag.name) { close(to: outer, for: here) }
         if let last = open.last, isSame(last, tag.name), isOne(last, of: Self.paragraphs) {
@@ -203,7 +203,7 @@ struct XMLRepair {
     /// Elements of HTML without an end tag.
     private static let withoutEnd = ["br", "img", "hr", "wbr", "input"]
 
-    private mutating func takeEnd(_ tag: XMLTag) throws(FeedError) {
+    private mutating func takeEnd(_ tag: Tag) throws(FeedError) {
         guard let partner = try partner(of: tag.name) else { return }
         close(to: partner + 1, for: tag.range.lowerBound..<tag.range.lowerBound)
         let end = tag.kind == .end ? tag.range : tag.range.upperBound..<tag.range.upperBound

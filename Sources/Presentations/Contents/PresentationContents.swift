@@ -154,158 +154,161 @@ extension PlaylistDocument {
     }
 }
 
-/// Examines the renditions of a presentation.
-private struct RenditionSurvey {
-    private let document: PlaylistDocument
-    private let store: CacheStore
-    private let policy: ProxyPolicy
-    private let listsSegments: Bool
-    private var parts: CachedParts
-    /// How many more segments may be examined.
-    private var budget: Int
-    /// Whether renditions share the budget evenly, and how many still have to get theirs.
-    private let isShared: Bool
-    private var renditionsLeft = 1
+extension PresentationContents {
+    /// Examines the renditions of a presentation.
+    private struct RenditionSurvey {
+        private let document: PlaylistDocument
+        private let store: CacheStore
+        private let policy: ProxyPolicy
+        private let listsSegments: Bool
+        private var parts: CachedParts
+        /// How many more segments may be examined.
+        private var budget: Int
+        /// Whether renditions share the budget evenly, and how many still have to get theirs.
+        private let isShared: Bool
+        private var renditionsLeft = 1
 
-    /// How many times the index is queried for keys, initialization sections and files: each rendition has few.
-    private static let mostLookUps = 10_000
+        /// How many times the index is queried for keys, initialization sections and files: each rendition has few.
+        private static let mostLookUps = 10_000
 
-    init(
-        _ document: PlaylistDocument, _ store: CacheStore, _ policy: ProxyPolicy, listsSegments: Bool,
-        mostSegments: Int, isShared: Bool
-    ) throws(StoreError) {
-        (self.document, self.store, self.policy, self.listsSegments) = (document, store, policy, listsSegments)
-        (budget, self.isShared) = (mostSegments, isShared)
-        parts = try CachedParts(of: document.key, store, policy, lookUps: Self.mostLookUps)
-    }
-
-    mutating func renditions() throws(StoreError) -> [PresentationContents.Rendition] {
-        switch document.content {
-        case .hls(let playlist):
-            if let multivariant = playlist.multivariant { return try renditions(of: multivariant) }
-            guard let segments = document.media else { return [] }
-            var report = RenditionReport(name: "media", kind: "video")
-            report.url = document.url.absolute
-            return [try survey(segments, RenditionID(playlist: document.key), document.url, report)]
-        case .dash(let mpd): return try renditions(of: mpd)
-        case .feed: return []
+        init(
+            _ document: PlaylistDocument, _ store: CacheStore, _ policy: ProxyPolicy, listsSegments: Bool,
+            mostSegments: Int, isShared: Bool
+        ) throws(StoreError) {
+            (self.document, self.store, self.policy, self.listsSegments) = (document, store, policy, listsSegments)
+            (budget, self.isShared) = (mostSegments, isShared)
+            parts = try CachedParts(of: document.key, store, policy, lookUps: Self.mostLookUps)
         }
-    }
 
-    // MARK: HLS
-
-    private mutating func renditions(of playlist: MultivariantPlaylist) throws(StoreError)
-        -> [PresentationContents.Rendition]
-    {
-        let renditions = NamedRenditions.of(playlist, within: WorkBudget(bytes: document.text.count))
-        renditionsLeft = renditions.count
-        return try renditions.map { one throws(StoreError) in
-            try rendition(at: one.url, one.name, kind: one.kind, bandwidth: one.bandwidth)
+        mutating func renditions() throws(StoreError) -> [PresentationContents.Rendition] {
+            switch document.content {
+            case .hls(let playlist):
+                if let multivariant = playlist.multivariant { return try renditions(of: multivariant) }
+                guard let segments = document.media else { return [] }
+                var report = RenditionReport(name: "media", kind: "video")
+                report.url = document.url.absolute
+                return [try survey(segments, RenditionID(playlist: document.key), document.url, report)]
+            case .dash(let mpd): return try renditions(of: mpd)
+            case .feed: return []
+            }
         }
-    }
 
-    private mutating func rendition(at url: OriginURL, _ name: String, kind: String, bandwidth: Int64? = nil)
-        throws(StoreError) -> PresentationContents.Rendition
-    {
-        let key = policy.resolve(url).key
-        var report = RenditionReport(name: name, kind: kind, bandwidth: bandwidth)
-        report.url = url.absolute
-        let media = try budget > 0 ? PlaylistDocument(stored: key, in: store, importing: document.variables) : nil
-        defer { renditionsLeft -= 1 }
-        return try survey(media?.media, RenditionID(playlist: key), url, report)
-    }
+        // MARK: HLS
 
-    // MARK: DASH
+        private mutating func renditions(of playlist: MultivariantPlaylist) throws(StoreError)
+            -> [PresentationContents.Rendition]
+        {
+            let renditions = NamedRenditions.of(playlist, within: WorkBudget(bytes: document.text.count))
+            renditionsLeft = renditions.count
+            return try renditions.map { one throws(StoreError) in
+                try rendition(at: one.url, one.name, kind: one.kind, bandwidth: one.bandwidth)
+            }
+        }
 
-    private mutating func renditions(of mpd: MPD) throws(StoreError) -> [PresentationContents.Rendition] {
-        var found: [PresentationContents.Rendition] = []
-        let renditions = NamedRenditions.of(mpd)
-        renditionsLeft = renditions.count
-        for (id, name) in renditions {
+        private mutating func rendition(at url: OriginURL, _ name: String, kind: String, bandwidth: Int64? = nil)
+            throws(StoreError) -> PresentationContents.Rendition
+        {
+            let key = policy.resolve(url).key
+            var report = RenditionReport(name: name, kind: kind, bandwidth: bandwidth)
+            report.url = url.absolute
+            let media = try budget > 0 ? PlaylistDocument(stored: key, in: store, importing: document.variables) : nil
             defer { renditionsLeft -= 1 }
-            guard let representation = mpd[id] else { continue }
-            let set = mpd.periods[id.period].adaptationSets[id.adaptationSet]
-            let kind = set.kind == .text ? "subtitles" : set.kind.rawValue
-            var report = RenditionReport(
-                name: name, kind: kind, bandwidth: representation.bandwidth)
-            report.isEncrypted = representation.isProtected
-            let segments = try budget > 0 ? self.segments(of: id, in: mpd) : nil
-            found.append(
-                try survey(segments, RenditionID(playlist: document.key, representation: id), document.url, report))
+            return try survey(media?.media, RenditionID(playlist: key), url, report)
         }
-        return found
-    }
 
-    /// - Returns: nil if nothing lists the segments, or the index that does is not cached.
-    private func segments(of id: MPD.RepresentationID, in mpd: MPD) throws(StoreError) -> RepresentationSegments? {
-        guard let place = mpd.segmentIndex(of: id) else { return try? mpd.segments(of: id) }
-        let key = policy.resolve(place.url).key
-        guard let range = place.range, let stored = try store.bytes(of: key, range, limit: PlaylistLimits.bytes),
-            let index = try? SegmentIndexBox(stored.bytes, at: range.lowerBound)
-        else { return nil }
-        return try? mpd.segments(of: id, index: index)
-    }
+        // MARK: DASH
 
-    // MARK: Both
-
-    private mutating func survey(
-        _ segments: (any SegmentSequence)?, _ id: RenditionID, _ url: OriginURL, _ report: RenditionReport
-    ) throws(StoreError) -> PresentationContents.Rendition {
-        var (report, examined, states) = (report, 0, PresentationContents.SegmentStates())
-        if let segments { try survey(segments, &report, &examined, &states) }
-        return .init(id: id, url: url, report: report, segments: segments, examined: examined, states: states)
-    }
-
-    private mutating func survey(
-        _ segments: some SegmentSequence, _ report: inout RenditionReport, _ examined: inout Int,
-        _ states: inout PresentationContents.SegmentStates
-    ) throws(StoreError) {
-        let share = isShared ? budget / max(1, renditionsLeft) : budget
-        if listsSegments { (report.segmentList, report.initializations) = ([], []) }
-        var (initializations, keys, isComplete) = (
-            Set<InitializationSection>(), Set<WrittenAddress>(), !segments.isEmpty
-        )
-        for segment in segments.all {
-            guard examined < share else {
-                isComplete = false
-                break
+        private mutating func renditions(of mpd: MPD) throws(StoreError) -> [PresentationContents.Rendition] {
+            var found: [PresentationContents.Rendition] = []
+            let renditions = NamedRenditions.of(mpd)
+            renditionsLeft = renditions.count
+            for (id, name) in renditions {
+                defer { renditionsLeft -= 1 }
+                guard let representation = mpd[id] else { continue }
+                let set = mpd.periods[id.period].adaptationSets[id.adaptationSet]
+                let kind = set.kind == .text ? "subtitles" : set.kind.rawValue
+                var report = RenditionReport(
+                    name: name, kind: kind, bandwidth: representation.bandwidth)
+                report.isEncrypted = representation.isProtected
+                let segments = try budget > 0 ? self.segments(of: id, in: mpd) : nil
+                found.append(
+                    try survey(segments, RenditionID(playlist: document.key, representation: id), document.url, report))
             }
-            try store.checkOpen()
-            examined += 1
-            budget -= 1
-            for key in segment.keys {
-                report.isEncrypted = true
-                // Keys of DRM systems come from elsewhere, and downloads do not fetch them.
-                guard let address = key.address, keys.insert(address).inserted else { continue }
-                if key.isFile, let url = key.url {
-                    isComplete = try add(url, nil, to: &report) && isComplete
+            return found
+        }
+
+        /// - Returns: nil if nothing lists the segments, or the index that does is not cached.
+        private func segments(of id: MPD.RepresentationID, in mpd: MPD) throws(StoreError) -> RepresentationSegments? {
+            guard let place = mpd.segmentIndex(of: id) else { return try? mpd.segments(of: id) }
+            let key = policy.resolve(place.url).key
+            guard let range = place.range, let stored = try store.bytes(of: key, range, limit: PlaylistLimits.bytes),
+                let index = try? SegmentIndexBox(stored.bytes, at: range.lowerBound)
+            else { return nil }
+            return try? mpd.segments(of: id, index: index)
+        }
+
+        // MARK: Both
+
+        private mutating func survey(
+            _ segments: (any SegmentSequence)?, _ id: RenditionID, _ url: OriginURL, _ report: RenditionReport
+        ) throws(StoreError) -> PresentationContents.Rendition {
+            var (report, examined, states) = (report, 0, PresentationContents.SegmentStates())
+            if let segments { try survey(segments, &report, &examined, &states) }
+            return .init(id: id, url: url, report: report, segments: segments, examined: examined, states: states)
+        }
+
+        private mutating func survey(
+            _ segments: some SegmentSequence, _ report: inout RenditionReport, _ examined: inout Int,
+            _ states: inout PresentationContents.SegmentStates
+        ) throws(StoreError) {
+            let share = isShared ? budget / max(1, renditionsLeft) : budget
+            if listsSegments { (report.segmentList, report.initializations) = ([], []) }
+            var (initializations, keys, isComplete) = (
+                Set<InitializationSection>(), Set<WrittenAddress>(), !segments.isEmpty
+            )
+            for segment in segments.all {
+                guard examined < share else {
+                    isComplete = false
+                    break
                 }
+                try store.checkOpen()
+                examined += 1
+                budget -= 1
+                for key in segment.keys {
+                    report.isEncrypted = true
+                    // Keys of DRM systems come from elsewhere, and downloads do not fetch them.
+                    guard let address = key.address, keys.insert(address).inserted else { continue }
+                    if key.isFile, let url = key.url {
+                        isComplete = try add(url, nil, to: &report) && isComplete
+                    }
+                }
+                if let section = segment.initialization, initializations.insert(section).inserted, let url = section.url
+                {
+                    report.initializations?.append(
+                        PlaceReport(url: url.absolute, range: section.range.map(ByteSpan.init)))
+                    isComplete = try add(url, section.range, to: &report) && isComplete
+                }
+                var state = CachedParts.State()
+                if let url = segment.url, !segment.isGap {
+                    state = try parts.state(of: url, segment.range, isPart: true)
+                    report.segments += 1
+                    report.cached +|= state.cached
+                    if state.isWhole { report.cachedSegments += 1 }
+                    isComplete = state.isWhole && isComplete
+                }
+                if listsSegments { states.append(state) }
             }
-            if let section = segment.initialization, initializations.insert(section).inserted, let url = section.url {
-                report.initializations?.append(
-                    PlaceReport(url: url.absolute, range: section.range.map(ByteSpan.init)))
-                isComplete = try add(url, section.range, to: &report) && isComplete
-            }
-            var state = CachedParts.State()
-            if let url = segment.url, !segment.isGap {
-                state = try parts.state(of: url, segment.range, isPart: true)
-                report.segments += 1
-                report.cached +|= state.cached
-                if state.isWhole { report.cachedSegments += 1 }
-                isComplete = state.isWhole && isComplete
-            }
-            if listsSegments { states.append(state) }
+            report.isComplete = isComplete
         }
-        report.isComplete = isComplete
-    }
 
-    /// - Returns: whether all of it is cached.
-    private mutating func add(_ url: OriginURL, _ range: Range<Int64>?, to report: inout RenditionReport)
-        throws(StoreError) -> Bool
-    {
-        let state = try parts.state(of: url, range)
-        report.cached +|= state.cached
-        return state.isWhole
+        /// - Returns: whether all of it is cached.
+        private mutating func add(_ url: OriginURL, _ range: Range<Int64>?, to report: inout RenditionReport)
+            throws(StoreError) -> Bool
+        {
+            let state = try parts.state(of: url, range)
+            report.cached +|= state.cached
+            return state.isWhole
+        }
     }
 }
 

@@ -25,23 +25,26 @@ extension PlaylistDocument {
     }
 }
 
-/// Finds the segments of a live stream that are unlikely to be requested again, as its playlist advances.
-enum LiveWindow {
-    /// A stream whose window only grows would push everything else out of the cache: segments further behind its
-    /// end than this count as having left, too.
-    static let longest: Duration = .seconds(600)
-    /// The most segments of one step, of all renditions: a playlist that restarts leaves no more to be looked up.
-    static let most = 1000
+extension PlaylistDocument {
+    /// Finds the segments of a live stream that are unlikely to be requested again, as its playlist advances.
+    enum LiveWindow {
+        /// A stream whose window only grows would push everything else out of the cache: segments further behind its
+        /// end than this count as having left, too.
+        static let longest: Duration = .seconds(600)
+        /// The most segments of one step, of all renditions: a playlist that restarts leaves no more to be looked up.
+        static let most = 1000
 
-    /// The first segments that have left a playlist since its earlier state, in order.
-    static func left(
-        by newer: any SegmentSequence, since former: any SegmentSequence, limit: Int = most, within budget: WorkBudget
-    ) throws(PlaylistError) -> [MediaSegment] {
-        guard !newer.isEmpty, !former.isEmpty else { return [] }
-        let kept = try newer.position(within: longest, budget)
-        let start = kept < newer.count ? newer.number(at: kept) : newer.number(at: newer.count - 1) +| 1
-        // Earlier ones had already left when the earlier state arrived. There may be a million of them.
-        let first = try former.position(within: longest, budget), end = first + min(limit, former.count - first)
-        return (first..<end).prefix { former.number(at: $0) < start }.map { former[$0] }
+        /// The first segments that have left a playlist since its earlier state, in order.
+        static func left(
+            by newer: any SegmentSequence, since former: any SegmentSequence, limit: Int = most,
+            within budget: WorkBudget
+        ) throws(PlaylistError) -> [MediaSegment] {
+            guard !newer.isEmpty, !former.isEmpty else { return [] }
+            let kept = try newer.position(within: longest, budget)
+            let start = kept < newer.count ? newer.number(at: kept) : newer.number(at: newer.count - 1) +| 1
+            // Earlier ones had already left when the earlier state arrived. There may be a million of them.
+            let first = try former.position(within: longest, budget), end = first + min(limit, former.count - first)
+            return (first..<end).prefix { former.number(at: $0) < start }.map { former[$0] }
+        }
     }
 }

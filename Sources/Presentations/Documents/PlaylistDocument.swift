@@ -103,7 +103,7 @@ package final class PlaylistDocument: Sendable {
     /// How long it counts as the stream's current state; nil if it does not change.
     package var refreshRule: RefreshRule? {
         switch content {
-        case .hls(let playlist): playlist.refreshRule
+        case .hls(let playlist): playlist.media?.refreshRule
         case .dash(let mpd): mpd.refreshRule
         case .feed: nil
         }
@@ -141,7 +141,7 @@ package final class PlaylistDocument: Sendable {
     }
 
     /// A feed, or a playlist that is a list of files: `FeedShelf` keeps many of them.
-    private var isListOfFiles: Bool { isFeed || !order.isEmpty }
+    private var isListOfFiles: Bool { isFeed || !order.forms.isEmpty }
 
     /// The most texts for clients that are kept. A household has one name for its proxy, seldom two.
     private var mostTexts: Int { isListOfFiles ? 1 : 4 }

@@ -136,7 +136,7 @@ final class PlaylistReading {
         _ document: PlaylistDocument, partOf whole: CacheKey?, on shelf: PlaylistShelf, at now: Duration,
         within budget: WorkBudget
     ) -> News {
-        if !document.order.isEmpty || document.isFeed { shelf.feeds.put(document) }
+        if !document.order.forms.isEmpty || document.isFeed { shelf.feeds.put(document) }
         guard !document.isFeed else {
             return News(document: document, whole: document.key, joined: [], left: [])
         }

@@ -17,7 +17,7 @@ package struct ItemReadings: Sendable {
         package init(player: PlayerID, item: CacheKey) { (self.player, self.item) = (player, item) }
     }
 
-    fileprivate struct Entry {
+    package struct Entry {
         /// In bytes.
         let length: Int64
         /// What was read, in order; neither touching nor overlapping.
@@ -33,12 +33,10 @@ package struct ItemReadings: Sendable {
     /// again.
     package static let mostSpans = 64
 
-    private var entries: [ID: Entry] = [:]
+    package private(set) var entries: [ID: Entry] = [:]
     private var uses: UInt64 = 0
 
     package init() {}
-
-    package var count: Int { entries.count }
 
     /// Notes that a player begins to read an item.
     /// - Parameters:

@@ -40,7 +40,6 @@ final class LiveRecording {
     private var companions: Set<PresentationItem> = []
     private var group: PrefetchGroup?
     private lazy var timer = LoopTimer(on: fill.loop.loop) { [unowned self] in ask() }
-    private var variables: [String: String] { document.variables }
     /// How long to wait before the playlists are requested again, in seconds.
     private var interval = 2.0
     private var hasStreamEnded = false
@@ -131,7 +130,7 @@ final class LiveRecording {
     }
 
     private func read(_ keys: [OriginURL: CacheKey]) {
-        let variables = variables
+        let variables = document.variables
         fill.offLoop { stored throws(PresentationFault) in
             var documents: [OriginURL: Listed] = [:]
             for (url, key) in keys {

@@ -157,7 +157,9 @@ package final class PresentationFill {
         let url = recording.name.url(of: order.url), whole = loop.filler.policy.value.resolve(url).key
         offLoop { stored throws(PresentationFault) in
             guard case .playlist = try stored.content(of: whole, url) else { return [PartReport]?.none }
-            do throws(StoreError) { return try stored.store.parts.reports(of: whole) } catch { throw .cache("\(error)") }
+            do throws(StoreError) { return try stored.store.parts.reports(of: whole) } catch {
+                throw .cache("\(error)")
+            }
         } then: { fill, parts in
             guard let parts else { return fill.fail(.notRecordable(LiveRecording.nothing)) }
             fill.state.beginSegments()
@@ -258,7 +260,7 @@ package final class PresentationFill {
     }
 
     private func settle() {
-        let settling = PresentationSettling(
+        let settling = Settling(
             store: loop.filler.store, policy: loop.filler.policy.value, whole: whole, isPinned: order.isPinned,
             isWanted: { [budget] in !budget.isCancelled })
         let (items, playlists) = (items, Array(documents.keys))

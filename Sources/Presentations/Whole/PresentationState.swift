@@ -12,11 +12,8 @@ package final class PresentationState: Sendable {
         var first: PrefetchState?
         /// The running prefetches of a presentation.
         var running: [ObjectIdentifier: PrefetchState] = [:]
-        /// Bytes that have arrived, and segments; nil for a file.
-        var bytes: Int64 = 0
-        var segments: Int64?
-        var total: Int64?
-        var note: String?
+        /// Without the bytes of those that run; segments are nil for a file.
+        var arrived = Progress()
         var isComplete = false
     }
 
@@ -37,13 +34,14 @@ package final class PresentationState: Sendable {
     package var progress: Progress {
         let state = state.withLock { $0 }
         let first = state.first?.progress
-        guard let segments = state.segments else {
+        var progress = state.arrived
+        progress.disposition = first?.disposition
+        guard progress.segments != nil else {
             return Progress(bytes: first?.bytes ?? 0, total: first?.total, disposition: first?.disposition)
         }
-        let bytes = state.running.values.reduce(state.bytes) { $0 +| $1.progress.bytes }
-        return Progress(
-            bytes: bytes, total: state.isComplete ? bytes : nil, disposition: first?.disposition, segments: segments,
-            totalSegments: state.total, note: state.note)
+        progress.bytes = state.running.values.reduce(progress.bytes) { $0 +| $1.progress.bytes }
+        progress.total = state.isComplete ? progress.bytes : nil
+        return progress
     }
 
     func begin(_ first: PrefetchState) { state.withLock { $0.first = first } }
@@ -51,21 +49,23 @@ package final class PresentationState: Sendable {
     /// Starts counting segments, as it is a presentation. Resets the counts.
     func beginSegments() {
         let bytes = state.withLock { $0.first }?.progress.bytes ?? 0
-        state.withLock { ($0.bytes, $0.segments, $0.running) = (bytes, 0, [:]) }
+        state.withLock { ($0.arrived.bytes, $0.arrived.segments, $0.running) = (bytes, 0, [:]) }
     }
 
     /// - Parameter total: the number of segments; nil if unknown.
-    func expect(_ total: Int64?, note: String?) { state.withLock { ($0.total, $0.note) = (total, note) } }
+    func expect(_ total: Int64?, note: String?) {
+        state.withLock { ($0.arrived.totalSegments, $0.arrived.note) = (total, note) }
+    }
 
     /// Counts segments that were cached before.
     func came(segments: Int64, bytes: Int64 = 0) {
         state.withLock { state in
-            state.segments = (state.segments ?? 0) +| segments
-            state.bytes +|= bytes
+            state.arrived.segments = (state.arrived.segments ?? 0) +| segments
+            state.arrived.bytes +|= bytes
         }
     }
 
-    func note(_ note: String?) { state.withLock { $0.note = note } }
+    func note(_ note: String?) { state.withLock { $0.arrived.note = note } }
 
     func began(_ part: PrefetchState) { state.withLock { $0.running[ObjectIdentifier(part)] = part } }
 
@@ -75,8 +75,8 @@ package final class PresentationState: Sendable {
         let bytes = part.progress.bytes
         state.withLock { state in
             state.running[ObjectIdentifier(part)] = nil
-            state.bytes +|= bytes
-            state.segments = (state.segments ?? 0) +| segments
+            state.arrived.bytes +|= bytes
+            state.arrived.segments = (state.arrived.segments ?? 0) +| segments
         }
     }
 
@@ -85,7 +85,7 @@ package final class PresentationState: Sendable {
 
     /// Subtracts segments that had arrived and are no longer cached.
     func lost(segments: Int64) {
-        state.withLock { $0.segments = $0.segments.map { max(0, $0 -| segments) } }
+        state.withLock { $0.arrived.segments = $0.arrived.segments.map { max(0, $0 -| segments) } }
     }
 
     func complete() { state.withLock { $0.isComplete = true } }

@@ -59,7 +59,7 @@ struct SpawnedProgram: ~Copyable {
         let arguments = Self.copies(words), variables = Self.copies(environment.map { "\($0.key)=\($0.value)" })
         defer { for text in arguments + variables { free(text) } }
         var pid = pid_t()
-        let code = Self.find(words[0], in: environment["PATH"] ?? "").map {
+        let code = ResolverEnvironment.find(words[0], in: environment["PATH"] ?? "").map {
             posix_spawn(&pid, $0, &actions, &attributes, arguments, variables)
         }
         guard code == 0 else {
@@ -90,11 +90,6 @@ struct SpawnedProgram: ~Copyable {
 
     /// C strings, ended by a null pointer.
     private static func copies(_ texts: [String]) -> [UnsafeMutablePointer<CChar>?] { texts.map { strdup($0) } + [nil] }
-
-    /// The path of a program. A path that is not absolute begins at `/`.
-    private static func find(_ program: String, in path: String) -> String? {
-        ResolverEnvironment.find(program, in: path)
-    }
 
     // MARK: Collecting
 
@@ -165,48 +160,52 @@ struct SpawnedProgram: ~Copyable {
     }
 }
 
-/// The end of a pipe that is read; it is closed with the object.
-private final class PipeEnd {
-    private let descriptor: Int32
-    /// Whether more may come.
-    private(set) var isOpen = true
+extension SpawnedProgram {
+    /// The end of a pipe that is read; it is closed with the object.
+    private final class PipeEnd {
+        private let descriptor: Int32
+        /// Whether more may come.
+        private(set) var isOpen = true
 
-    init(_ descriptor: Int32) { self.descriptor = descriptor }
+        init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-    deinit { close(descriptor) }
+        deinit { close(descriptor) }
 
-    /// Neither end reaches other programs; reading does not block.
-    static func pair() throws(SpawnedProgram.StartError) -> (read: Int32, write: Int32) {
-        var ends: [Int32] = [-1, -1]
-        guard reel_pipe(&ends) == 0 else { throw SpawnedProgram.StartError(description: String(errno: errno)) }
-        _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
-        return (ends[0], ends[1])
-    }
+        /// Neither end reaches other programs; reading does not block.
+        static func pair() throws(SpawnedProgram.StartError) -> (read: Int32, write: Int32) {
+            var ends: [Int32] = [-1, -1]
+            guard reel_pipe(&ends) == 0 else { throw SpawnedProgram.StartError(description: String(errno: errno)) }
+            _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
+            return (ends[0], ends[1])
+        }
 
-    /// Takes in all that has arrived, at most 1 MiB.
-    func read(into bytes: inout [UInt8]) {
-        guard isOpen else { return }
-        withUnsafeTemporaryAllocation(byteCount: 64 << 10, alignment: 1) { buffer in
-            for _ in 0..<16 {
-                let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
-                guard count > 0 else {
-                    isOpen = count < 0 && (errno == EAGAIN || errno == EINTR)
-                    return
+        /// Takes in all that has arrived, at most 1 MiB.
+        func read(into bytes: inout [UInt8]) {
+            guard isOpen else { return }
+            withUnsafeTemporaryAllocation(byteCount: 64 << 10, alignment: 1) { buffer in
+                for _ in 0..<16 {
+                    let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
+                    guard count > 0 else {
+                        isOpen = count < 0 && (errno == EAGAIN || errno == EINTR)
+                        return
+                    }
+                    bytes.append(contentsOf: buffer[..<count])
                 }
-                bytes.append(contentsOf: buffer[..<count])
             }
         }
-    }
 
-    /// Whether bytes wait to be read.
-    var isReadable: Bool {
-        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        return poll(&entry, 1, 0) > 0 && entry.revents & Int16(POLLIN) != 0
-    }
+        /// Whether bytes wait to be read.
+        var isReadable: Bool {
+            var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            return poll(&entry, 1, 0) > 0 && entry.revents & Int16(POLLIN) != 0
+        }
 
-    /// Waits until one of them has something to read or is closed, or for this long.
-    static func wait(_ one: PipeEnd, _ other: PipeEnd, milliseconds: Int32) {
-        var entries = [one, other].filter(\.isOpen).map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
-        poll(&entries, nfds_t(entries.count), milliseconds) // no trap: at most two
+        /// Waits until one of them has something to read or is closed, or for this long.
+        static func wait(_ one: PipeEnd, _ other: PipeEnd, milliseconds: Int32) {
+            var entries = [one, other].filter(\.isOpen).map {
+                pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0)
+            }
+            poll(&entries, nfds_t(entries.count), milliseconds) // no trap: at most two
+        }
     }
 }

@@ -1,26 +1,28 @@
 import CachePolicy
 import HTTPModel
 
-/// What a head states under certain terms. Its fields are evaluated only once for all requests.
-package final class HeadReading: Sendable {
-    package let directives: ResponseDirectives
-    /// The freshness when its age began to count.
-    fileprivate let freshnessAtFirst: Freshness
-    fileprivate let terms: CacheTerms
+extension GenerationHead {
+    /// What a head states under certain terms. Its fields are evaluated only once for all requests.
+    package final class Reading: Sendable {
+        package let directives: ResponseDirectives
+        /// The freshness when its age began to count.
+        fileprivate let freshnessAtFirst: Freshness
+        fileprivate let terms: CacheTerms
 
-    fileprivate init(_ head: GenerationHead, _ terms: CacheTerms) {
-        self.terms = terms
-        directives = ResponseDirectives(head.fields, terms)
-        freshnessAtFirst = .of(
-            head.fields, head.times, ttl: nil, isListing: head.isListing, terms: terms, now: head.times.validatedAt)
+        fileprivate init(_ head: GenerationHead, _ terms: CacheTerms) {
+            self.terms = terms
+            directives = ResponseDirectives(head.fields, terms)
+            freshnessAtFirst = .of(
+                head.fields, head.times, ttl: nil, isListing: head.isListing, terms: terms, now: head.times.validatedAt)
+        }
     }
 }
 
 extension GenerationHead {
     /// The head's directives and lifetime, as a cache under these terms reads them.
-    package func reading(_ terms: CacheTerms) -> HeadReading {
+    package func reading(_ terms: CacheTerms) -> Reading {
         if let known = lastReading.withLock({ $0 }), known.terms == terms { return known }
-        let reading = HeadReading(self, terms)
+        let reading = Reading(self, terms)
         // The former one is released outside of the lock.
         _ = lastReading.withLock { last in
             defer { last = reading }
@@ -36,7 +38,7 @@ extension GenerationHead {
     ///   - now: seconds since 1970.
     ///   - instant: nanoseconds of a monotonic clock.
     package func freshness(
-        ttl: Int64?, _ reading: HeadReading, now: Int64, instant: @autoclosure () -> UInt64
+        ttl: Int64?, _ reading: Reading, now: Int64, instant: @autoclosure () -> UInt64
     ) -> Freshness {
         guard ttl == nil else { return .of(fields, times, ttl: ttl, now: now) }
         if let live { return live.freshness(age: times.age(at: now), at: instant()) }
