@@ -5,8 +5,8 @@ import Upstream
 
 /// An event of downloads, as the proxy reports it.
 package enum DownloadNews: Sendable, Equatable {
-    case download(DownloadReport)
-    case summary(DownloadSummary)
+    case download(Download)
+    case summary(DownloadTotals)
     /// The download was dropped from the history before its end was reported, so its outcome is unknown here.
     case removed(Int64)
 }
@@ -29,16 +29,14 @@ extension RunningProxy {
 
     /// Orders as many downloads per request as fit, all or none of them: ten thousand, unless their URLs are very
     /// long.
-    package func add(_ orders: [DownloadOrder]) throws -> [DownloadReport] {
+    package func add(_ orders: [DownloadOrder]) throws -> [Download] {
         try Self.requests(of: orders).flatMap {
-            try ask(
-                request("POST", Path.downloads, body: ["downloads": $0.map(SentOrder.init)]), for: DownloadList.self
-            ).downloads
+            try ask(request("POST", Path.downloads, body: DownloadOrders($0)), for: DownloadList.self).downloads
         }
     }
 
     /// Changes up to two thousand downloads per request, in order.
-    package func change(_ selection: DownloadSelection, _ change: DownloadChange) throws -> [DownloadReport] {
+    package func change(_ selection: DownloadSelection, _ change: DownloadChange) throws -> [Download] {
         let selections: [[(String, String)]] =
             switch selection {
             case .all: [[("all", "true")]]
@@ -51,13 +49,13 @@ extension RunningProxy {
     }
 
     /// Changes the settings of all downloads together, until the process that owns the cache ends.
-    package func set(_ settings: DownloadSettings) throws -> DownloadSummary {
+    package func set(_ settings: DownloadSettings) throws -> DownloadTotals {
         let body = ["max_active": Int64(settings.maxActive), "limit_rate": settings.limitRate ?? 0]
-        return try ask(request("PATCH", Path.settings, body: body), for: DownloadSummary.self)
+        return try ask(request("PATCH", Path.settings, body: body), for: DownloadTotals.self)
     }
 
     /// The ended downloads, newest first.
-    package func history(limit: Int? = nil, category: String? = nil) throws -> [DownloadReport] {
+    package func history(limit: Int? = nil, category: String? = nil) throws -> [Download] {
         let parameters = [limit.map { ("limit", "\($0)") }, category.map { ("category", $0) }].compactMap { $0 }
         return try ask(request("GET", Path.history, parameters), for: DownloadList.self).downloads
     }
@@ -109,7 +107,7 @@ extension RunningProxy {
         mutating func news(_ event: EventStream.Event, of proxy: RunningProxy) throws -> [DownloadNews] {
             switch event.name {
             case "download":
-                let report = try proxy.decode(DownloadReport.self, from: event.data, of: Path.events)
+                let report = try proxy.decode(Download.self, from: event.data, of: Path.events)
                 missing.remove(report.id)
                 return ids.isEmpty || ids.contains(report.id) ? [.download(report)] : []
             case "removed":
@@ -118,7 +116,7 @@ extension RunningProxy {
             case "summary":
                 // All existing downloads are reported before the first summary.
                 defer { missing = [] }
-                let summary = try proxy.decode(DownloadSummary.self, from: event.data, of: Path.events)
+                let summary = try proxy.decode(DownloadTotals.self, from: event.data, of: Path.events)
                 return missing.sorted().map(DownloadNews.removed) + [.summary(summary)]
             default: return []
             }

@@ -16,7 +16,7 @@ extension RunningProxy {
     }
 
     /// All subscriptions, in the order of subscribing.
-    package func feeds() throws -> [SubscriptionReport] {
+    package func feeds() throws -> [FeedSubscription] {
         try ask(request("GET", Path.feeds), for: FeedList.self).feeds
     }
 
@@ -28,20 +28,20 @@ extension RunningProxy {
 
     /// Subscribes, or changes a subscription, and waits for its check.
     package func subscribe(_ url: OriginURL, _ change: SubscriptionChange, isWanted: @escaping () -> Bool) throws
-        -> FeedCheck
+        -> FeedCheckResult
     {
         var request = try request("POST", Path.feeds, body: SentFeed(url, change))
         request.isWanted = isWanted
-        return try ask(request, for: FeedCheck.self)
+        return try ask(request, for: FeedCheckResult.self)
     }
 
     /// Unsubscribes.
-    package func removeFeed(_ url: OriginURL) throws -> SubscriptionReport {
-        try ask(request("DELETE", Path.feeds, [("url", url.absolute)]), for: SubscriptionReport.self)
+    package func removeFeed(_ url: OriginURL) throws -> FeedSubscription {
+        try ask(request("DELETE", Path.feeds, [("url", url.absolute)]), for: FeedSubscription.self)
     }
 
     /// Checks a feed, or all, and waits for that.
-    package func checkFeeds(_ url: OriginURL?, isWanted: @escaping () -> Bool) throws -> [FeedCheck] {
+    package func checkFeeds(_ url: OriginURL?, isWanted: @escaping () -> Bool) throws -> [FeedCheckResult] {
         var request = try request("POST", Path.check, url.map { [("url", $0.absolute)] } ?? [])
         request.isWanted = isWanted
         request.stallTimeout = 0

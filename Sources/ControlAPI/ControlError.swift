@@ -60,7 +60,6 @@ package struct ControlError: AdvisedError {
         case StoreError.system(_, _, ENOSPC): self.init(507, "\(error)")
         case StoreError.directory(let reason, let advice): self.init(422, reason, advice)
         case let error as StoreError: self.init(500, error.reason, error.advice)
-        case let error as SubscriptionError: self.init(error.status, error.reason, error.advice)
         case let error as DownloadError: self.init(error.status, error.reason, error.advice)
         default: self.init(500, "\(error)")
         }

@@ -1,8 +1,7 @@
-import CachePolicy
 import Downloads
+import Foundation
 import HTTPModel
 import HTTPTransport
-import Playlists
 
 extension ControlHandler {
     /// The largest list of orders: ten thousand with long URLs fit.
@@ -14,7 +13,7 @@ extension ControlHandler {
         // A download that is named is listed whatever its state.
         let states =
             try parameters.states()
-            ?? (ids == nil ? Set(DownloadState.allCases.filter { !$0.hasEnded }) : Set(DownloadState.allCases))
+            ?? (ids == nil ? Set(Download.State.allCases.filter { !$0.hasEnded }) : Set(Download.State.allCases))
         let category = parameters["category"]
         let order = try parameters.downloadOrder()
         let limit = try parameters.number("limit", in: 1...Int(Int32.max))
@@ -33,7 +32,7 @@ extension ControlHandler {
         let mask = mask(for: exchange)
         receiveBody(exchange, upTo: Self.maxOrderBytes) { [self] body in
             perform(exchange) { [downloads] _ in
-                let orders = try ReceivedJSON.decode(ReceivedOrders.self, from: body).orders
+                let orders = try ReceivedJSON.decode(DownloadOrders.self, from: body).downloads
                 var newest: Int64 = 0
                 _ = downloads.snapshots.listing { report in
                     newest = max(newest, report.id)
@@ -105,7 +104,7 @@ extension ControlHandler {
 
 /// A list of downloads.
 package struct DownloadList: Codable, Sendable {
-    package let downloads: [DownloadReport]
+    package let downloads: [Download]
 }
 
 /// The number of dropped history entries.
@@ -115,8 +114,8 @@ package struct RemovedDownloads: Codable, Sendable {
 
 /// A part of a listing, with the total number of entries.
 private struct DownloadPage: Encodable {
-    let downloads: [DownloadReport]
-    let summary: DownloadSummary
+    let downloads: [Download]
+    let summary: DownloadTotals
     let total: Int
 }
 
@@ -128,10 +127,11 @@ private enum ListOrder: String, CaseIterable {
     case ended
 
     /// - Parameter downloads: in the order in which they run.
-    func sorted(_ downloads: [DownloadReport]) -> [DownloadReport] {
+    func sorted(_ downloads: [Download]) -> [Download] {
         switch self {
         case .queue: downloads
-        case .ended: downloads.sorted { ($0.finished ?? 0, $0.id) > ($1.finished ?? 0, $1.id) }
+        case .ended:
+            downloads.sorted { ($0.finished ?? .distantPast, $0.id) > ($1.finished ?? .distantPast, $1.id) }
         }
     }
 }
@@ -145,13 +145,13 @@ extension ControlParameters {
     }
 
     /// States separated by commas, or `all`; nil if the parameter is missing.
-    fileprivate func states() throws(ControlError) -> Set<DownloadState>? {
+    fileprivate func states() throws(ControlError) -> Set<Download.State>? {
         guard let text = self["state"] else { return nil }
-        if text == "all" { return Set(DownloadState.allCases) }
+        if text == "all" { return Set(Download.State.allCases) }
         return Set(
             try text.split(separator: ",", omittingEmptySubsequences: false).map { name throws(ControlError) in
-                guard let state = DownloadState(rawValue: String(name)) else {
-                    let names = DownloadState.allCases.map(\.rawValue).joined(separator: ", ")
+                guard let state = Download.State(rawValue: String(name)) else {
+                    let names = Download.State.allCases.map(\.rawValue).joined(separator: ", ")
                     throw ControlError(
                         400, "state is all, or some of \(names) separated by commas, not \(name.prefix(100))")
                 }
@@ -161,124 +161,6 @@ extension ControlParameters {
 }
 
 // MARK: Requests
-
-/// `{"downloads": [{"url": "https://example.org/film.mp4", "priority": "high"}]}`
-private struct ReceivedOrders: ReceivedValue {
-    static let example = "{\"downloads\": [{\"url\": \"https://example.org/film.mp4\"}]}"
-
-    let orders: [DownloadOrder]
-
-    private enum CodingKeys: String, CodingKey, CaseIterable {
-        case downloads
-    }
-
-    init(from decoder: any Decoder) throws {
-        try decoder.refuseMembers(except: CodingKeys.allCases.map(\.stringValue))
-        orders = try decoder.container(keyedBy: CodingKeys.self).decode([ReceivedOrder].self, forKey: .downloads).map(
-            \.order)
-        guard !orders.isEmpty else {
-            throw ControlError(
-                422,
-                "there is nothing to download: list at least one, such as {\"url\": \"https://example.org/film.mp4\"}")
-        }
-    }
-}
-
-/// One order.
-private struct ReceivedOrder: Decodable {
-    let order: DownloadOrder
-
-    enum CodingKeys: String, CodingKey, CaseIterable {
-        case url, first, limitRate, priority, connections, category, pinned, quality, audio, subtitles, all
-        case last, atOnce
-        case recordFor = "for"
-    }
-
-    init(from decoder: any Decoder) throws {
-        try decoder.refuseMembers(except: CodingKeys.allCases.map(\.stringValue))
-        let members = try decoder.container(keyedBy: CodingKeys.self)
-        guard let url = try members.decodeIfThere(String.self, forKey: .url, form: "a media URL") else {
-            throw ControlError(422, "\(decoder.place ?? "it") has no url: send the URL to download")
-        }
-        var order = try Self.order(url)
-        order.first = try members.decodeIfThere(ReceivedSize.self, forKey: .first)?.bytes
-        order.last = try members.decodeIfThere(ReceivedSize.self, forKey: .last)?.bytes
-        order.limitRate = try members.decodeIfThere(ReceivedSize.self, forKey: .limitRate)?.bytes
-        if order.limitRate == 0 { order.limitRate = nil }
-        if let priority = try members.decodeIfThere(
-            DownloadPriority.self, forKey: .priority, form: DownloadPriority.form)
-        {
-            order.priority = priority
-        }
-        if let connections = try members.decodeIfThere(Int.self, forKey: .connections, form: "a whole number") {
-            order.connections = connections
-        }
-        order.category = try members.decodeIfThere(String.self, forKey: .category, form: "a string")
-        if let isPinned = try members.decodeIfThere(Bool.self, forKey: .pinned, form: "true or false") {
-            order.isPinned = isPinned
-        }
-        order.isAtOnce = try members.decodeIfThere(Bool.self, forKey: .atOnce, form: "true or false") ?? false
-        order.renditions = try Self.renditions(members)
-        order.recordFor = try members.decodeIfThere(ReceivedSpan.self, forKey: .recordFor)?.seconds
-        self.order = order
-    }
-
-    private static func renditions(_ members: KeyedDecodingContainer<CodingKeys>) throws -> RenditionChoice {
-        typealias Languages = RenditionChoice.Languages
-        var choice = RenditionChoice()
-        if let quality = try members.text(
-            .quality, form: RenditionChoice.Quality.forms, RenditionChoice.Quality.init)
-        {
-            choice.quality = quality
-        }
-        if let audio = try members.text(.audio, form: Languages.forms, Languages.init) { choice.audio = audio }
-        if let subtitles = try members.text(.subtitles, form: Languages.forms, Languages.init) {
-            choice.subtitles = subtitles
-        }
-        choice.isEverything =
-            try members.decodeIfThere(Bool.self, forKey: .all, form: "true or false") ?? choice.isEverything
-        return choice
-    }
-
-    private static func order(_ url: String) throws(ControlError) -> DownloadOrder {
-        do throws(DownloadError) { return DownloadOrder(url: try OriginURL(ordered: url)) } catch {
-            throw ControlError(error)
-        }
-    }
-}
-
-extension KeyedDecodingContainer<ReceivedOrder.CodingKeys> {
-    /// The value that a string stands for.
-    fileprivate func text<Value>(_ key: Key, form: String, _ read: (String) -> Value?) throws -> Value? {
-        try decodeIfThere(String.self, forKey: key, form: form) { read($0) != nil }.flatMap(read)
-    }
-}
-
-/// An order as it is sent to a proxy.
-package struct SentOrder: Encodable {
-    private let order: DownloadOrder
-
-    package init(_ order: DownloadOrder) { self.order = order }
-
-    package func encode(to encoder: any Encoder) throws {
-        var members = encoder.container(keyedBy: ReceivedOrder.CodingKeys.self)
-        try members.encode(order.url.absolute, forKey: .url)
-        try members.encodeIfPresent(order.first, forKey: .first)
-        try members.encodeIfPresent(order.last, forKey: .last)
-        try members.encodeIfPresent(order.limitRate, forKey: .limitRate)
-        try members.encode(order.priority, forKey: .priority)
-        try members.encode(order.connections, forKey: .connections)
-        try members.encodeIfPresent(order.category, forKey: .category)
-        try members.encode(order.isPinned, forKey: .pinned)
-        if order.isAtOnce { try members.encode(true, forKey: .atOnce) }
-        let choice = order.renditions, standard = RenditionChoice()
-        if choice.quality != standard.quality { try members.encode(choice.quality.text, forKey: .quality) }
-        if choice.audio != standard.audio { try members.encode(choice.audio.text, forKey: .audio) }
-        if choice.subtitles != standard.subtitles { try members.encode(choice.subtitles.text, forKey: .subtitles) }
-        if choice.isEverything { try members.encode(true, forKey: .all) }
-        try members.encodeIfPresent(order.recordFor, forKey: .recordFor)
-    }
-}
 
 /// `{"action": "pause"}`, `{"priority": "high", "position": 0}`
 private struct ReceivedChange: ReceivedValue {
@@ -296,7 +178,8 @@ private struct ReceivedChange: ReceivedValue {
         let actions = DownloadChange.Action.allCases.map(\.rawValue).joined(separator: ", ")
         change = DownloadChange(
             action: try members.decodeIfThere(DownloadChange.Action.self, forKey: .action, form: "one of \(actions)"),
-            priority: try members.decodeIfThere(DownloadPriority.self, forKey: .priority, form: DownloadPriority.form),
+            priority: try members.decodeIfThere(
+                Download.Priority.self, forKey: .priority, form: Download.Priority.form),
             position: try members.decodeIfThere(Int.self, forKey: .position, form: "a whole number"),
             limitRate: try members.decodeIfThere(ReceivedSize.self, forKey: .limitRate)?.bytes)
     }
@@ -327,17 +210,19 @@ private struct ReceivedDownloadSettings: ReceivedValue {
     }
 }
 
-extension DownloadPriority {
-    fileprivate static let form = allCases.map(\.rawValue).joined(separator: ", ")
+extension Download.Priority {
+    static let form = allCases.map(\.rawValue).joined(separator: ", ")
 }
 
 extension DownloadError {
     /// The corresponding status.
     var status: Int {
         switch kind {
-        case .unknown: 404
+        case .unknown, .notSubscribed: 404
         case .conflict: 409
         case .invalid: 422
+        case .unreadable: 502
+        case .closed: 503
         case .disk: description.contains("disk is full") ? 507 : 500
         }
     }

@@ -16,7 +16,7 @@ extension ControlHandler {
             return answer(exchange) { [feeds] _ in try feeds.perform { try $0.detail(of: url, limit: limit) } }
         }
         guard !parameters.has("limit") else { throw ControlError(400, "limit cannot be used without url") }
-        try answerList(exchange, parameters, urls: { (list: FeedList) in list.feeds.map(\.url) }) { [feeds] _ in
+        try answerList(exchange, parameters, urls: { (list: FeedList) in list.feeds.map(\.urlText) }) { [feeds] _ in
             FeedList(feeds: try feeds.perform { try $0.reports() })
         }
     }
@@ -99,14 +99,14 @@ extension ControlHandler {
 
 /// All subscriptions.
 package struct FeedList: Codable, Sendable {
-    package let feeds: [SubscriptionReport]
+    package let feeds: [FeedSubscription]
 }
 
 /// The outcomes of checks.
 package struct FeedChecks: Codable, Sendable {
-    package let checks: [FeedCheck]
+    package let checks: [FeedCheckResult]
 
-    init(_ checks: [FeedCheck]) { self.checks = checks }
+    init(_ checks: [FeedCheckResult]) { self.checks = checks }
 }
 
 /// Responds to a request from another thread, once the outcome is known.
@@ -118,7 +118,7 @@ private struct Reply: Sendable {
         (self.exchange, self.mask) = (LoopBound(exchange, on: exchange.loop), mask)
     }
 
-    func send(_ result: Result<some Encodable, SubscriptionError>, status: Int = 200) {
+    func send(_ result: Result<some Encodable, DownloadError>, status: Int = 200) {
         let line = Result { try ControlJSON.line(result.get(), masked: mask) }
         exchange.post { exchange in
             switch line {
@@ -238,18 +238,5 @@ extension SubscriptionChange {
             keep.map { ("keep", $0.text) }, title.map { ("title", $0) },
             caps.map { ("cap", DownloadCap.text($0)) },
         ].compactMap { $0 }
-    }
-}
-
-extension SubscriptionError {
-    /// The corresponding status.
-    var status: Int {
-        switch kind {
-        case .unknown: 404
-        case .invalid: 422
-        case .unreadable: 502
-        case .closed: 503
-        case .disk: description.contains("disk is full") ? 507 : 500
-        }
     }
 }

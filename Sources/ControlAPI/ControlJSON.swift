@@ -1,8 +1,10 @@
-import HTTPModel
 import CachePolicy
+import Downloads
 import Foundation
+import HTTPModel
 
-/// JSON as the control interface writes it: names in snake_case and sorted, slashes not escaped.
+/// JSON as the control interface writes it: names in snake_case and sorted, slashes not escaped, dates in whole seconds
+/// since 1970.
 package enum ControlJSON {
     /// One line, with a line feed.
     package static func line(_ value: some Encodable) throws -> [UInt8] {
@@ -32,6 +34,9 @@ package enum ControlJSON {
         let decoder = JSONDecoder()
         // Not `.convertFromSnakeCase`, which turns `finalURL` into `finalUrl`.
         decoder.keyDecodingStrategy = .custom { path in Key(camelCase(path.last?.stringValue ?? "")) }
+        decoder.dateDecodingStrategy = .custom {
+            Date(seconds: try $0.singleValueContainer().decode(Int64.self))
+        }
         return try decoder.decode(type, from: Data(bytes))
     }
 
@@ -53,6 +58,10 @@ package enum ControlJSON {
     private static func encoder(_ formatting: JSONEncoder.OutputFormatting) -> JSONEncoder {
         let encoder = JSONEncoder()
         encoder.keyEncodingStrategy = .convertToSnakeCase
+        encoder.dateEncodingStrategy = .custom { date, encoder in
+            var value = encoder.singleValueContainer()
+            try value.encode(date.seconds)
+        }
         encoder.outputFormatting = formatting.union([.sortedKeys, .withoutEscapingSlashes])
         return encoder
     }

@@ -141,7 +141,7 @@ private struct Written {
     private var mask: URLMask?
     /// The latest parts, by what they follow.
     private var parts: [(key: Key, part: DownloadEvents.Part)] = []
-    private var summary: DownloadSummary?
+    private var summary: DownloadTotals?
     /// Counts summaries.
     private var summaryNumber: UInt64 = 0
     private(set) var count = 0
@@ -194,7 +194,7 @@ private struct Written {
     }
 
     private mutating func line(
-        of report: DownloadReport, _ revision: UInt64, showsSecrets: Bool, _ mask: URLMask?
+        of report: Download, _ revision: UInt64, showsSecrets: Bool, _ mask: URLMask?
     ) throws -> [UInt8] {
         if let known = lines[showsSecrets]?[report.id], known.revision == revision { return known.line }
         let line = try ControlJSON.line(report, masked: mask)

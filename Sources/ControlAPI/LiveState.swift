@@ -64,9 +64,9 @@ package final class LiveState: Sendable {
         /// What watchers got last; nil if there are none.
         var report: NowReport?
         /// The downloads of the last report as JSON, with and without secrets.
-        var writtenDownloads: [Bool: (downloads: [DownloadReport], mask: URLMask?, text: [UInt8])] = [:]
+        var writtenDownloads: [Bool: (downloads: [Download], mask: URLMask?, text: [UInt8])] = [:]
         /// The page of downloads, as of a revision.
-        var page: (revision: UInt64, downloads: [DownloadReport], hidden: Int)?
+        var page: (revision: UInt64, downloads: [Download], hidden: Int)?
     }
 
     /// How long watchers wait for the next state at least.
@@ -169,7 +169,7 @@ package final class LiveState: Sendable {
         return Look(report: report, fetches: samples.fetches)
     }
 
-    private func currentDownloads() -> (downloads: [DownloadReport], hidden: Int) {
+    private func currentDownloads() -> (downloads: [Download], hidden: Int) {
         let revision = downloads.revision
         if let known = record.withLock({ $0.page }), known.revision == revision {
             return (known.downloads, known.hidden)

@@ -29,8 +29,8 @@ package struct NowReport: Codable, Sendable, Equatable {
     package var plays: [PlayReport]
     package var transfers: [TransferReport]
     /// Those that have not ended: running ones, then those that wait, then paused ones.
-    package var downloads: [DownloadReport]
-    package var queue: DownloadSummary
+    package var downloads: [Download]
+    package var queue: DownloadTotals
     package var cache: Cache
     package var served: Served
     package var hidden = Hidden()
@@ -39,8 +39,8 @@ package struct NowReport: Codable, Sendable, Equatable {
     package static let mostDownloads = 100
 
     package init(
-        time: Int64, plays: [PlayReport], transfers: [TransferReport], downloads: [DownloadReport],
-        queue: DownloadSummary, cache: Cache, served: Served
+        time: Int64, plays: [PlayReport], transfers: [TransferReport], downloads: [Download],
+        queue: DownloadTotals, cache: Cache, served: Served
     ) {
         (self.time, self.plays, self.transfers, self.downloads) = (time, plays, transfers, downloads)
         (self.queue, self.cache, self.served) = (queue, cache, served)

@@ -1,4 +1,5 @@
 import CachePolicy
+import Downloads
 import Foundation
 import HTTPModel
 import HTTPTransport
@@ -39,6 +40,8 @@ enum ReceivedJSON {
             return try ControlJSON.decode(type, from: body)
         } catch let error as ControlError {
             throw error
+        } catch let error as DownloadError {
+            throw ControlError(error)
         } catch {
             throw ControlError(400, "the body is invalid: send a JSON object such as \(Value.example)")
         }

@@ -123,14 +123,16 @@ final class DownloadDatabase {
         } catch { throw DownloadError(error) }
     }
 
+    private static let insertion = DownloadJob.columns.insertion(into: "download")
+
     private static func write(
         _ jobs: [DownloadJob], removing ids: Set<Int64>, _ usage: [DownloadUsage.Row: Int64], since firstDay: Int64,
         in db: Database
     ) throws {
         try remove(ids, in: db)
         try DownloadUsage.write(usage, since: firstDay, in: db)
-        let statement = try db.cachedStatement(sql: insert)
-        for job in jobs { try statement.execute(arguments: StatementArguments(try job.columns)) }
+        let statement = try db.cachedStatement(sql: insertion)
+        for job in jobs { try statement.execute(arguments: DownloadJob.columns.arguments(of: job)) }
     }
 
     private static func remove(_ ids: some Sequence<Int64>, in db: Database) throws {
@@ -138,19 +140,7 @@ final class DownloadDatabase {
         for id in ids { try statement.execute(arguments: [id]) }
     }
 
-    private static let insert: String = {
-        let names = DownloadJob.columnNames
-        let updates = names.dropFirst().map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
-        let marks = names.map { _ in "?" }.joined(separator: ", ")
-        return
-            "INSERT INTO download (\(names.joined(separator: ", "))) VALUES (\(marks)) ON CONFLICT(id) DO UPDATE SET \(updates)"
-    }()
-
     func close() throws(DownloadError) {
         do throws(SideDatabase.Failure) { try database.close() } catch { throw DownloadError(error) }
     }
-}
-
-extension DownloadError {
-    fileprivate init(_ failure: SideDatabase.Failure) { self.init(.disk, failure.reason, failure.advice) }
 }

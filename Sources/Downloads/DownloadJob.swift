@@ -1,4 +1,5 @@
 import CachePolicy
+import Foundation
 import HTTPModel
 import Playlists
 
@@ -16,10 +17,10 @@ struct DownloadJob: Sendable, Equatable {
         }
     }
 
-    let id: Int64
+    var id: Int64
     /// As ordered last; its `Identity` never changes.
     var order: DownloadOrder
-    var state = DownloadState.waiting
+    var state = Download.State.waiting
     /// Of two waiting downloads with the same priority, the one with the smaller place goes first.
     var place: Double
     /// Counts up as downloads end; nil before.
@@ -84,19 +85,16 @@ struct DownloadJob: Sendable, Equatable {
     /// Resets the count of failures.
     mutating func forgetFailures() { (networkFailures, busyFailures, retryAt, due) = (0, 0, nil, nil) }
 
-    var report: DownloadReport {
-        let rate = state == .downloading ? rate.bytesPerSecond : nil
-        var report = DownloadReport(
-            id: id, url: url, state: state, priority: order.priority, category: order.category, first: order.first,
-            connections: order.connections, limitRate: order.limitRate, isPinned: order.isPinned,
-            bytes: progress.bytes, total: progress.total, rate: rate,
-            eta: TransferRate.seconds(for: progress.rest, at: rate),
-            failures: failures, retryAt: retryAt.map { Int64(saturating: $0.rounded(.up)) },
-            added: Int64(saturating: added),
-            started: started.map(Int64.init(saturating:)),
-            finished: finished.map(Int64.init(saturating:)), message: message, fileName: progress.fileName)
-        report.take(order)
+    var report: Download {
+        var report = Download(id: id, url: url, added: Date(second: added))
+        report.take(order.options)
+        (report.state, report.failures, report.message, report.feed) = (state, failures, message, order.episode?.feed)
+        (report.bytes, report.total, report.fileName) = (progress.bytes, progress.total, progress.fileName)
         (report.segments, report.totalSegments) = (progress.segments, progress.totalSegments)
+        report.bytesPerSecond = state == .downloading ? rate.bytesPerSecond : nil
+        report.eta = TransferRate.seconds(for: progress.rest, at: report.bytesPerSecond)
+        report.retryDate = retryAt.map { Date(second: $0.rounded(.up)) }
+        (report.started, report.finished) = (started.map(Date.init(second:)), finished.map(Date.init(second:)))
         return report
     }
 
@@ -108,20 +106,5 @@ struct DownloadJob: Sendable, Equatable {
         // The newest first, whatever its priority was.
         case .completed, .failed, .cancelled: .init(group: 3, priority: .high, order: -Double(ended ?? 0))
         }
-    }
-}
-
-extension DownloadReport {
-    /// Takes over options that differ from the default.
-    fileprivate mutating func take(_ order: DownloadOrder) {
-        let standard = RenditionChoice(), choice = order.renditions
-        quality = choice.quality == standard.quality ? nil : choice.quality.text
-        audio = choice.audio == standard.audio ? nil : choice.audio.text
-        subtitles = choice.subtitles == standard.subtitles ? nil : choice.subtitles.text
-        all = choice.isEverything ? true : nil
-        recordFor = order.recordFor
-        last = order.last
-        isAtOnce = order.isAtOnce ? true : nil
-        feed = order.episode?.feed
     }
 }

@@ -78,7 +78,7 @@ struct DownloadLines {
         }
     }
 
-    private static let noneReady = [SortedLine](repeating: SortedLine(), count: DownloadPriority.allCases.count)
+    private static let noneReady = [SortedLine](repeating: SortedLine(), count: Download.Priority.allCases.count)
 
     private mutating func removeReady(_ job: DownloadJob) {
         let lane = job.order.lane
@@ -105,7 +105,7 @@ struct DownloadLines {
     /// The jobs that wait for their turn under these limits, in no order.
     func ready(_ lane: DownloadLane) -> [Int64] { ready[lane]?.flatMap { Array($0.ids) } ?? [] }
 
-    func ready(_ priority: DownloadPriority) -> [Int64] { ready.values.flatMap { Array($0[priority.rank].ids) } }
+    func ready(_ priority: Download.Priority) -> [Int64] { ready.values.flatMap { Array($0[priority.rank].ids) } }
 
     /// The limits under which any job waits for its turn.
     var readyLanes: [DownloadLane] { Array(ready.keys) }
@@ -113,8 +113,8 @@ struct DownloadLines {
     // MARK: Totals
 
     /// Counts and totals; the rate is not known here.
-    var summary: DownloadSummary {
-        var summary = DownloadSummary()
+    var summary: DownloadTotals {
+        var summary = DownloadTotals()
         summary.downloading = running.count
         summary.waiting = delayed.count + readyCount
         summary.paused = sums.paused

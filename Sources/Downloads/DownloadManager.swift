@@ -121,7 +121,7 @@ package actor DownloadManager {
     /// download, and resumes it if it was paused. All orders are saved, or none.
     /// - Parameter waits: whether the downloads are wanted only as long as a caller in this process waits for them.
     /// - Returns: the download of each order.
-    package func add(_ orders: [DownloadOrder], waits: Bool = false) throws(DownloadError) -> [DownloadReport] {
+    package func add(_ orders: [DownloadOrder], waits: Bool = false) throws(DownloadError) -> [Download] {
         try checkOpen()
         readProgress()
         let plan = try queue.plan(orders, now: clock.now)
@@ -136,7 +136,7 @@ package actor DownloadManager {
 
     /// - Returns: the named downloads, or all that were changed, as they are now.
     package func change(_ selection: DownloadSelection, _ change: DownloadChange) throws(DownloadError)
-        -> [DownloadReport]
+        -> [Download]
     {
         try checkOpen()
         readProgress()
@@ -167,7 +167,7 @@ package actor DownloadManager {
     }
 
     /// The newest first.
-    package func history(limit: Int?, category: String?) -> [DownloadReport] {
+    package func history(limit: Int?, category: String?) -> [Download] {
         let found = queue.endedIDs.reversed().lazy.compactMap { self.queue[$0] }.filter {
             category == nil || $0.order.category == category
         }
@@ -179,13 +179,13 @@ package actor DownloadManager {
     /// - Parameters:
     ///   - feed: the URL under which it is subscribed.
     ///   - since: only downloads that were ordered at this time or later, in seconds since 1970.
-    package func downloads(ofFeed feed: String, since: Double) -> [String: DownloadReport] {
-        var found: [String: DownloadReport] = [:]
+    package func downloads(ofFeed feed: String, since: Double) -> [String: Download] {
+        var found: [String: Download] = [:]
         for job in queue.jobs.values where job.order.episode?.feed == feed && job.added >= since {
             guard let identity = job.order.episode?.identity else { continue }
             let (report, other) = (job.report, found[identity])
             var latest = other.map { $0.id > report.id ? $0 : report } ?? report
-            latest.added = min(report.added, other?.added ?? .max)
+            latest.added = min(report.added, other?.added ?? report.added)
             latest.started = [report.started, other?.started].compactMap { $0 }.min()
             found[identity] = latest
         }
@@ -298,7 +298,7 @@ package actor DownloadManager {
     private func act(_ effect: DownloadQueue.Effect) {
         switch effect {
         case .stop(let id): stop(id)
-        case .limit(let id): attempts[id]?.running.limit(to: queue[id]?.order.limitRate)
+        case .limit(let id): attempts[id]?.running.limit(to: queue[id]?.order.bytesPerSecond)
         case .release(let id): _ = release(id)
         case .begin(let id): begin(id)
         }

@@ -96,7 +96,7 @@ extension DownloadQueue {
         }
         if let position = change.position { move(id, to: position) }
         if let limit = change.limitRate, var job = self[id] {
-            job.order.limitRate = limit > 0 ? limit : nil
+            job.order.bytesPerSecond = limit > 0 ? limit : nil
             put(job)
             if job.state == .downloading { effects.append(.limit(id)) }
         }
@@ -153,7 +153,7 @@ extension DownloadQueue {
     }
 
     /// Numbers the unfinished downloads of a priority with integers, in the same order.
-    private mutating func renumber(_ priority: DownloadPriority) {
+    private mutating func renumber(_ priority: Download.Priority) {
         let live = jobs.values.filter { $0.order.priority == priority && !$0.state.hasEnded }.sorted {
             ($0.place, $0.id) < ($1.place, $1.id)
         }
@@ -199,7 +199,7 @@ extension DownloadJob {
     fileprivate var isDelayed: Bool { state == .waiting && due != nil }
 
     /// nil if the action is impossible in this state.
-    fileprivate func state(after action: DownloadChange.Action) -> DownloadState? {
+    fileprivate func state(after action: DownloadChange.Action) -> Download.State? {
         switch (action, state) {
         case (.pause, .waiting), (.pause, .downloading), (.pause, .paused): .paused
         case (.resume, .paused): .waiting

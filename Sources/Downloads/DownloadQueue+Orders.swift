@@ -18,7 +18,7 @@ extension DownloadQueue {
         var plan = Plan(nextID: nextID, nextPlace: nextPlace)
         plan.ids.reserveCapacity(orders.count)
         for order in orders {
-            try order.check()
+            try order.options.check(for: order.url.absolute)
             let identity = DownloadJob.Identity(order)
             let job = planned(order, identity, now: now, in: &plan)
             plan.jobs[job.id] = job
@@ -57,7 +57,7 @@ extension DownloadQueue {
                 if before.order.differsInFetching(from: job.order) {
                     job.rate = TransferRate()
                     effects += [.stop(job.id), .begin(job.id)]
-                } else if before.order.limitRate != job.order.limitRate {
+                } else if before.order.bytesPerSecond != job.order.bytesPerSecond {
                     effects.append(.limit(job.id))
                 }
             }
@@ -70,8 +70,8 @@ extension DownloadQueue {
 extension DownloadOrder {
     /// Whether a running attempt has to begin again to be carried out as the other order.
     fileprivate func differsInFetching(from other: DownloadOrder) -> Bool {
-        connections != other.connections || isPinned != other.isPinned || isAtOnce != other.isAtOnce
-            || ends != other.ends
+        options.connections != other.connections || options.isPinned != other.isPinned
+            || options.isAtOnce != other.isAtOnce || options.ends != other.ends
     }
 }
 

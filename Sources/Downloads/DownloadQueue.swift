@@ -1,4 +1,5 @@
 import CachePolicy
+import Foundation
 import HTTPModel
 
 /// The queue of downloads: which exist, which run, and which is next. It carries out nothing: operations return effects
@@ -109,7 +110,7 @@ struct DownloadQueue {
     var surplusEndedIDs: [Int64] { Array(lines.ended.ids.prefix(max(0, lines.ended.count - Self.longestHistory))) }
 
     /// All waiting downloads of a priority, in order.
-    func waiting(_ priority: DownloadPriority) -> [DownloadJob] {
+    func waiting(_ priority: Download.Priority) -> [DownloadJob] {
         let delayed = lines.delayed.ids.compactMap { jobs[$0] }.filter { $0.order.priority == priority }
         return (lines.ready(priority).compactMap { jobs[$0] } + delayed).sorted {
             ($0.place, $0.id) < ($1.place, $1.id)
@@ -124,30 +125,32 @@ struct DownloadQueue {
         !lines.running.isEmpty || !lines.delayed.isEmpty || lines.readyLanes.contains { allowance.hold(for: $0) != nil }
     }
 
-    var summary: DownloadSummary {
+    var summary: DownloadTotals {
         var summary = lines.summary
-        summary.rate = lines.running.ids.reduce(0) { $0 +| (jobs[$1]?.rate.bytesPerSecond ?? 0) }
-        summary.eta = TransferRate.seconds(for: summary.total.map { $0 -| summary.bytes }, at: summary.rate)
+        summary.bytesPerSecond = lines.running.ids.reduce(0) { $0 +| (jobs[$1]?.rate.bytesPerSecond ?? 0) }
+        summary.eta = TransferRate.seconds(for: summary.total.map { $0 -| summary.bytes }, at: summary.bytesPerSecond)
         summary.settings = settings
         if lines.readyLanes.contains(where: { $0 != .atOnce }) {
-            (summary.hold, summary.heldUntil) = (allowance.hold?.reason, allowance.hold?.until)
+            (summary.hold, summary.heldUntil) = (allowance.hold?.reason, allowance.hold?.until.map(Date.init(seconds:)))
         }
         summary.scheduledRate = allowance.rate
         return summary
     }
 
     /// A download for people.
-    func report(_ id: Int64) -> DownloadReport? { jobs[id].map(report) }
+    func report(_ id: Int64) -> Download? { jobs[id].map(report) }
 
     /// A download as listings show it.
     func snapshot(_ id: Int64) -> DownloadSnapshots.Entry? {
         jobs[id].map { .init(report: report($0), url: $0.order.url, place: $0.listingPlace) }
     }
 
-    private func report(_ job: DownloadJob) -> DownloadReport {
+    private func report(_ job: DownloadJob) -> Download {
         var report = job.report
         if job.state == .waiting, job.due == nil, let hold = allowance.hold(for: job.order.lane) {
-            (report.message, report.isHeld, report.heldUntil) = (hold.reason, true, hold.until)
+            (report.message, report.isHeld, report.heldUntil) = (
+                hold.reason, true, hold.until.map(Date.init(seconds:))
+            )
         }
         return report
     }
@@ -209,7 +212,7 @@ struct DownloadQueue {
     }
 
     /// Moves a download to the history.
-    mutating func end(_ job: DownloadJob, as state: DownloadState, now: Double) {
+    mutating func end(_ job: DownloadJob, as state: Download.State, now: Double) {
         var job = job
         job.state = state
         job.finished = now

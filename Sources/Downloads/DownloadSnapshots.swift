@@ -18,7 +18,7 @@ package final class DownloadSnapshots: Sendable {
         var removals: [Removal] = []
         /// Of those that are not remembered: the latest, and when the last of them ended.
         var lost = (revision: UInt64(0), ended: UInt64(0))
-        var summary = DownloadSummary()
+        var summary = DownloadTotals()
         var watchers: [UInt64: @Sendable () -> Void] = [:]
         var nextWatcher: UInt64 = 0
 
@@ -68,14 +68,14 @@ package final class DownloadSnapshots: Sendable {
 
     /// A download for readers.
     package struct Entry: Sendable {
-        package let report: DownloadReport
+        package let report: Download
         package let url: OriginURL
         /// Sorts the listing.
         package let place: Place
         /// The revisions of its last change, of its first, and of its end; the latter the greatest number before.
         fileprivate var (revision, added, ended) = (UInt64(0), UInt64(0), UInt64.max)
 
-        package init(report: DownloadReport, url: OriginURL, place: Place) {
+        package init(report: Download, url: OriginURL, place: Place) {
             (self.report, self.url, self.place) = (report, url, place)
         }
     }
@@ -110,7 +110,7 @@ package final class DownloadSnapshots: Sendable {
 
     /// Some changes.
     package struct Step {
-        package let changed: [(revision: UInt64, report: DownloadReport)]
+        package let changed: [(revision: UInt64, report: Download)]
         /// What the reader knows and was forgotten before its end was read, and wanted IDs that are unknown; sorted.
         package let removed: [Int64]
         package private(set) var reading: Reading
@@ -130,10 +130,10 @@ package final class DownloadSnapshots: Sendable {
     package struct Place: Sendable, Comparable {
         /// Running downloads, then waiting, paused and ended ones.
         package var group: Int
-        package var priority: DownloadPriority
+        package var priority: Download.Priority
         package var order: Double
 
-        package init(group: Int, priority: DownloadPriority, order: Double) {
+        package init(group: Int, priority: Download.Priority, order: Double) {
             (self.group, self.priority, self.order) = (group, priority, order)
         }
 
@@ -149,7 +149,7 @@ package final class DownloadSnapshots: Sendable {
     // MARK: For the manager
 
     /// - Parameter removed: forgotten downloads.
-    package func post(_ changed: [Entry], removed: [Int64] = [], summary: DownloadSummary) {
+    package func post(_ changed: [Entry], removed: [Int64] = [], summary: DownloadTotals) {
         let watchers = state.withLock { state in
             if changed.isEmpty, removed.isEmpty { state.revision += 1 } // no trap: a count of events
             for id in removed { state.forget(id) }
@@ -164,40 +164,40 @@ package final class DownloadSnapshots: Sendable {
 
     // MARK: For readers
 
-    package var summary: DownloadSummary { posted.seen(by: clock) }
+    package var summary: DownloadTotals { posted.seen(by: clock) }
 
     /// The summary as it was posted last.
-    var posted: DownloadSummary { state.withLock { $0.summary } }
+    var posted: DownloadTotals { state.withLock { $0.summary } }
 
-    package subscript(_ id: Int64) -> DownloadReport? { state.withLock { $0.entries[id]?.report } }
+    package subscript(_ id: Int64) -> Download? { state.withLock { $0.entries[id]?.report } }
 
     /// All downloads of a URL in any state, in the order of a listing. Fast, however many others there are.
-    package func downloads(of url: OriginURL) -> [DownloadReport] {
+    package func downloads(of url: OriginURL) -> [Download] {
         let entries = state.withLock { state in state.idsByURL[url, default: []].compactMap { state.entries[$0] } }
         return entries.sorted { $0.place < $1.place }.map(\.report)
     }
 
     /// - Parameter isWanted: selects downloads for the listing, which is sorted.
-    package func listing(where isWanted: (DownloadReport) -> Bool = { !$0.state.hasEnded }) -> DownloadListing {
+    package func listing(where isWanted: (Download) -> Bool = { !$0.state.hasEnded }) -> DownloadListing {
         let (entries, summary) = state.withLock { (Array($0.entries.values), $0.summary) }
         return listing(entries, summary, isWanted)
     }
 
     /// The first selected download in the order of a listing.
-    package func first(where isMeant: (DownloadReport, OriginURL) -> Bool) -> DownloadReport? {
+    package func first(where isMeant: (Download, OriginURL) -> Bool) -> Download? {
         let entries = state.withLock { Array($0.entries.values) }
         return entries.filter { isMeant($0.report, $0.url) }.min { $0.place < $1.place }?.report
     }
 
     /// The selected downloads, in no order.
-    package func all(where isMeant: (OriginURL) -> Bool) -> [DownloadReport] {
+    package func all(where isMeant: (OriginURL) -> Bool) -> [Download] {
         let entries = state.withLock { Array($0.entries.values) }
         return entries.filter { isMeant($0.url) }.map(\.report)
     }
 
     /// The first downloads that have not ended, in the order of a listing, and how many more there are. Sorts no more
     /// than it returns, so that it may be called often, however many downloads wait.
-    package func page(_ count: Int) -> (downloads: [DownloadReport], hidden: Int) {
+    package func page(_ count: Int) -> (downloads: [Download], hidden: Int) {
         state.withLock { state in
             var (first, total): ([(place: Place, id: Int64)], Int) = ([], 0)
             for (id, entry) in state.entries where !entry.report.state.hasEnded {
@@ -215,7 +215,7 @@ package final class DownloadSnapshots: Sendable {
     package var revision: UInt64 { state.withLock { $0.revision } }
 
     /// The changes since a revision; 0 for everything.
-    package func changes(since revision: UInt64, where isWanted: (DownloadReport) -> Bool) -> Changes {
+    package func changes(since revision: UInt64, where isWanted: (Download) -> Bool) -> Changes {
         let (entries, summary, current) = state.withLock { ($0.entries(since: revision), $0.summary, $0.revision) }
         return Changes(revision: current, listing: listing(entries, summary, isWanted))
     }
@@ -245,7 +245,7 @@ package final class DownloadSnapshots: Sendable {
         state.withLock { $0.step(reading, of: ids, atMost: count) }
     }
 
-    private func listing(_ entries: [Entry], _ summary: DownloadSummary, _ isWanted: (DownloadReport) -> Bool)
+    private func listing(_ entries: [Entry], _ summary: DownloadTotals, _ isWanted: (Download) -> Bool)
         -> DownloadListing
     {
         DownloadListing(

@@ -25,7 +25,7 @@ package final class LoopDownloads: DownloadSource {
         -> any RunningDownload
     {
         let loop = loops[turn.wrappingAdd(1, ordering: .relaxed).oldValue % loops.count]
-        let pace = FillPace(line, rate: order.limitRate, isScheduled: !order.isAtOnce)
+        let pace = FillPace(line, rate: order.bytesPerSecond, isScheduled: !order.isAtOnce)
         let wanted = PresentationFill.Order(
             url: order.url, first: order.wantedFirst, ends: order.ends, connections: order.connections,
             isPinned: order.isPinned, renditions: order.renditions, recording: order.recording)
@@ -74,7 +74,7 @@ extension DownloadProgress {
 
 extension DownloadOrder {
     fileprivate var recording: RecordingOrder? {
-        recordFor.flatMap { seconds in recordedFrom.map { RecordingOrder(began: $0, seconds: seconds) } }
+        options.recordFor.flatMap { seconds in recordedFrom.map { RecordingOrder(began: $0, seconds: seconds) } }
     }
 }
 

@@ -5,16 +5,16 @@ import GRDB
 package struct OrderedName: Sendable, Equatable {
     package let id: Int64
     package let url: String
-    package let state: DownloadState
+    package let state: Download.State
     package let category: String?
 
-    package init(_ report: DownloadReport) {
-        (id, url, state, category) = (report.id, report.url, report.state, report.category)
+    package init(_ report: Download) {
+        (id, url, state, category) = (report.id, report.urlText, report.state, report.category)
     }
 
     private init?(_ row: StoredRow) {
         guard let id = try? row.integer("id"), let url = try? row.text("url"),
-            let state = (try? row.text("state")).flatMap(DownloadState.init)
+            let state = (try? row.text("state")).flatMap(Download.State.init)
         else { return nil }
         (self.id, self.url, self.state, category) = (id, url, state, try? row.text("category"))
     }

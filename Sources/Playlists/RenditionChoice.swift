@@ -1,14 +1,17 @@
 import HTTPModel
 
-/// The renditions of a presentation that a user selects.
-package struct RenditionChoice: Sendable, Hashable {
+/// Which renditions of a playlist to download; by default the best picture with its default sound and no subtitles.
+public struct RenditionChoice: Sendable, Hashable {
     /// The quality of the picture, or of the sound if there is no picture.
-    package enum Quality: Sendable, Hashable {
-        case best, worst
-        /// This many lines, or the next lower number; if all have more, the fewest. 1080 for `1080p`.
+    public enum Quality: Sendable, Hashable {
+        /// The largest picture; of equal ones the one with the highest bit rate.
+        case best
+        /// The smallest picture.
+        case worst
+        /// At most this many lines, 1080 for 1080p; the fewest if all have more.
         case lines(Int)
-        /// At most this many bits per second; if all have more, the lowest.
-        case bandwidth(Int64)
+        /// At most this many bits per second; the lowest rate if all have more.
+        case bitsPerSecond(Int64)
 
         /// The accepted spellings.
         package static let forms = "best, worst, 1080p or 4M"
@@ -25,7 +28,7 @@ package struct RenditionChoice: Sendable, Hashable {
                 self = .lines(lines)
             } else {
                 guard let bandwidth = Self.bandwidth(name) else { return nil }
-                self = .bandwidth(bandwidth)
+                self = .bitsPerSecond(bandwidth)
             }
         }
 
@@ -35,34 +38,43 @@ package struct RenditionChoice: Sendable, Hashable {
             case .best: "best"
             case .worst: "worst"
             case .lines(let lines): "\(lines)p"
-            case .bandwidth(let bandwidth): "\(bandwidth)"
+            case .bitsPerSecond(let bandwidth): "\(bandwidth)"
             }
         }
     }
 
-    /// A selection of the offered languages.
-    package enum Languages: Sendable, Hashable {
-        /// The default, as a player selects it without any preference.
+    /// A selection among the available languages.
+    public enum Languages: Sendable, Hashable {
+        /// The one that a player chooses by default.
         case standard
+        /// No language.
         case none
+        /// All languages.
         case all
-        /// BCP 47, the preferred first; all of these that are offered. `de` includes `de-AT`.
+        /// Those of these languages that are available, as BCP 47 tags, the preferred first: `de` also matches `de-AT`.
         case only([String])
     }
 
-    package var quality: Quality
-    package var audio: Languages
-    package var subtitles: Languages
-    /// Selects everything, regardless of the other properties.
-    package var isEverything: Bool
+    /// The quality of the picture.
+    public var quality: Quality
+    /// The languages of the sound. If none of them is available, the default is downloaded nevertheless.
+    public var audio: Languages
+    /// The languages of the subtitles.
+    public var subtitles: Languages
+    /// All available renditions, regardless of the other options.
+    public var isEverything: Bool
 
-    package init(
+    /// By default the best picture with its default sound. Each argument is the property of the same name.
+    public init(
         quality: Quality = .best, audio: Languages = .standard, subtitles: Languages = .none, isEverything: Bool = false
     ) {
-        self.quality = quality
-        self.audio = audio
-        self.subtitles = subtitles
-        self.isEverything = isEverything
+        (self.quality, self.audio, self.subtitles, self.isEverything) = (quality, audio, subtitles, isEverything)
+    }
+
+    /// The defaults with the changes that `change` makes.
+    public init(_ change: (inout RenditionChoice) -> Void) {
+        self.init()
+        change(&self)
     }
 }
 
@@ -140,7 +152,7 @@ extension RenditionChoice.Quality {
         case .worst: Self.least(offers)
         case .lines(let lines):
             Self.greatest(offers.filter { $0.resolution.map { $0.lines <= lines } ?? false }) ?? Self.least(offers)
-        case .bandwidth(let most):
+        case .bitsPerSecond(let most):
             Self.greatest(offers.filter { $0.bandwidth.map { $0 <= most } ?? false }) ?? Self.least(offers)
         }
     }

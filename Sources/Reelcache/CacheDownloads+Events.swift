@@ -65,18 +65,18 @@ extension CacheDownloads {
         if cache.isClosed { return .failed(.closed) }
         guard let last else { return .failed(.unknownDownload(id)) }
         if last.state.hasEnded { return await end(of: last) }
-        var report = last.report
         guard isCached(last) else { return .failed(.downloadCancelled(last)) }
-        report.state = .completed
-        if let total = report.total { report.bytes = total }
-        (report.rate, report.eta) = (nil, nil)
-        return await end(of: Download(report))
+        var download = last
+        download.state = .completed
+        if let total = download.total { download.bytes = total }
+        (download.bytesPerSecond, download.eta) = (nil, nil)
+        return await end(of: download)
     }
 
     /// Whether everything that a download ordered is cached.
     private func isCached(_ download: Download) -> Bool {
         guard let url = download.url else { return false }
-        guard let first = download.report.wantedFirst else { return cache.isCached(url) }
+        guard let first = download.wantedFirst else { return cache.isCached(url) }
         do {
             guard let coverage = try cache.coverage(of: url) else { return false }
             return coverage.contains(0..<min(first, coverage.length)) // no trap: neither is negative

@@ -15,21 +15,21 @@ public struct CacheDownloads: Sendable {
     // MARK: State
 
     /// A download in its current state; nil if there is none with this ID, or the history has dropped it.
-    public subscript(id: Download.ID) -> Download? { snapshots[id].map(Download.init) }
+    public subscript(id: Download.ID) -> Download? { snapshots[id] }
 
     /// The download of a URL in its current state: the one that has not ended, otherwise the latest; nil if there is
     /// none.
     public func status(of url: URL) -> Download? {
         guard let origin = try? MediaCache.origin(url) else { return nil }
         let found = snapshots.downloads(of: origin)
-        return (found.first { !$0.state.hasEnded } ?? found.max { $0.id < $1.id }).map(Download.init)
+        return found.first { !$0.state.hasEnded } ?? found.max { $0.id < $1.id }
     }
 
     /// All downloads that have not ended, in the order of the queue: running, waiting, paused.
-    public var active: [Download] { snapshots.listing().downloads.map(Download.init) }
+    public var active: [Download] { snapshots.listing().downloads }
 
     /// The totals of all downloads that have not ended.
-    public var totals: Totals { Totals(snapshots.summary) }
+    public var totals: Totals { snapshots.summary }
 
     /// How many downloads may run at once; `MediaCache.setMaxDownloads` changes it.
     public var maxActive: Int { snapshots.summary.settings.maxActive }
@@ -43,7 +43,7 @@ public struct CacheDownloads: Sendable {
     ///   - limit: the maximum number; nil for all.
     ///   - category: only downloads of this category; nil for all.
     public func history(limit: Int? = nil, category: String? = nil) async -> [Download] {
-        await manager.history(limit: limit.map { max($0, 0) }, category: category).map(Download.init)
+        await manager.history(limit: limit.map { max($0, 0) }, category: category)
     }
 
     // MARK: Changing them
@@ -62,10 +62,10 @@ public struct CacheDownloads: Sendable {
     /// - Throws: as for one.
     @discardableResult
     public func add(_ urls: [URL], options: DownloadOptions = DownloadOptions()) async throws -> [Download] {
-        let orders = try urls.map { DownloadOrder(try MediaCache.origin($0), options) }
+        let orders = try urls.map { DownloadOrder(url: try MediaCache.origin($0), options: options) }
         let reports = try await perform { manager throws(DownloadError) in try manager.add(orders) }
         guard reports.count == urls.count else { throw CacheError.disk("the downloads could not be saved") }
-        return reports.map(Download.init)
+        return reports
     }
 
     /// Pauses a download. Its bytes are kept, and later only the missing ones are fetched.
@@ -97,7 +97,7 @@ public struct CacheDownloads: Sendable {
     /// Changes the priority of a download, which becomes the last of that priority.
     @discardableResult
     public func setPriority(_ priority: Download.Priority, of id: Download.ID) async throws -> Download {
-        try await change(id, DownloadChange(priority: DownloadPriority(priority)))
+        try await change(id, DownloadChange(priority: priority))
     }
 
     /// Moves a download among the waiting ones of its priority; 0 is the first place.
@@ -139,12 +139,12 @@ public struct CacheDownloads: Sendable {
 
     private func change(_ id: Download.ID, _ change: DownloadChange) async throws -> Download {
         let changed = try await perform(id) { manager throws(DownloadError) in try manager.change(.ids([id]), change) }
-        guard let report = changed.first else { throw CacheError.unknownDownload(id) }
-        return Download(report)
+        guard let download = changed.first else { throw CacheError.unknownDownload(id) }
+        return download
     }
 
     private func changeAll(_ change: DownloadChange) async throws -> [Download] {
-        try await perform { manager throws(DownloadError) in try manager.change(.all, change) }.map(Download.init)
+        try await perform { manager throws(DownloadError) in try manager.change(.all, change) }
     }
 
     /// - Parameter id: the download to name in errors.

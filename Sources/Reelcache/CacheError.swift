@@ -70,8 +70,11 @@ extension CacheError {
     init(_ error: DownloadError, _ id: Download.ID? = nil) {
         switch error.kind {
         case .unknown: self = id.map { .unknownDownload($0) } ?? .conflict(error.description)
+        case .notSubscribed: self = .unknownFeed(error.description)
         case .conflict: self = .conflict(error.description)
         case .invalid: self = .invalid(error.description)
+        case .unreadable: self = .unreadableFeed(error.description)
+        case .closed: self = .closed
         case .disk: self = .disk(error.description)
         }
     }

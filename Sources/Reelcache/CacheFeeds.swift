@@ -20,7 +20,7 @@ public struct CacheFeeds: Sendable {
     /// All subscriptions, in the order of subscribing.
     /// - Throws: `CacheError`: `.disk`, `.closed`.
     public func subscriptions() async throws -> [FeedSubscription] {
-        try await perform { manager throws(SubscriptionError) in try manager.reports() }.map(FeedSubscription.init)
+        try await perform { manager throws(DownloadError) in try manager.reports() }
     }
 
     /// The subscription of a feed; nil if it is not subscribed.
@@ -28,9 +28,9 @@ public struct CacheFeeds: Sendable {
     /// - Throws: `CacheError`: `.unsupportedURL`, `.disk`, `.closed`.
     public func subscription(of url: URL) async throws -> FeedSubscription? {
         let origin = try MediaCache.origin(url)
-        return try await perform { manager throws(SubscriptionError) in
+        return try await perform { manager throws(DownloadError) in
             manager.isSubscribed(origin) ? try manager.detail(of: origin, limit: 1).feed : nil
-        }.map(FeedSubscription.init)
+        }
     }
 
     /// The known episodes of a subscribed feed, newest first.
@@ -40,9 +40,9 @@ public struct CacheFeeds: Sendable {
     /// - Throws: `CacheError`: `.unknownFeed`, `.unsupportedURL`, `.disk`, `.closed`.
     public func episodes(of url: URL, limit: Int? = nil) async throws -> [FeedEpisode] {
         let origin = try MediaCache.origin(url)
-        return try await perform { manager throws(SubscriptionError) in
+        return try await perform { manager throws(DownloadError) in
             try manager.detail(of: origin, limit: limit.map { max($0, 0) })
-        }.episodes.map(FeedEpisode.init)
+        }.episodes
     }
 
     // MARK: Changing them
@@ -55,15 +55,14 @@ public struct CacheFeeds: Sendable {
     @discardableResult
     public func subscribe(to url: URL, options: FeedOptions = FeedOptions()) async throws -> FeedCheckResult {
         let (origin, change) = (try MediaCache.origin(url), try options.change())
-        return FeedCheckResult(
-            try await awaiting { manager, end in manager.subscribe(origin, change, then: end) })
+        return try await awaiting { manager, end in manager.subscribe(origin, change, then: end) }
     }
 
     /// Unsubscribes from a feed, and cancels its downloads that have not ended. Cached episodes stay.
     /// - Throws: `CacheError`: `.unknownFeed`, `.unsupportedURL`, `.disk`, `.closed`.
     public func remove(_ url: URL) async throws {
         let origin = try MediaCache.origin(url)
-        _ = try await perform { manager throws(SubscriptionError) in try manager.remove(origin) }
+        _ = try await perform { manager throws(DownloadError) in try manager.remove(origin) }
     }
 
     /// Checks feeds now, and waits until all are checked. Their downloads continue by themselves.
@@ -73,7 +72,7 @@ public struct CacheFeeds: Sendable {
     @discardableResult
     public func check(_ url: URL? = nil) async throws -> [FeedCheckResult] {
         let origin = try url.map { try MediaCache.origin($0) }
-        return try await awaiting { manager, end in manager.check(origin, then: end) }.map(FeedCheckResult.init)
+        return try await awaiting { manager, end in manager.check(origin, then: end) }
     }
 
     // MARK: Lists
@@ -91,22 +90,22 @@ public struct CacheFeeds: Sendable {
         do throws(FeedError) { list = try OPML(reading: [UInt8](opml), within: WorkBudget(bytes: opml.count)) } catch {
             throw CacheError.invalid("the list cannot be imported: \(error)")
         }
-        return try await perform { manager throws(SubscriptionError) in try manager.importList(list, change) }.added
+        return try await perform { manager throws(DownloadError) in try manager.importList(list, change) }.added
     }
 
     /// All subscriptions as the text of an OPML file.
     /// - Throws: `CacheError.closed`.
     public func exportList() async throws -> String {
-        try await perform { manager throws(SubscriptionError) in try manager.exportList() }.text
+        try await perform { manager throws(DownloadError) in try manager.exportList() }.text
     }
 
     // MARK: Calling the manager
 
     private func perform<Value: Sendable>(
-        _ work: @Sendable (isolated SubscriptionManager) throws(SubscriptionError) -> Value
+        _ work: @Sendable (isolated SubscriptionManager) throws(DownloadError) -> Value
     ) async throws(CacheError) -> Value {
         guard !cache.isClosed else { throw .closed }
-        do throws(SubscriptionError) { return try await manager.run(work) } catch {
+        do throws(DownloadError) { return try await manager.run(work) } catch {
             throw cache.isClosed ? .closed : CacheError(error)
         }
     }
@@ -115,14 +114,14 @@ public struct CacheFeeds: Sendable {
     private func awaiting<Value: Sendable>(
         _ begin:
             @escaping @Sendable (
-                isolated SubscriptionManager, @escaping @Sendable (Result<Value, SubscriptionError>) -> Void
+                isolated SubscriptionManager, @escaping @Sendable (Result<Value, DownloadError>) -> Void
             ) -> Void
     ) async throws(CacheError) -> Value {
         let manager = manager
         let result = await withCheckedContinuation { continuation in
             Task { await manager.run { begin($0) { continuation.resume(returning: $0) } } }
         }
-        do throws(SubscriptionError) { return try result.get() } catch {
+        do throws(DownloadError) { return try result.get() } catch {
             throw cache.isClosed ? .closed : CacheError(error)
         }
     }
@@ -138,16 +137,4 @@ extension SubscriptionManager {
 extension MediaCache {
     /// The subscribed feeds, and everything that can be done with them.
     public var feeds: CacheFeeds { CacheFeeds(cache: self) }
-}
-
-extension CacheError {
-    init(_ error: SubscriptionError) {
-        switch error.kind {
-        case .unknown: self = .unknownFeed(error.description)
-        case .invalid: self = .invalid(error.description)
-        case .unreadable: self = .unreadableFeed(error.description)
-        case .closed: self = .closed
-        case .disk: self = .disk(error.description)
-        }
-    }
 }

@@ -16,7 +16,7 @@ import Observation
         let snapshots = cache.manager.snapshots
         let look = { @Sendable in
             let listing = snapshots.listing { _ in true }
-            return (listing.downloads.map(Download.init), CacheDownloads.Totals(listing.summary))
+            return (listing.downloads, listing.summary)
         }
         (downloads, totals) = look()
         let rings = cache.bell.rings()

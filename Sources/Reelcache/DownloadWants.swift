@@ -36,15 +36,15 @@ final class DownloadWants: Sendable {
 extension CacheDownloads {
     /// Orders a download in order to wait for it. Each call needs a call of `unwant` later.
     func want(_ url: OriginURL, _ options: DownloadOptions) async throws(CacheError) -> Download {
-        let (order, wants) = (DownloadOrder(url, options), cache.wants)
-        let report = try await perform { manager throws(DownloadError) in
+        let (order, wants) = (DownloadOrder(url: url, options: options), cache.wants)
+        let download = try await perform { manager throws(DownloadError) in
             let known = manager.snapshots.downloads(of: order.url).filter { !$0.state.hasEnded }.map(\.id)
-            guard let report = try manager.add([order], waits: true).first else { return nil as DownloadReport? }
-            wants.begin(report.id, isNew: !known.contains(report.id))
-            return report
+            guard let download = try manager.add([order], waits: true).first else { return nil as Download? }
+            wants.begin(download.id, isNew: !known.contains(download.id))
+            return download
         }
-        guard let report else { throw .disk("the download could not be saved") }
-        return Download(report)
+        guard let download else { throw .disk("the download could not be saved") }
+        return download
     }
 
     /// - Parameter isOver: whether the download has ended; otherwise it is cancelled if nobody needs it any more.

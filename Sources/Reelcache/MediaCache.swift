@@ -95,7 +95,7 @@ public final class MediaCache: Sendable {
                 try engine.shutDown()
                 throw error
             }
-            do throws(SubscriptionError) {
+            do throws(DownloadError) {
                 subscriptions = try Self.subscriptions(configuration, tuning, engine, manager)
             } catch {
                 manager.perform { $0.stop() }
@@ -133,7 +133,7 @@ public final class MediaCache: Sendable {
 
     private static func subscriptions(
         _ configuration: ProxyConfiguration, _ tuning: ProxyTuning, _ engine: CacheEngine, _ downloads: DownloadManager
-    ) throws(SubscriptionError) -> SubscriptionManager {
+    ) throws(DownloadError) -> SubscriptionManager {
         try SubscriptionManager(
             directory: configuration.cacheDirectory, source: LoopFeeds(engine.fillers, of: engine.filler),
             downloads: downloads,

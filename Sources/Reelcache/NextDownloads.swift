@@ -47,7 +47,8 @@ final class NextDownloads: Sendable {
                 let step = self.step(key, manager.snapshots, policy)
                 switch step {
                 case .order:
-                    _ = try manager.add([DownloadOrder(url: url, priority: .low, isPinned: false)])
+                    let options = DownloadOptions { ($0.priority, $0.isPinned) = (.low, false) }
+                    _ = try manager.add([DownloadOrder(url: url, options: options)])
                     seen.withLock { $0.add(key) }
                 case .retry(let id): _ = try manager.change(.possible([id]), DownloadChange(action: .retry))
                 case .nothing: break
@@ -70,7 +71,7 @@ final class NextDownloads: Sendable {
         let waiting = snapshots.listing { !$0.state.hasEnded && !$0.isPinned && $0.priority == .low }.downloads.count
         guard waiting < Self.mostWaiting else { return .nothing(reason: "\(waiting) next items are waiting already") }
         if let last = known.max(by: { $0.id < $1.id }) {
-            guard (last.finished ?? last.added) +| Self.retriesAfter <= now() else {
+            guard (last.finished ?? last.added).seconds +| Self.retriesAfter <= now() else {
                 return .nothing(reason: "its download has failed: \(last.message ?? "for an unknown reason")")
             }
             return .retry(last.id)

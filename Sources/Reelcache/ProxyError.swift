@@ -81,7 +81,7 @@ extension ProxyError {
         case let error as StoreError: self.init(error)
         case let error as DownloadError:
             self = error.advice == .laterVersion ? .unusableCache(Explanation(error)) : .disk(Explanation(error))
-        case let error as SubscriptionError:
+        case let error as DownloadError:
             self = error.advice == .laterVersion ? .unusableCache(Explanation(error)) : .disk(Explanation(error))
         case let error as ListenError:
             self =

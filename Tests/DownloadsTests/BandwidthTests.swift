@@ -30,9 +30,9 @@ import Testing
         #expect(desk.running == [])
         #expect(desk["a"].state == .waiting)
         #expect(desk["a"].message == "outside of the schedule until Wed 01:00")
-        #expect(desk["a"].heldUntil == 1_700_010_000)
+        #expect(desk["a"].heldUntil?.seconds == 1_700_010_000)
         #expect(desk.summary.hold == "outside of the schedule until Wed 01:00")
-        #expect(desk.summary.heldUntil == 1_700_010_000)
+        #expect(desk.summary.heldUntil?.seconds == 1_700_010_000)
 
         desk.pass(Self.evening)
         #expect(desk["b"].message == "outside of the schedule until 01:00")
@@ -107,7 +107,7 @@ import Testing
         desk.pass(2999)
         #expect(desk["a"].message == "the origin is busy" && desk["a"].heldUntil == nil)
         desk.pass(1)
-        #expect(desk["a"].message == "outside of the schedule until Wed 22:00" && desk["a"].retryAt == nil)
+        #expect(desk["a"].message == "outside of the schedule until Wed 22:00" && desk["a"].retryDate == nil)
     }
 
     @Test func daylightSavingTimeIsThatOfTheClock() throws {
@@ -129,7 +129,7 @@ import Testing
         _ = try desk.add([Self.order("a"), Self.order("b", atOnce: true), Self.order("c", atOnce: true)])
         #expect(desk.running == ["b"], "one after the other all the same")
         #expect(try desk.transfer("b").order.isAtOnce)
-        #expect(desk["b"].isAtOnce == true && desk["a"].isAtOnce == nil)
+        #expect(desk["b"].isAtOnce && !desk["a"].isAtOnce)
         #expect(desk["a"].isHeld == true && desk["c"].isHeld == nil && desk.summary.hold != nil)
         try desk.act(.pause, "a")
         #expect(desk.summary.hold == nil, "what waits is not held")
@@ -170,7 +170,7 @@ import Testing
         #expect(desk.running == [])
         #expect(desk.waiting == ["a", "b", "c"])
         #expect(Set(desk.listing.map(\.message)) == ["1kB/day used up until 00:00"])
-        #expect(desk["c"].heldUntil == 1_700_006_400)
+        #expect(desk["c"].heldUntil?.seconds == 1_700_006_400)
         #expect(desk.summary.hold == "1kB/day used up until 00:00")
         #expect(desk.summary.usage == .init(today: 1000, thisMonth: 1000))
 
@@ -362,7 +362,7 @@ import Testing
         desk.pass(1)
         #expect(desk.running == ["c", "d", "e"])
         #expect(desk["a"].message == "100/day of the feed used up until 00:00")
-        #expect(desk["a"].heldUntil == 1_700_006_400)
+        #expect(desk["a"].heldUntil?.seconds == 1_700_006_400)
         #expect(desk.summary.hold == nil)
 
         try desk.transfer("c").fetches(400)

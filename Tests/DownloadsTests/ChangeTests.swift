@@ -4,7 +4,7 @@ import Testing
 /// What people do with downloads, in each state.
 @Suite struct ChangeTests {
     /// A desk with one download, `x`, in a state.
-    private func desk(_ state: DownloadState) throws -> Desk {
+    private func desk(_ state: Download.State) throws -> Desk {
         let desk = try Desk(maxActive: 1)
         switch state {
         case .waiting: try desk.add("other", "x")
@@ -41,8 +41,8 @@ import Testing
             (.failed, .retry, .downloading),
             (.cancelled, .pause, nil), (.cancelled, .resume, nil), (.cancelled, .cancel, nil),
             (.cancelled, .retry, .downloading),
-        ] as [(DownloadState, DownloadChange.Action, DownloadState?)])
-    func whatCanBeDoneDependsOnTheState(state: DownloadState, action: DownloadChange.Action, expected: DownloadState?)
+        ] as [(Download.State, DownloadChange.Action, Download.State?)])
+    func whatCanBeDoneDependsOnTheState(state: Download.State, action: DownloadChange.Action, expected: Download.State?)
         throws
     {
         let desk = try desk(state)
@@ -96,7 +96,7 @@ import Testing
         try desk.add("failing", "gone", "running", "waiting")
         try desk.transfer("failing").fail(.final)
         try desk.act(.cancel, "gone")
-        let names = { (reports: [DownloadReport]) in reports.map { Desk.name($0) } }
+        let names = { (reports: [Download]) in reports.map { Desk.name($0) } }
 
         #expect(try names(desk.change(.all, DownloadChange(action: .pause))) == ["running", "waiting"])
         #expect(try desk.change(.all, DownloadChange(action: .pause)) == [])

@@ -40,8 +40,8 @@ final class Desk: Sendable {
 
     static func url(_ name: String) -> String { "https://example.org/" + name }
 
-    static func order(_ name: String, _ priority: DownloadPriority = .normal) -> DownloadOrder {
-        DownloadOrder(url: origin(name), priority: priority)
+    static func order(_ name: String, _ priority: Download.Priority = .normal) -> DownloadOrder {
+        DownloadOrder(url: origin(name), options: DownloadOptions { $0.priority = priority })
     }
 
     static func origin(_ name: String) -> OriginURL {
@@ -52,19 +52,19 @@ final class Desk: Sendable {
 
     /// - Returns: their numbers.
     @discardableResult
-    func add(_ names: String..., priority: DownloadPriority = .normal) throws -> [Int64] {
+    func add(_ names: String..., priority: Download.Priority = .normal) throws -> [Int64] {
         try add(names.map { Self.order($0, priority) }).map(\.id)
     }
 
-    func add(_ orders: [DownloadOrder]) throws -> [DownloadReport] { try manager.perform { try $0.add(orders) } }
+    func add(_ orders: [DownloadOrder]) throws -> [Download] { try manager.perform { try $0.add(orders) } }
 
     @discardableResult
-    func change(_ selection: DownloadSelection, _ change: DownloadChange) throws -> [DownloadReport] {
+    func change(_ selection: DownloadSelection, _ change: DownloadChange) throws -> [Download] {
         try manager.perform { try $0.change(selection, change) }
     }
 
     @discardableResult
-    func act(_ action: DownloadChange.Action, _ names: String...) throws -> [DownloadReport] {
+    func act(_ action: DownloadChange.Action, _ names: String...) throws -> [Download] {
         try change(.ids(names.map { self[$0].id }), DownloadChange(action: action))
     }
 
@@ -75,7 +75,7 @@ final class Desk: Sendable {
         manager.perform { $0.set(changed) }
     }
 
-    func history(limit: Int? = nil, category: String? = nil) -> [DownloadReport] {
+    func history(limit: Int? = nil, category: String? = nil) -> [Download] {
         manager.perform { $0.history(limit: limit, category: category) }
     }
 
@@ -120,7 +120,7 @@ final class Desk: Sendable {
         return source.transfers.map(\.name)
     }
 
-    var listing: [DownloadReport] {
+    var listing: [Download] {
         settle()
         return manager.snapshots.listing { _ in true }.downloads
     }
@@ -128,16 +128,16 @@ final class Desk: Sendable {
     /// Those that wait, in order.
     var waiting: [String] { listing.filter { $0.state == .waiting }.map { Self.name($0) } }
 
-    static func name(_ report: DownloadReport) -> String { String(report.url.split(separator: "/").last ?? "") }
+    static func name(_ report: Download) -> String { String(report.urlText.split(separator: "/").last ?? "") }
 
     /// The newest of that name.
-    subscript(_ name: String) -> DownloadReport {
+    subscript(_ name: String) -> Download {
         let found = listing.filter { Self.name($0) == name }.max { $0.id < $1.id }
         precondition(found != nil, "there is no download \(name)")
         return found!
     }
 
-    var summary: DownloadSummary {
+    var summary: DownloadTotals {
         settle()
         return manager.snapshots.summary
     }

@@ -3,6 +3,6 @@ import Testing
 
 @Suite struct DownloadPriorityTests {
     @Test func theHigherOneGoesFirst() {
-        #expect(DownloadPriority.allCases.shuffled().sorted() == [.high, .normal, .low])
+        #expect(Download.Priority.allCases.shuffled().sorted() == [.high, .normal, .low])
     }
 }

@@ -5,7 +5,7 @@ import Testing
 @Suite struct FailureTests {
     /// Seconds until the next attempt; nil where there is none. Time passes until then.
     private func delay(_ desk: Desk, _ name: String = "a") throws -> Double? {
-        guard let retryAt = desk[name].retryAt else { return nil }
+        guard let retryAt = desk[name].retryDate?.seconds else { return nil }
         let delay = Double(retryAt) - desk.clock.now
         let attempts = desk.begun.count
         desk.pass(delay - 0.25)
@@ -24,7 +24,7 @@ import Testing
             #expect(desk["a"].message == "no route")
             #expect(try delay(desk) == expected)
             #expect(desk["a"].state == .downloading)
-            #expect(desk["a"].retryAt == nil)
+            #expect(desk["a"].retryDate == nil)
         }
         try desk.transfer("a").fail(.network, "still no route")
         #expect(desk["a"].state == .failed)
@@ -123,7 +123,7 @@ import Testing
         #expect(desk.running == ["b"])
         #expect(desk.waiting == ["a", "c", "d"], "it has kept its place")
         desk.pass(1)
-        #expect(desk["a"].retryAt == nil)
+        #expect(desk["a"].retryDate == nil)
         #expect(desk.running == ["b"])
         try desk.transfer("b").complete()
         #expect(desk.running == ["a"])
@@ -136,7 +136,7 @@ import Testing
         try desk.change(.ids([desk["c"].id]), DownloadChange(position: 0))
         #expect(desk.waiting == ["c", "a", "b"])
         try desk.act(.pause, "a")
-        #expect(desk["a"].retryAt == nil)
+        #expect(desk["a"].retryDate == nil)
         try desk.act(.cancel, "b")
         try desk.act(.retry, "c")
         #expect(desk.running == ["c"], "who asks for it has it tried at once")

@@ -27,7 +27,7 @@ import Testing
             )
         }
         #expect(Set(named) == Set(columns))
-        #expect(Set(columns) == Set(DownloadJob.columnNames))
+        #expect(Set(columns) == Set(DownloadJob.columns.map(\.name)))
         #expect(section.contains("Format \(format):"))
     }
 }

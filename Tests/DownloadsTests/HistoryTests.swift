@@ -6,7 +6,9 @@ import Testing
     @Test func itHasTheNewestFirst() throws {
         let desk = try Desk()
         _ = try desk.add(
-            ["a", "b", "c"].map { DownloadOrder(url: Desk.origin($0), category: $0 == "b" ? nil : "series") })
+            ["a", "b", "c"].map { name in
+                DownloadOrder(url: Desk.origin(name), options: .init { $0.category = name == "b" ? nil : "series" })
+            })
         try desk.transfer("c").complete(70)
         desk.pass(5)
         try desk.transfer("a").fail(.final, "404")
@@ -16,8 +18,8 @@ import Testing
         #expect(history.map { Desk.name($0) } == ["b", "a", "c"])
         #expect(history.map(\.state) == [.cancelled, .failed, .completed])
         #expect(history.map(\.message) == [nil, "404", nil])
-        #expect((history[2].bytes, history[2].total, history[2].finished) == (70, 70, 1_700_000_000))
-        #expect(history[1].finished == 1_700_000_005)
+        #expect((history[2].bytes, history[2].total, history[2].finished?.seconds) == (70, 70, 1_700_000_000))
+        #expect(history[1].finished?.seconds == 1_700_000_005)
         #expect(desk.history(limit: 1).map { Desk.name($0) } == ["b"])
         #expect(desk.history(limit: 1, category: "series").map { Desk.name($0) } == ["a"])
         #expect(desk.history(limit: 0) == [])

@@ -12,7 +12,8 @@ import Testing
 
     private static let small = order { $0.renditions = RenditionChoice(quality: .lines(360)) }
     private static let german = order {
-        $0.renditions = RenditionChoice(quality: .bandwidth(4_000_000), audio: .only(["de", "en"]), subtitles: .all)
+        $0.renditions = RenditionChoice(
+            quality: .bitsPerSecond(4_000_000), audio: .only(["de", "en"]), subtitles: .all)
     }
     private static let all = order { $0.renditions.isEverything = true }
     private static let recording = order { $0.recordFor = 1800 }

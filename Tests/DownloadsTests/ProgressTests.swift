@@ -39,21 +39,28 @@ import Testing
         try desk.transfer("b").has(500)
         desk.pass(0.25)
         #expect(
-            (desk["a"].bytes, desk["a"].total, desk["a"].fileName, desk["a"].rate) == (1000, 10_000, "film.mp4", nil))
+            (desk["a"].bytes, desk["a"].total, desk["a"].fileName, desk["a"].bytesPerSecond) == (
+                1000, 10_000, "film.mp4", nil
+            ))
         try desk.transfer("a").has(2000, of: 10_000)
         try desk.transfer("b").has(600)
         desk.pass(1)
-        #expect((desk["a"].rate, desk["a"].eta, desk["a"].fileName) == (1000, 8, "film.mp4"))
-        #expect((desk["b"].rate, desk["b"].eta, desk["b"].total) == (100, nil, nil))
-        #expect((desk.summary.bytes, desk.summary.total, desk.summary.rate, desk.summary.eta) == (2600, nil, 1100, nil))
+        #expect((desk["a"].bytesPerSecond, desk["a"].eta, desk["a"].fileName) == (1000, 8, "film.mp4"))
+        #expect((desk["b"].bytesPerSecond, desk["b"].eta, desk["b"].total) == (100, nil, nil))
+        #expect(
+            (desk.summary.bytes, desk.summary.total, desk.summary.bytesPerSecond, desk.summary.eta) == (
+                2600, nil, 1100, nil
+            ))
 
         try desk.act(.cancel, "b")
         try desk.transfer("c").has(1, of: 2000)
         desk.pass(0)
         #expect(
-            (desk.summary.bytes, desk.summary.total, desk.summary.rate, desk.summary.eta) == (2001, 12_000, 1000, 10))
+            (desk.summary.bytes, desk.summary.total, desk.summary.bytesPerSecond, desk.summary.eta) == (
+                2001, 12_000, 1000, 10
+            ))
         try desk.act(.pause, "a")
-        #expect((desk["a"].rate, desk["a"].eta) == (nil, nil))
+        #expect((desk["a"].bytesPerSecond, desk["a"].eta) == (nil, nil))
         #expect((desk.summary.downloading, desk.summary.waiting, desk.summary.paused) == (1, 0, 1))
     }
 

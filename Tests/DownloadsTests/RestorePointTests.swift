@@ -13,9 +13,8 @@ import Testing
             key: Desk.url("a"), wasPinned: isPinned, former: [.init(generation: "g1", present: runs, hits: hits)])
     }
 
-    @Test(arguments: [DownloadState.waiting, .downloading, .paused, .failed]) func whatACancelledOneHasBroughtIsRemoved(
-        state: DownloadState
-    ) throws {
+    @Test(arguments: [Download.State.waiting, .downloading, .paused, .failed])
+    func whatACancelledOneHasBroughtIsRemoved(state: Download.State) throws {
         let desk = try Desk()
         desk.restorePoints.has("a", isPinned: true, [0, 10], hits: 3)
         try desk.add("a")
@@ -118,7 +117,9 @@ import Testing
 
     @Test(arguments: [true, false]) func whatACompletedOneHasPinnedStays(isPinned: Bool) throws {
         let desk = try Desk()
-        _ = try desk.add([DownloadOrder(url: Desk.origin("a?1"), isPinned: isPinned), Desk.order("a?2")])
+        _ = try desk.add([
+            DownloadOrder(url: Desk.origin("a?1"), options: .init { $0.isPinned = isPinned }), Desk.order("a?2"),
+        ])
         try desk.transfer("a?1").complete()
         try desk.act(.cancel, "a?2")
         #expect(desk.restorePoints.released == (isPinned ? [] : [Self.empty]))
@@ -129,7 +130,10 @@ import Testing
     @Test func oneThatHasNotBegunTakesOver() throws {
         let desk = try Desk(maxActive: 1)
         desk.restorePoints.has("a", [0, 10])
-        _ = try desk.add([DownloadOrder(url: Desk.origin("a"), first: 100), DownloadOrder(url: Desk.origin("a"))])
+        _ = try desk.add([
+            DownloadOrder(url: Desk.origin("a"), options: .init { $0.first = 100 }),
+            DownloadOrder(url: Desk.origin("a")),
+        ])
         try desk.change(.ids([2]), DownloadChange(action: .pause))
         try desk.change(.ids([1]), DownloadChange(action: .cancel))
         #expect(desk.restorePoints.released == [])

@@ -35,10 +35,10 @@ import Testing
         var expected = before
         #expect(Desk.name(before[0]) == "running")
         expected[0].state = .waiting
-        func plain(_ reports: [DownloadReport]) -> [DownloadReport] {
+        func plain(_ reports: [Download]) -> [Download] {
             reports.map { report in
                 var report = report
-                (report.rate, report.eta) = (nil, nil)
+                (report.bytesPerSecond, report.eta) = (nil, nil)
                 return report
             }.sorted { $0.id < $1.id }
         }

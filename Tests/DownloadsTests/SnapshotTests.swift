@@ -1,4 +1,5 @@
 import Downloads
+import Foundation
 import Synchronization
 import Testing
 
@@ -53,14 +54,14 @@ import Testing
         #expect(snapshots.changes(since: first) { _ in true }.listing.downloads.map { Desk.name($0) } == ["a", "b"])
     }
 
-    private static func post(_ snapshots: DownloadSnapshots, _ ids: [Int64], _ state: DownloadState = .waiting) {
+    private static func post(_ snapshots: DownloadSnapshots, _ ids: [Int64], _ state: Download.State = .waiting) {
         let entries = ids.map { id in
-            var report = DownloadReport(id: id, url: "https://example.org/\(id)", added: 1)
+            var report = Download(id: id, url: "https://example.org/\(id)", added: Date(seconds: 1))
             report.state = state
             return DownloadSnapshots.Entry(
                 report: report, url: Desk.origin("\(id)"), place: .init(group: 0, priority: .normal, order: 0))
         }
-        snapshots.post(entries, summary: DownloadSummary())
+        snapshots.post(entries, summary: DownloadTotals())
     }
 
     /// All steps of a reading to its end, and where that is.
@@ -80,7 +81,7 @@ import Testing
 
     @Test func whatWasForgottenIsToldForAsLongAsItIsRemembered() throws {
         let snapshots = DownloadSnapshots()
-        let summary = DownloadSummary()
+        let summary = DownloadTotals()
         Self.post(snapshots, Array(1..<20_001))
         let first = try Self.read(snapshots, snapshots.reading(hasEnded: true, isNamed: false)).reading
         snapshots.post([], removed: [1, 2], summary: summary)
@@ -111,7 +112,7 @@ import Testing
         let ended = try Self.read(snapshots, began.reading)
         #expect(ended.changed == ids)
         Self.post(snapshots, [1], .failed)
-        snapshots.post([], removed: ids, summary: DownloadSummary())
+        snapshots.post([], removed: ids, summary: DownloadTotals())
         let forgotten = try Self.read(snapshots, ended.reading)
         #expect(forgotten.changed == [] && forgotten.removed == [])
         #expect(snapshots.step(began.reading, of: nil, atMost: 64) == nil, "their end is not known here")
@@ -127,7 +128,7 @@ import Testing
         reading = step.reading
         Self.post(snapshots, [5, 500])
         Self.post(snapshots, [500], .completed)
-        snapshots.post([], removed: [6, 600], summary: DownloadSummary())
+        snapshots.post([], removed: [6, 600], summary: DownloadTotals())
         let rest = try Self.read(snapshots, reading, atMost: 10)
         let unchanged = Array<Int64>(11..<1000).filter { $0 != 500 && $0 != 600 }
         #expect(rest.changed == unchanged + [5, 500])

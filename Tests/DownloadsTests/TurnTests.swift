@@ -158,9 +158,9 @@ import Testing
         #expect(desk.source.limits == [1000, nil])
 
         var order = Desk.order("a")
-        order.limitRate = 700
+        order.bytesPerSecond = 700
         _ = try desk.add([order])
-        #expect(try desk.transfer("a").order.limitRate == 700)
+        #expect(try desk.transfer("a").order.bytesPerSecond == 700)
         try desk.change(.ids([1]), DownloadChange(limitRate: 800))
         #expect(try desk.transfer("a").limit == .some(800))
         try desk.change(.all, DownloadChange(limitRate: 0))

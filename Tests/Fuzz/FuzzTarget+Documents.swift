@@ -82,7 +82,8 @@ extension FuzzTarget {
         for row in 0..<4 {
             var values: [String: (any DatabaseValueConvertible)?] = usualRow(Int64(row + 1))
             for _ in 0..<byte() % 6 {
-                values[DownloadJob.columnNames[byte() % DownloadJob.columnNames.count]] = value(byte(), byte())
+                values[DownloadJob.columns.map(\.name)[byte() % DownloadJob.columns.map(\.name).count]] = value(
+                    byte(), byte())
             }
             if let job = try? DownloadJob(StoredRow(Row(values))) { saved.append(job) }
         }

@@ -80,7 +80,7 @@ import Testing
             """
         let playlist = try #require(try HLSPlaylist(text).multivariant)
         #expect(Self.names(playlist.choose(RenditionChoice()).playlists) == ["av1"])
-        #expect(Self.names(playlist.choose(RenditionChoice(quality: .bandwidth(4_500_000))).playlists) == ["av1"])
+        #expect(Self.names(playlist.choose(RenditionChoice(quality: .bitsPerSecond(4_500_000))).playlists) == ["av1"])
         #expect(Self.names(playlist.choose(RenditionChoice(quality: .worst)).playlists) == ["avc"])
     }
 
@@ -163,7 +163,9 @@ import Testing
                 "360", "en-low", "de", "sub", "2",
             ])
         #expect(
-            chosen(RenditionChoice(quality: .bandwidth(3_000_000), audio: .only(["de"]))) == ["1080-av1", "de", "2"])
+            chosen(RenditionChoice(quality: .bitsPerSecond(3_000_000), audio: .only(["de"]))) == [
+                "1080-av1", "de", "2",
+            ])
         #expect(chosen(RenditionChoice(quality: .lines(720), audio: .none)) == ["360", "2"])
         #expect(chosen(RenditionChoice(isEverything: true)).count == 9)
         #expect(mpd.choose(RenditionChoice(audio: .only(["pt", "de"]))).missingLanguages == ["pt"])

@@ -66,7 +66,7 @@ import Testing
     }
     private static func ids(_ lines: [String]) throws -> [Int64] {
         try lines.filter { $0.contains("\"url\"") }.map {
-            try ControlJSON.decode(DownloadReport.self, from: $0.utf8).id
+            try ControlJSON.decode(Download.self, from: $0.utf8).id
         }
     }
 
@@ -113,7 +113,7 @@ import Testing
         let desk = Desk(), events = desk.make()
         _ = events.watch {}
         let reports = (1...100).map { id in
-            var report = DownloadReport.sample(Int64(id))
+            var report = Download.sample(Int64(id))
             report.message = String(repeating: "x", count: 10_000)
             return report
         }

@@ -11,7 +11,7 @@ import TestSupport
 
 private extension Stage {
     /// Orders downloads of these paths.
-    func order(_ paths: String..., more: String = "", status: Int = 201) throws -> [DownloadReport] {
+    func order(_ paths: String..., more: String = "", status: Int = 201) throws -> [Download] {
         let orders = paths.map { "{\"url\": \"\(origin.url($0))\"\(more)}" }.joined(separator: ", ")
         return try control("POST", "/downloads", body: "{\"downloads\": [\(orders)]}").decoded(
             DownloadList.self, status: status
@@ -25,7 +25,7 @@ private extension Stage {
     /// The numbers of those that are listed, in order.
     func ids(_ query: String = "") throws -> [Int64] { try listing(query).downloads.map(\.id) }
 
-    func change(_ query: String, _ body: String) throws -> [DownloadReport] {
+    func change(_ query: String, _ body: String) throws -> [Download] {
         try control("PATCH", "/downloads?" + query, body: body).decoded(DownloadList.self).downloads
     }
 
@@ -55,8 +55,8 @@ extension Scenarios {
         @Test func listIsSortedByTheTimeOfTheEnd() async throws {
             try await scenario { stage in
                 for (id, finished) in [(1, 300), (2, 100), (3, 300), (4, 200)] as [(Int64, Int64)] {
-                    var report = DownloadReport.sample(id, .failed)
-                    report.finished = finished
+                    var report = Download.sample(id, .failed)
+                    report.finished = Date(seconds: finished)
                     stage.snapshots.post(report)
                 }
                 stage.snapshots.post(.sample(5))
@@ -77,8 +77,8 @@ extension Scenarios {
                     ", \"first\": \"5MB\", \"priority\": \"high\", \"connections\": 4, \"limit_rate\": 250000, \"category\": \"series\", \"pinned\": false"
                 let report = try #require(try stage.order("/a.mp4", more: more).first)
                 #expect(
-                    report.url == stage.origin.url("/a.mp4") && !report.state.hasEnded && report.bytes == 0
-                        && report.added > 0)
+                    report.urlText == stage.origin.url("/a.mp4") && !report.state.hasEnded && report.bytes == 0
+                        && report.added.seconds > 0)
                 #expect(
                     report.first == 5_000_000 && report.priority == .high && report.connections == 4
                         && report.limitRate == 250_000)
@@ -200,7 +200,7 @@ extension Scenarios {
         @Test func aDownloadIsPausedResumedCancelledAndRetried() async throws {
             try await offline { stage in
                 let id = try #require(try stage.order("/a.mp4").first?.id)
-                func act(_ action: String) throws -> DownloadState? {
+                func act(_ action: String) throws -> Download.State? {
                     try stage.change("id=\(id)", "{\"action\": \"\(action)\"}").first?.state
                 }
                 #expect(try act("pause") == .paused)
@@ -287,7 +287,7 @@ extension Scenarios {
                     try stage.read(DownloadSettings.self, "/downloads/settings")
                 }
                 func set(_ body: String) throws -> DownloadSettings {
-                    try stage.control("PATCH", "/downloads/settings", body: body).decoded(DownloadSummary.self).settings
+                    try stage.control("PATCH", "/downloads/settings", body: body).decoded(DownloadTotals.self).settings
                 }
                 #expect(try settings().maxActive == 2 && settings().limitRate == 3_000_000)
                 #expect(try set("{\"max_active\": 5}").maxActive == 5 && settings().limitRate == 3_000_000)
@@ -378,7 +378,7 @@ extension Scenarios {
                 let proxy = try #require(RunningProxy(cacheDirectory: stage.cache))
                 let orders = try (0..<10_000).map {
                     let url = stage.origin.url("/series/episode-\($0).mp4?token=0123456789abcdef")
-                    return DownloadOrder(url: try OriginURL(ordered: url), category: "series")
+                    return DownloadOrder(url: try OriginURL(ordered: url), options: .init { $0.category = "series" })
                 }
                 let ids = try proxy.add(orders).map(\.id)
                 #expect(Set(ids).count == 10_000)
@@ -438,7 +438,9 @@ extension Scenarios {
                     )
                     #expect(report.state == .waiting)
                     #expect(throws: CacheAccessError.self) {
-                        try downloads.add([DownloadOrder(url: OriginURL(ordered: url), connections: 17)])
+                        try downloads.add([
+                            DownloadOrder(url: OriginURL(ordered: url), options: .init { $0.connections = 17 })
+                        ])
                     }
                     #expect(
                         try downloads.change(.ids([report.id + 1]), DownloadChange(action: .cancel)).map(\.state) == [
@@ -451,7 +453,7 @@ extension Scenarios {
                     return report.id
                 }
                 try stage.start()
-                #expect(try stage.listing().downloads.map(\.url) == [url])
+                #expect(try stage.listing().downloads.map(\.urlText) == [url])
                 try configuration.withProxy { downloads in
                     let listing = try downloads.downloads()
                     #expect(!downloads.isOwn && listing.downloads.map(\.id) == [id])

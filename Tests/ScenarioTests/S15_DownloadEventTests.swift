@@ -36,13 +36,13 @@ extension Scenarios {
 
         @Test func anEventIsOneLineOfJSON() async throws {
             try await scenario { stage in
-                var report = DownloadReport.sample(1, .downloading, bytes: 10)
+                var report = Download.sample(1, .downloading, bytes: 10)
                 (report.total, report.message, report.fileName) = (100, "one\nline\u{2028}", "a \"film\".mp4")
                 stage.snapshots.post(report, waiting: 3)
                 let listener = try stage.listener()
                 let event = try listener.event()
                 #expect(event.name == "download" && event.id == nil)
-                #expect(try event.decoded(DownloadReport.self) == report)
+                #expect(try event.decoded(Download.self) == report)
                 let members = try #require(JSONSerialization.jsonObject(with: Data(event.data.utf8)) as? [String: Any])
                 #expect(
                     Set(members.keys) == [
@@ -51,7 +51,7 @@ extension Scenarios {
                     ])
                 let summary = try listener.event()
                 #expect(summary.name == "summary" && summary.id != nil)
-                #expect(try summary.decoded(DownloadSummary.self).waiting == 3)
+                #expect(try summary.decoded(DownloadTotals.self).waiting == 3)
             }
         }
 
@@ -131,7 +131,7 @@ extension Scenarios {
         @Test func aSlowClientMissesWhatWasBetween() async throws {
             try await scenario { stage in
                 let (count, rounds) = (1000, 100)
-                func all(_ bytes: Int) -> [DownloadReport] {
+                func all(_ bytes: Int) -> [Download] {
                     (1...count).map { .sample(Int64($0), .downloading, bytes: Int64(bytes)) }
                 }
                 stage.snapshots.post(all(0))
@@ -143,7 +143,7 @@ extension Scenarios {
                     let event = try listener.event()
                     guard event.name == "download" else { continue }
                     events += 1
-                    let report = try event.decoded(DownloadReport.self)
+                    let report = try event.decoded(Download.self)
                     if report.bytes == Int64(rounds) { left.remove(report.id) }
                 }
                 #expect(events < count * rounds / 10)
@@ -161,7 +161,7 @@ extension Scenarios {
                 #expect(try RawClient.get(port: stage.proxy.port, path: "/healthz").status == 200)
                 var last: Int64 = 1
                 while last < 10_000 {
-                    let report = try listener.event().decoded(DownloadReport.self)
+                    let report = try listener.event().decoded(Download.self)
                     #expect(report.id == last + 1)
                     last = report.id
                 }

@@ -11,7 +11,7 @@ private let film = Media(seed: 151, size: 1_000_000)
 
 private extension Stage {
     /// Begins to download a film, which stops in its middle.
-    func begin(_ path: String, more: String = "") throws -> DownloadReport {
+    func begin(_ path: String, more: String = "") throws -> Download {
         let file = String(path.prefix { $0 != "?" })
         origin.serve(file, film)
         origin.script(file) { $0.stallAfter = 524_288 }
@@ -27,7 +27,7 @@ private extension Stage {
         try eventually("what was waited for", isSo: isSo)
     }
 
-    func state(_ id: Int64) throws -> DownloadState? {
+    func state(_ id: Int64) throws -> Download.State? {
         try read(DownloadListing.self, "/downloads?id=\(id)").downloads.first?.state
     }
 }

@@ -37,7 +37,7 @@ extension Scenarios {
             try #expect(stage.get(path, range: "bytes=0-\(last)", headers: [("User-Agent", agent)]).status == 206)
         }
 
-        static func downloads(_ stage: Stage) throws -> [DownloadReport] {
+        static func downloads(_ stage: Stage) throws -> [Download] {
             try stage.read(
                 DownloadListing.self, "/downloads?state=waiting,downloading,paused,completed,failed,cancelled"
             )
@@ -46,7 +46,7 @@ extension Scenarios {
 
         /// Waits until as many downloads have ended, or only been ordered, and looks at all.
         @discardableResult
-        static func waitForDownloads(_ stage: Stage, _ count: Int, toEnd: Bool = true) throws -> [DownloadReport] {
+        static func waitForDownloads(_ stage: Stage, _ count: Int, toEnd: Bool = true) throws -> [Download] {
             try eventually("\(count) downloads", instead: "\(try downloads(stage))") {
                 let found = try downloads(stage)
                 return found.count >= count && (!toEnd || found.allSatisfy(\.state.hasEnded)) ? found : nil
@@ -59,7 +59,7 @@ extension Scenarios {
             for path in ["/end/a", "/end/b"] { stage.origin.serve(path, media(9)) }
             try serveList(stage, ["/end/a", "/end/b"], at: "/end/list.m3u")
             try readMost(stage, "/end/a")
-            let urls = try waitForDownloads(stage, others.count + 1).map(\.url)
+            let urls = try waitForDownloads(stage, others.count + 1).map(\.urlText)
             #expect(urls.sorted() == (others + ["/end/b"]).map { stage.origin.url($0) }.sorted())
         }
 
@@ -77,7 +77,7 @@ extension Scenarios {
                 try #expect(stage.get("/feed").status == 200)
                 expectWhole(try stage.get("/media/1.mp4"), Self.media(1))
                 let report = try #require(try Self.waitForDownloads(stage, 1).first)
-                #expect(report.url == stage.origin.url("/media/2.mp4") && report.state == .completed)
+                #expect(report.urlText == stage.origin.url("/media/2.mp4") && report.state == .completed)
                 #expect(report.priority == .low && !report.isPinned && report.category == nil)
                 let next = try stage.get("/media/2.mp4")
                 expectWhole(next, Self.media(2))
@@ -104,14 +104,14 @@ extension Scenarios {
                     received += try player.readBody(upTo: 65_536).count
                 }
                 // It waits for the player's transfer, which stalls.
-                try #expect(Self.waitForDownloads(stage, 1, toEnd: false).map(\.url) == [stage.origin.url(second)])
+                try #expect(Self.waitForDownloads(stage, 1, toEnd: false).map(\.urlText) == [stage.origin.url(second)])
             }
         }
 
         @Test func theNextNumberOfASeriesIsDownloaded() async throws {
             try await Self.play { stage in
                 try Self.readMost(stage, "/media/1.mp4")
-                try #expect(Self.waitForDownloads(stage, 1).map(\.url) == [stage.origin.url("/media/2.mp4")])
+                try #expect(Self.waitForDownloads(stage, 1).map(\.urlText) == [stage.origin.url("/media/2.mp4")])
                 expectWhole(try stage.get("/media/2.mp4"), Self.media(2))
                 #expect(stage.origin.bytesSent("/media/2.mp4") == Self.size)
             }
@@ -189,7 +189,7 @@ extension Scenarios {
                 try Self.serveList(stage, ["/end/a", "/end/b"], at: "/end/list.m3u")
                 try Self.readMost(stage, "/end/a")
                 try stage.origin.waitForRequests("/end/b", count: 1)
-                let report = try #require(try Self.downloads(stage).first { $0.url.hasSuffix("/2.mp4") })
+                let report = try #require(try Self.downloads(stage).first { $0.urlText.hasSuffix("/2.mp4") })
                 #expect(report.category == "mine" && report.isPinned)
                 #expect(report.state == (action == "pause" ? .paused : .cancelled))
             }
@@ -265,7 +265,7 @@ extension Scenarios {
                 try Self.expectOnly(stage)
                 try Self.serveList(stage, ["/short/1.mp3", "/short/3.mp3"])
                 try #expect(stage.get("/short/1.mp3", headers: [("User-Agent", "another")]).status == 200)
-                let urls = try Self.waitForDownloads(stage, 2).map(\.url)
+                let urls = try Self.waitForDownloads(stage, 2).map(\.urlText)
                 #expect(urls.contains(stage.origin.url("/short/3.mp3")))
             }
         }
@@ -297,7 +297,7 @@ extension Scenarios {
                 try Self.serveList(stage, ["/media/2.mp4", "/media/1.mp4"], at: "/other.m3u")
                 try Self.readMost(stage, "/media/2.mp4")
                 try Self.readMost(stage, "/media/1.mp4")
-                try #expect(Self.waitForDownloads(stage, 1).map(\.url) == [stage.origin.url("/media/3.mp4")])
+                try #expect(Self.waitForDownloads(stage, 1).map(\.urlText) == [stage.origin.url("/media/3.mp4")])
             }
         }
 

@@ -84,7 +84,7 @@ final class EventListener {
             let event = try event()
             switch event.name {
             case "download":
-                let report = try event.decoded(DownloadReport.self)
+                let report = try event.decoded(Download.self)
                 texts.append("\(report.id) \(report.state)")
             case "removed": texts.append("-\(try event.decoded(RemovedDownload.self).id)")
             default: texts.append(event.name)
@@ -94,34 +94,34 @@ final class EventListener {
     }
 }
 
-extension DownloadReport {
+extension Download {
     /// One that nobody has ordered.
-    static func sample(_ id: Int64, _ state: DownloadState = .waiting, bytes: Int64 = 0) -> DownloadReport {
+    static func sample(_ id: Int64, _ state: Download.State = .waiting, bytes: Int64 = 0) -> Download {
         var report = template
-        (report.id, report.url, report.state, report.bytes) = (id, "https://example.org/\(id).mp4", state, bytes)
+        (report.id, report.urlText, report.state, report.bytes) = (id, "https://example.org/\(id).mp4", state, bytes)
         return report
     }
 
-    private static let template: DownloadReport = {
+    private static let template: Download = {
         let text = """
             {"id": 0, "url": "", "state": "waiting", "priority": "normal", "connections": 1, "is_pinned": true, "bytes": 0, "failures": 0, "added": 1}
             """
-        do { return try ControlJSON.decode(DownloadReport.self, from: Array(text.utf8)) } catch {
+        do { return try ControlJSON.decode(Download.self, from: Array(text.utf8)) } catch {
             preconditionFailure("no report: \(error)")
         }
     }()
 }
 
 extension DownloadSnapshots {
-    func post(_ reports: DownloadReport..., removed: [Int64] = [], waiting: Int = 0) {
+    func post(_ reports: Download..., removed: [Int64] = [], waiting: Int = 0) {
         post(reports, removed: removed, waiting: waiting)
     }
 
-    func post(_ reports: [DownloadReport], removed: [Int64] = [], waiting: Int = 0) {
-        var summary = DownloadSummary()
+    func post(_ reports: [Download], removed: [Int64] = [], waiting: Int = 0) {
+        var summary = DownloadTotals()
         summary.waiting = waiting
         let entries = reports.compactMap { report in
-            (try? OriginURL(url: report.url)).map {
+            (try? OriginURL(url: report.urlText)).map {
                 Entry(
                     report: report, url: $0, place: Place(group: 0, priority: .normal, order: Double(report.id)))
             }

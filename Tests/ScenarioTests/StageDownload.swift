@@ -17,8 +17,11 @@ final class StageDownload: Sendable {
         recordedFrom: Int64? = nil
     ) throws {
         var order = DownloadOrder(
-            url: try OriginURL(url: stage.origin.url(path)), first: first, last: last, connections: connections,
-            limitRate: limitRate, isPinned: isPinned, renditions: renditions, recordFor: recordFor)
+            url: try OriginURL(url: stage.origin.url(path)),
+            options: DownloadOptions {
+                ($0.first, $0.last, $0.connections, $0.isPinned) = (first, last, connections, isPinned)
+                ($0.bytesPerSecond, $0.renditions, $0.recordFor) = (limitRate, renditions, recordFor)
+            })
         order.recordedFrom = recordedFrom ?? stage.clock.now
         running = stage.proxy.cache.source.begin(order) { [end] result in end.update { $0 = result } }
     }

@@ -31,7 +31,7 @@ struct DownloadBudget {
     }
 
     /// The bytes fetched so far in this day and month.
-    mutating func report(now: Int64) -> DownloadSummary.Usage {
+    mutating func report(now: Int64) -> DownloadTotals.Usage {
         let today = look(at: now, moment?.schedule).today
         return .init(
             today: usage.bytes(in: .day, of: today), thisMonth: usage.bytes(in: .month, of: today), day: today)

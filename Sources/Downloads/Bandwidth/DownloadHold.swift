@@ -40,5 +40,5 @@ enum DownloadLane: Hashable {
 }
 
 extension DownloadOrder {
-    var lane: DownloadLane { isAtOnce ? .atOnce : episode.map { .feed($0.feed) } ?? .common }
+    var lane: DownloadLane { options.isAtOnce ? .atOnce : episode.map { .feed($0.feed) } ?? .common }
 }

@@ -1,4 +1,5 @@
 import CachePolicy
+import Foundation
 import Logging
 
 /// What became of the episodes of a feed: their downloads, and what is cached of them. Blocks.
@@ -8,17 +9,17 @@ struct EpisodeKeeper: Sendable {
     let logger: Logger
 
     /// The downloads of a subscription, by the identity of their episodes.
-    func downloads(of subscription: Subscription) -> [String: DownloadReport] {
+    func downloads(of subscription: Subscription) -> [String: Download] {
         downloads.perform { $0.downloads(ofFeed: subscription.url.absolute, since: subscription.added) }
     }
 
     /// The same as a plan needs them.
     /// - Parameter now: seconds since 1970.
-    static func plannedDownloads(_ reports: [String: DownloadReport], now: Double)
+    static func plannedDownloads(_ reports: [String: Download], now: Double)
         -> [String: SubscriptionPlan.Download]
     {
         reports.compactMapValues { report in
-            guard let url = try? OriginURL(url: report.url) else { return nil }
+            guard let url = try? OriginURL(url: report.urlText) else { return nil }
             let state: SubscriptionPlan.Download.State =
                 switch retry(report, now: now) {
                 case .due: .due
@@ -31,10 +32,10 @@ struct EpisodeKeeper: Sendable {
     }
 
     /// When a download is retried; nil if it has not failed.
-    private static func retry(_ report: DownloadReport, now: Double) -> FeedSchedule.Retry? {
+    private static func retry(_ report: Download, now: Double) -> FeedSchedule.Retry? {
         guard report.state == .failed else { return nil }
         let begun = report.started ?? report.added
-        return FeedSchedule.retry(begun: begun, failed: report.finished ?? begun, now: now)
+        return FeedSchedule.retry(begun: begun.seconds, failed: (report.finished ?? begun).seconds, now: now)
     }
 
     /// Orders the downloads of episodes, newest first.
@@ -42,7 +43,8 @@ struct EpisodeKeeper: Sendable {
     ///   so that the options of that download stay.
     func order(_ episodes: [KnownEpisode], of subscription: Subscription) throws -> [Int64] {
         let orders = episodes.filter { !isBeingDownloaded($0.url) }.map { episode in
-            var order = DownloadOrder(url: episode.url, priority: .low, category: subscription.options.category)
+            var order = DownloadOrder(url: episode.url)
+            (order.priority, order.category) = (.low, subscription.options.category)
             order.episode = EpisodeName(feed: subscription.url.absolute, identity: episode.identity)
             return order
         }
@@ -65,21 +67,21 @@ struct EpisodeKeeper: Sendable {
     }
 
     /// The failed downloads of a subscription.
-    func failedDownloads(of subscription: Subscription) -> [DownloadReport] {
+    func failedDownloads(of subscription: Subscription) -> [Download] {
         downloads(of: subscription).values.filter { $0.state == .failed }
     }
 
     /// Retries those of some failed downloads whose time has come.
     /// - Parameter now: seconds since 1970.
-    func retry(_ failed: [DownloadReport], now: Double) throws {
+    func retry(_ failed: [Download], now: Double) throws {
         let ids = failed.filter { Self.retry($0, now: now) == .due }.map(\.id)
         guard !ids.isEmpty else { return }
         _ = try downloads.perform { try $0.change(.possible(ids), DownloadChange(action: .retry)) }
     }
 
     /// The episodes that a person has removed since their downloads failed: bytes had arrived, and none is cached.
-    func removed(_ ordered: [KnownEpisode], failed: [DownloadReport]) throws -> [KnownEpisode] {
-        let begun = Set(failed.filter { $0.bytes > 0 }.map(\.url))
+    func removed(_ ordered: [KnownEpisode], failed: [Download]) throws -> [KnownEpisode] {
+        let begun = Set(failed.filter { $0.bytes > 0 }.map(\.urlText))
         let lost = try ordered.filter { episode in
             guard begun.contains(episode.url.absolute), !isBeingDownloaded(episode.url) else { return false }
             return try store.cached(episode.url) == nil
@@ -90,7 +92,7 @@ struct EpisodeKeeper: Sendable {
     /// Cancels the failed downloads of episodes that their feed has let go of: nobody is to retry them.
     func cancelFailed(of episodes: [KnownEpisode], in subscription: Subscription) throws {
         let urls = Set(episodes.map(\.url.absolute))
-        try cancel(failedDownloads(of: subscription).filter { urls.contains($0.url) }.map(\.id))
+        try cancel(failedDownloads(of: subscription).filter { urls.contains($0.urlText) }.map(\.id))
     }
 
     /// Cancels the downloads of a subscription that have not ended.
@@ -140,12 +142,12 @@ struct EpisodeKeeper: Sendable {
     }
 
     /// An episode with the state of its download, or of what is cached of it.
-    func report(_ episode: KnownEpisode, _ downloads: [String: DownloadReport]) throws -> EpisodeReport {
+    func report(_ episode: KnownEpisode, _ downloads: [String: Download]) throws -> FeedEpisode {
         let download =
             downloads[episode.identity]
             ?? self.downloads.snapshots.downloads(of: episode.url).first { !$0.state.hasEnded }
         let cached = try store.cached(episode.url)
-        let state: EpisodeReport.State =
+        let state: FeedEpisode.State =
             switch (episode.state, download?.state) {
             case (.passedOver, _): cached?.isComplete == true ? .cached : .passedOver
             case (_, .waiting): .waiting
@@ -155,8 +157,9 @@ struct EpisodeKeeper: Sendable {
             case (_, .cancelled): .cancelled
             case (_, .completed), (_, nil): cached == nil ? .removed : .cached
             }
-        return EpisodeReport(
-            url: episode.url.absolute, title: episode.title, published: episode.published, state: state,
+        return FeedEpisode(
+            urlText: episode.url.absolute, title: episode.title,
+            published: episode.published.map(Date.init(seconds:)), state: state,
             bytes: cached?.bytes ?? 0, download: download?.id,
             message: download?.state == .completed ? nil : download?.message)
     }

@@ -14,6 +14,8 @@ struct KnownEpisode: Sendable, Equatable {
 
     /// 0 before it is saved.
     var id: Int64 = 0
+    /// The ID of its subscription; 0 before it is saved.
+    var subscription: Int64 = 0
     /// The identity that the feed states, and the one that it has without that (`FeedItem`).
     var guid: String?
     var file: String
@@ -23,7 +25,7 @@ struct KnownEpisode: Sendable, Equatable {
     /// Seconds since 1970; nil if the feed states no date.
     var published: Int64?
     /// When it was first seen, in seconds since 1970.
-    let found: Int64
+    var found: Int64
     var state: State
 
     init(_ item: FeedItem, found: Int64, state: State) {
@@ -32,12 +34,8 @@ struct KnownEpisode: Sendable, Equatable {
         (self.found, self.state) = (found, state)
     }
 
-    init(
-        id: Int64, guid: String?, file: String, url: OriginURL, title: String?, published: Int64?, found: Int64,
-        state: State
-    ) {
-        (self.id, self.guid, self.file, self.url) = (id, guid, file, url)
-        (self.title, self.published, self.found, self.state) = (title, published, found, state)
+    init(file: String, url: OriginURL, found: Int64, state: State) {
+        (self.file, self.url, self.found, self.state) = (file, url, found, state)
     }
 
     /// The identity by which downloads name it.

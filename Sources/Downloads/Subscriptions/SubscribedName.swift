@@ -5,7 +5,7 @@ package struct SubscribedName: Sendable, Equatable {
     package let url: String
     package let title: String?
 
-    package init(_ report: SubscriptionReport) { (url, title) = (report.url, report.title) }
+    package init(_ report: FeedSubscription) { (url, title) = (report.urlText, report.title) }
 
     private init?(_ row: StoredRow) {
         guard let url = try? row.text("url") else { return nil }

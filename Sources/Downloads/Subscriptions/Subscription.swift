@@ -9,7 +9,7 @@ import CachePolicy
 package struct Subscription: Sendable, Equatable {
     /// 0 before it is saved.
     var id: Int64 = 0
-    package let url: OriginURL
+    package internal(set) var url: OriginURL
     /// Where it is fetched: another URL if it has moved.
     package internal(set) var address: OriginURL
     package internal(set) var options: SubscriptionOptions
@@ -22,7 +22,7 @@ package struct Subscription: Sendable, Equatable {
     /// Whether the newest `latest` episodes are still to be downloaded, although they are not new.
     var wantsLatest = true
     /// When it was subscribed, in seconds since 1970, like all times here.
-    package let added: Double
+    package internal(set) var added: Double
     /// The time of the last check; nil before.
     package internal(set) var checked: Double?
     /// The time of the last check that read the feed, or found it unchanged; nil before.

@@ -14,12 +14,12 @@ final class SubscriptionDatabase {
     private let database: SideDatabase
     private var hasLost = false
 
-    init(directory: String, logger: Logger) throws(SubscriptionError) {
+    init(directory: String, logger: Logger) throws(DownloadError) {
         path = StoreConfiguration.feeds(in: directory)
         self.logger = logger
         do throws(SideDatabase.Failure) {
             database = try SideDatabase(path, of: "feeds", migrator: Self.migrator, logger: logger)
-        } catch { throw SubscriptionError(error) }
+        } catch { throw DownloadError(error) }
     }
 
     static var migrator: DatabaseMigrator {
@@ -58,7 +58,7 @@ final class SubscriptionDatabase {
     // MARK: Subscriptions
 
     /// Replaces damaged values, if that is possible; otherwise drops their rows, and removes them from the database.
-    func load() throws(SubscriptionError) -> [Subscription] {
+    func load() throws(DownloadError) -> [Subscription] {
         try reading(ifDamaged: []) { [self] database in
             let (subscriptions, dropped) = try database.read { db in
                 var (subscriptions, dropped): ([Subscription], [Int64]) = ([], [])
@@ -101,7 +101,7 @@ final class SubscriptionDatabase {
     /// Saves subscriptions, all or none. Those with the ID 0 are new.
     /// - Parameter all: returns all other subscriptions, to fill a new database if this one turns out to be damaged.
     /// - Returns: the subscriptions with their IDs.
-    func save(_ subscriptions: [Subscription], all: () -> [Subscription]) throws(SubscriptionError) -> [Subscription] {
+    func save(_ subscriptions: [Subscription], all: () -> [Subscription]) throws(DownloadError) -> [Subscription] {
         try writing {
             try Self.write(subscriptions, in: $0)
         } ifDamaged: { db in
@@ -117,12 +117,13 @@ final class SubscriptionDatabase {
     func save(
         _ subscription: Subscription, _ episodes: [KnownEpisode], forgetting forgotten: [Int64] = [],
         all: () -> [Subscription]
-    ) throws(SubscriptionError) {
+    ) throws(DownloadError) {
         func save(_ db: Database) throws {
             _ = try Self.write([subscription], in: db)
-            let insert = try db.cachedStatement(sql: Self.insert("episode", KnownEpisode.columnNames))
-            for episode in episodes {
-                try insert.execute(arguments: StatementArguments(episode.columns(of: subscription.id)))
+            let insert = try db.cachedStatement(sql: KnownEpisode.columns.insertion(into: "episode"))
+            for var episode in episodes {
+                episode.subscription = subscription.id
+                try insert.execute(arguments: KnownEpisode.columns.arguments(of: episode))
             }
             let delete = try db.cachedStatement(sql: "DELETE FROM episode WHERE id = ?")
             for id in forgotten { try delete.execute(arguments: [id]) }
@@ -134,7 +135,7 @@ final class SubscriptionDatabase {
     }
 
     /// Removes a subscription and its episodes.
-    func remove(_ id: Int64, all: () -> [Subscription]) throws(SubscriptionError) {
+    func remove(_ id: Int64, all: () -> [Subscription]) throws(DownloadError) {
         try writing {
             try $0.execute(sql: "DELETE FROM subscription WHERE id = ?", arguments: [id])
         } ifDamaged: {
@@ -143,20 +144,13 @@ final class SubscriptionDatabase {
     }
 
     private static func write(_ subscriptions: [Subscription], in db: Database) throws -> [Subscription] {
-        let statement = try db.cachedStatement(sql: insert("subscription", Subscription.columnNames))
+        let statement = try db.cachedStatement(sql: Subscription.columns.insertion(into: "subscription"))
         return try subscriptions.map { subscription in
             var saved = subscription
-            try statement.execute(arguments: StatementArguments(subscription.columns))
+            try statement.execute(arguments: Subscription.columns.arguments(of: subscription))
             if saved.id == 0 { saved.id = db.lastInsertedRowID }
             return saved
         }
-    }
-
-    private static func insert(_ table: String, _ names: [String]) -> String {
-        let updates = names.dropFirst().map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
-        let marks = names.map { _ in "?" }.joined(separator: ", ")
-        return
-            "INSERT INTO \(table) (\(names.joined(separator: ", "))) VALUES (\(marks)) ON CONFLICT(id) DO UPDATE SET \(updates)"
     }
 
     // MARK: Episodes
@@ -164,7 +158,7 @@ final class SubscriptionDatabase {
     /// The episodes of a subscription, oldest row first. Damaged rows are dropped.
     /// - Parameter states: only these.
     func episodes(of id: Int64, in states: [KnownEpisode.State] = KnownEpisode.State.allCases)
-        throws(SubscriptionError) -> [KnownEpisode]
+        throws(DownloadError) -> [KnownEpisode]
     {
         try reading(ifDamaged: []) { database in
             try database.read { db in
@@ -172,17 +166,21 @@ final class SubscriptionDatabase {
                 let rows = try Row.fetchCursor(
                     db, sql: "SELECT * FROM episode WHERE subscription = ? AND state IN (\(marks)) ORDER BY id",
                     arguments: StatementArguments([id] + states.map(\.rawValue) as [any DatabaseValueConvertible]))
-                var episodes: [KnownEpisode] = []
-                while let row = try rows.next() {
-                    if let episode = try? KnownEpisode(StoredRow(row)) { episodes.append(episode) }
-                }
-                return episodes
+                return try Self.episodes(rows)
             }
         }
     }
 
+    private static func episodes(_ rows: RowCursor) throws -> [KnownEpisode] {
+        var episodes: [KnownEpisode] = []
+        while let row = try rows.next() {
+            if let episode = try? KnownEpisode(StoredRow(row)) { episodes.append(episode) }
+        }
+        return episodes
+    }
+
     /// Which of some URLs are those of ordered episodes of other subscriptions than this one.
-    func ordered(among urls: [OriginURL], except id: Int64) throws(SubscriptionError) -> Set<OriginURL> {
+    func ordered(among urls: [OriginURL], except id: Int64) throws(DownloadError) -> Set<OriginURL> {
         try reading(ifDamaged: []) { database in
             try database.read { db in
                 let query = try db.cachedStatement(
@@ -196,27 +194,21 @@ final class SubscriptionDatabase {
         }
     }
 
-    /// The episodes whose media has this URL, with the IDs of their subscriptions; a hundred at most. Damaged rows are
-    /// left out.
-    func episodes(at url: OriginURL) throws(SubscriptionError) -> [(subscription: Int64, episode: KnownEpisode)] {
+    /// The episodes whose media has this URL; a hundred at most. Damaged rows are left out.
+    func episodes(at url: OriginURL) throws(DownloadError) -> [KnownEpisode] {
         try reading(ifDamaged: []) { database in
             try database.read { db in
                 // The feed may have it normalized although the player does not.
                 let rows = try Row.fetchCursor(
                     db, sql: "SELECT * FROM episode WHERE url IN (?, ?) ORDER BY id LIMIT 100",
                     arguments: [url.absolute, url.normalized.absolute])
-                var found: [(subscription: Int64, episode: KnownEpisode)] = []
-                while let row = try rows.next().map({ StoredRow($0) }) {
-                    guard let episode = try? KnownEpisode(row) else { continue }
-                    found.append((try row.integer("subscription"), episode))
-                }
-                return found
+                return try Self.episodes(rows)
             }
         }
     }
 
     /// How many episodes of each subscription there are in each state.
-    func counts() throws(SubscriptionError) -> [Int64: [KnownEpisode.State: Int]] {
+    func counts() throws(DownloadError) -> [Int64: [KnownEpisode.State: Int]] {
         try reading(ifDamaged: [:]) { database in
             try database.read { db in
                 var counts: [Int64: [KnownEpisode.State: Int]] = [:]
@@ -238,31 +230,31 @@ final class SubscriptionDatabase {
         return hasLost
     }
 
-    func close() throws(SubscriptionError) {
-        do throws(SideDatabase.Failure) { try database.close() } catch { throw SubscriptionError(error) }
+    func close() throws(DownloadError) {
+        do throws(SideDatabase.Failure) { try database.close() } catch { throw DownloadError(error) }
     }
 
     // MARK: Errors
 
     private func reading<Value>(ifDamaged lost: Value, _ body: (DatabaseQueue) throws -> Value)
-        throws(SubscriptionError) -> Value
+        throws(DownloadError) -> Value
     {
         do throws(SideDatabase.Failure) {
             return try database.read(body) {
                 hasLost = true
                 return lost
             }
-        } catch { throw SubscriptionError(error) }
+        } catch { throw DownloadError(error) }
     }
 
     private func writing<Value>(_ body: (Database) throws -> Value, ifDamaged again: (Database) throws -> Value)
-        throws(SubscriptionError) -> Value
+        throws(DownloadError) -> Value
     {
         do throws(SideDatabase.Failure) {
             return try database.write(body) { db in
                 hasLost = true
                 return try again(db)
             }
-        } catch { throw SubscriptionError(error) }
+        } catch { throw DownloadError(error) }
     }
 }

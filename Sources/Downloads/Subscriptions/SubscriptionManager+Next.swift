@@ -17,13 +17,13 @@ extension SubscriptionManager {
     }
 
     private func next(after url: OriginURL) -> PlaybackOrder.Next {
-        do throws(SubscriptionError) {
+        do throws(DownloadError) {
             try checkOpen()
             defer { repairLoss() }
             var answer = PlaybackOrder.Next.unknown
-            for (id, current) in try database.episodes(at: url) {
-                guard let subscription = subscriptions[id] else { continue }
-                let later = try database.episodes(of: id).filter {
+            for current in try database.episodes(at: url) {
+                guard let subscription = subscriptions[current.subscription] else { continue }
+                let later = try database.episodes(of: subscription.id).filter {
                     $0.isNewer(than: current) && $0.url.normalized != url.normalized
                         && subscription.options.title?.matches($0.title) ?? true
                 }
@@ -41,10 +41,10 @@ extension SubscriptionManager {
 
     /// Whether an episode of any subscription with this URL became a download. Also if this cannot be known.
     private func wasOrdered(_ url: OriginURL) -> Bool {
-        do throws(SubscriptionError) {
+        do throws(DownloadError) {
             try checkOpen()
             defer { repairLoss() }
-            return try database.episodes(at: url).contains { $0.episode.state != .passedOver }
+            return try database.episodes(at: url).contains { $0.state != .passedOver }
         } catch {
             logger.info("cannot find out whether \(url.absolute) was downloaded before: \(error)")
             return true

@@ -11,16 +11,16 @@ extension SubscriptionManager {
     ///   nevertheless, and the outcome is `failed`.
     package func subscribe(
         _ url: OriginURL, _ change: SubscriptionChange,
-        then end: @escaping @Sendable (Result<FeedCheck, SubscriptionError>) -> Void
+        then end: @escaping @Sendable (Result<FeedCheckResult, DownloadError>) -> Void
     ) {
-        do throws(SubscriptionError) {
+        do throws(DownloadError) {
             try checkOpen()
             if let known = find(url) { return try self.change(known, change, then: end) }
             try checkCount(adding: 1)
             let options = try change.applied(to: SubscriptionOptions())
             let request = FeedRequest(url: url, validators: FeedValidators())
             read(FeedReading(request, wanted: options.latest, pattern: options.title)) { manager, outcome in
-                end(Result { () throws(SubscriptionError) in try manager.add(url, options, change, outcome) })
+                end(Result { () throws(DownloadError) in try manager.add(url, options, change, outcome) })
                 manager.settle()
             }
         } catch { end(.failure(error)) }
@@ -31,11 +31,11 @@ extension SubscriptionManager {
 
     private func add(
         _ url: OriginURL, _ options: SubscriptionOptions, _ change: SubscriptionChange, _ outcome: FeedReading.Outcome
-    ) throws(SubscriptionError) -> FeedCheck {
+    ) throws(DownloadError) -> FeedCheckResult {
         try checkOpen()
         switch outcome {
-        case .failed(let failure): throw SubscriptionError(.unreadable, "\(url.absolute): \(failure.message)")
-        case .unchanged: throw SubscriptionError(.unreadable, "\(url.absolute): the origin answered 304")
+        case .failed(let failure): throw DownloadError(.unreadable, "\(url.absolute): \(failure.message)")
+        case .unchanged: throw DownloadError(.unreadable, "\(url.absolute): the origin answered 304")
         case .read(let finding):
             if let same = find(url) ?? find(finding.address) {
                 if same.url == url {
@@ -49,15 +49,15 @@ extension SubscriptionManager {
             let new = Subscription(url, options: options, added: clock.now, due: clock.now)
             guard let saved = try save([new]).first else { throw .closed }
             let check = conclude(saved.id, outcome)
-            guard check.outcome != .failed else { throw SubscriptionError(.disk, check.message ?? "") }
+            guard check.outcome != .failed else { throw DownloadError(.disk, check.message ?? "") }
             return check
         }
     }
 
     private func change(
         _ known: Subscription, _ change: SubscriptionChange,
-        then end: @escaping @Sendable (Result<FeedCheck, SubscriptionError>) -> Void
-    ) throws(SubscriptionError) {
+        then end: @escaping @Sendable (Result<FeedCheckResult, DownloadError>) -> Void
+    ) throws(DownloadError) {
         if try save(change, of: known) { repeatCheck(known.id) }
         check(known.id) { end(.success($0)) }
         settle()
@@ -65,7 +65,7 @@ extension SubscriptionManager {
 
     /// - Returns: whether the subscription is another one now.
     @discardableResult
-    private func save(_ change: SubscriptionChange, of known: Subscription) throws(SubscriptionError) -> Bool {
+    private func save(_ change: SubscriptionChange, of known: Subscription) throws(DownloadError) -> Bool {
         var changed = known
         changed.options = try change.applied(to: known.options)
         if change.latest != nil { changed.wantsLatest = true }
@@ -74,7 +74,7 @@ extension SubscriptionManager {
         return true
     }
 
-    private func checkCount(adding count: Int) throws(SubscriptionError) {
+    private func checkCount(adding count: Int) throws(DownloadError) {
         guard subscriptions.count + count <= Self.most else {
             throw .invalid("there can be \(Self.most) subscriptions at most: remove some first")
         }
@@ -82,14 +82,14 @@ extension SubscriptionManager {
 
     /// Unsubscribes, and cancels the feed's downloads that have not ended. Cached episodes stay.
     /// - Returns: the subscription as it was.
-    package func remove(_ url: OriginURL) throws(SubscriptionError) -> SubscriptionReport {
+    package func remove(_ url: OriginURL) throws(DownloadError) -> FeedSubscription {
         try checkOpen()
-        guard let subscription = find(url) else { throw .unknown(url) }
+        guard let subscription = find(url) else { throw .notSubscribed(url) }
         let report = try reporting.report(of: subscription)
         // Later, nobody could name them: if the process ends in between, the feed is still subscribed, and the same
         // command removes it.
         do { try episodes.cancelDownloads(of: subscription) } catch {
-            throw SubscriptionError(
+            throw DownloadError(
                 .disk, "cannot cancel the downloads of \(subscription.url.absolute): \(error); it stays subscribed")
         }
         try drop(subscription)
@@ -99,13 +99,13 @@ extension SubscriptionManager {
     /// Checks a feed, or all.
     /// - Parameter end: called once all are checked, inside the actor, with the outcomes in the order of subscribing.
     package func check(
-        _ url: OriginURL?, then end: @escaping @Sendable (Result<[FeedCheck], SubscriptionError>) -> Void
+        _ url: OriginURL?, then end: @escaping @Sendable (Result<[FeedCheckResult], DownloadError>) -> Void
     ) {
-        do throws(SubscriptionError) {
+        do throws(DownloadError) {
             try checkOpen()
             let chosen: [Subscription]
             if let url {
-                guard let found = find(url) else { throw .unknown(url) }
+                guard let found = find(url) else { throw .notSubscribed(url) }
                 chosen = [found]
             } else {
                 chosen = all
@@ -123,19 +123,19 @@ extension SubscriptionManager {
     ///   - end: called inside the actor.
     package func preview(
         _ url: OriginURL, latest: Int, title: TitlePattern?,
-        then end: @escaping @Sendable (Result<FeedPreview, SubscriptionError>) -> Void
+        then end: @escaping @Sendable (Result<FeedPreview, DownloadError>) -> Void
     ) {
-        do throws(SubscriptionError) { try checkOpen() } catch { return end(.failure(error)) }
+        do throws(DownloadError) { try checkOpen() } catch { return end(.failure(error)) }
         let request = FeedRequest(url: url, validators: FeedValidators())
         read(FeedReading(request, wanted: latest, pattern: title)) { _, outcome in
-            end(Result { () throws(SubscriptionError) in try FeedPreview(outcome, of: url, latest: latest, title) })
+            end(Result { () throws(DownloadError) in try FeedPreview(outcome, of: url, latest: latest, title) })
         }
     }
 
     // MARK: Reports
 
     /// All subscriptions, in the order of subscribing.
-    package func reports() throws(SubscriptionError) -> [SubscriptionReport] {
+    package func reports() throws(DownloadError) -> [FeedSubscription] {
         try checkOpen()
         defer { repairLoss() }
         return try reporting.reports(of: all)
@@ -143,9 +143,9 @@ extension SubscriptionManager {
 
     /// A subscription with its newest episodes.
     /// - Parameter limit: the most episodes; nil for all.
-    package func detail(of url: OriginURL, limit: Int?) throws(SubscriptionError) -> SubscriptionDetail {
+    package func detail(of url: OriginURL, limit: Int?) throws(DownloadError) -> SubscriptionDetail {
         try checkOpen()
-        guard let subscription = find(url) else { throw .unknown(url) }
+        guard let subscription = find(url) else { throw .notSubscribed(url) }
         defer { repairLoss() }
         return try reporting.detail(of: subscription, limit: limit)
     }
@@ -156,7 +156,7 @@ extension SubscriptionManager {
 
     /// Subscribes to the feeds of a list that are not subscribed yet; they are checked when that is due, soon.
     /// - Parameter change: the options of the new subscriptions. A feed without a category there gets its folder's.
-    package func importList(_ list: OPML, _ change: SubscriptionChange) throws(SubscriptionError) -> FeedImport {
+    package func importList(_ list: OPML, _ change: SubscriptionChange) throws(DownloadError) -> FeedImport {
         try checkOpen()
         let options = try change.applied(to: SubscriptionOptions())
         let feeds = list.feeds.filter { find($0.url) == nil }
@@ -177,7 +177,7 @@ extension SubscriptionManager {
     }
 
     /// All subscriptions as a list, which `importList` reads.
-    package func exportList() throws(SubscriptionError) -> OPML {
+    package func exportList() throws(DownloadError) -> OPML {
         try checkOpen()
         return OPML(
             title: "Reelcache",
@@ -190,16 +190,16 @@ extension SubscriptionManager {
 /// Collects the outcomes of several checks. Used inside the manager only.
 private final class CheckCollection: @unchecked Sendable { // because only the manager's queue uses it
     private let urls: [String]
-    private var checks: [Int: FeedCheck] = [:]
-    private let end: @Sendable (Result<[FeedCheck], SubscriptionError>) -> Void
+    private var checks: [Int: FeedCheckResult] = [:]
+    private let end: @Sendable (Result<[FeedCheckResult], DownloadError>) -> Void
 
-    init(_ urls: [String], _ end: @escaping @Sendable (Result<[FeedCheck], SubscriptionError>) -> Void) {
+    init(_ urls: [String], _ end: @escaping @Sendable (Result<[FeedCheckResult], DownloadError>) -> Void) {
         (self.urls, self.end) = (urls, end)
     }
 
-    func put(_ check: FeedCheck, at place: Int) {
+    func put(_ check: FeedCheckResult, at place: Int) {
         var check = check
-        check.url = urls[place]
+        check.urlText = urls[place]
         checks[place] = check
         if checks.count == urls.count { end(.success(urls.indices.compactMap { checks[$0] })) }
     }
@@ -207,11 +207,11 @@ private final class CheckCollection: @unchecked Sendable { // because only the m
 
 extension FeedPreview {
     fileprivate init(_ outcome: FeedReading.Outcome, of url: OriginURL, latest: Int, _ pattern: TitlePattern?)
-        throws(SubscriptionError)
+        throws(DownloadError)
     {
         switch outcome {
-        case .failed(let failure): throw SubscriptionError(.unreadable, "\(url.absolute): \(failure.message)")
-        case .unchanged: throw SubscriptionError(.unreadable, "\(url.absolute): the origin answered 304")
+        case .failed(let failure): throw DownloadError(.unreadable, "\(url.absolute): \(failure.message)")
+        case .unchanged: throw DownloadError(.unreadable, "\(url.absolute): the origin answered 304")
         case .read(let finding):
             var options = SubscriptionOptions()
             (options.latest, options.title) = (latest, pattern)

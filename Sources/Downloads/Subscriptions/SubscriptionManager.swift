@@ -41,7 +41,7 @@ package actor SubscriptionManager {
     /// Whether a new database lacks subscriptions, because they could not be written yet.
     private var isRepairing = false
     /// Subscriptions to check at once, whoever waits for that.
-    private var waiters: [Int64: [@Sendable (FeedCheck) -> Void]] = [:]
+    private var waiters: [Int64: [@Sendable (FeedCheckResult) -> Void]] = [:]
     private var watch: UInt64?
     /// The last change of the downloads that was looked at.
     private var seenDownloads: UInt64 = 0
@@ -57,7 +57,7 @@ package actor SubscriptionManager {
     package init(
         directory: String, source: any FeedSource, downloads: DownloadManager, store: any EpisodeStore,
         clock: any FeedClock, random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }, logger: Logger
-    ) throws(SubscriptionError) {
+    ) throws(DownloadError) {
         database = try SubscriptionDatabase(directory: directory, logger: logger)
         subscriptions = Dictionary(try database.load().map { ($0.id, $0) }) { $1 }
         episodes = EpisodeKeeper(store: store, downloads: downloads, logger: logger)
@@ -103,14 +103,14 @@ package actor SubscriptionManager {
         phase = .stopped
         if let watch { episodes.downloads.snapshots.unwatch(watch) }
         clock.wake(after: nil) {}
-        readings.stop(FeedFailure(SubscriptionError.closed.reason))
+        readings.stop(FeedFailure(DownloadError.closed.reason))
         let waiting = waiters
         waiters = [:]
-        for (id, ends) in waiting { tell(ends, of: failed(id, SubscriptionError.closed.reason)) }
-        do throws(SubscriptionError) { try database.close() } catch { logger.error("\(error)") }
+        for (id, ends) in waiting { tell(ends, of: failed(id, DownloadError.closed.reason)) }
+        do throws(DownloadError) { try database.close() } catch { logger.error("\(error)") }
     }
 
-    func checkOpen() throws(SubscriptionError) {
+    func checkOpen() throws(DownloadError) {
         guard phase != .stopped else { throw .closed }
     }
 
@@ -126,7 +126,7 @@ package actor SubscriptionManager {
 
     /// Saves subscriptions, and from then on looks after them.
     /// - Returns: the subscriptions with their IDs.
-    func save(_ changed: [Subscription]) throws(SubscriptionError) -> [Subscription] {
+    func save(_ changed: [Subscription]) throws(DownloadError) -> [Subscription] {
         let saved = try database.save(changed) { everything(except: changed.map(\.id)) }
         for subscription in saved { subscriptions[subscription.id] = subscription }
         applyCaps()
@@ -143,13 +143,13 @@ package actor SubscriptionManager {
     }
 
     func save(_ subscription: Subscription, _ episodes: [KnownEpisode], forgetting forgotten: [Int64] = [])
-        throws(SubscriptionError)
+        throws(DownloadError)
     {
         try database.save(subscription, episodes, forgetting: forgotten) { everything(except: [subscription.id]) }
         subscriptions[subscription.id] = subscription
     }
 
-    func drop(_ subscription: Subscription) throws(SubscriptionError) {
+    func drop(_ subscription: Subscription) throws(DownloadError) {
         try database.remove(subscription.id) { everything(except: [subscription.id]) }
         subscriptions[subscription.id] = nil
         applyCaps()
@@ -164,7 +164,7 @@ package actor SubscriptionManager {
 
     /// Checks a subscription now, or joins the check that is running.
     /// - Parameter end: called with the outcome, inside the actor.
-    func check(_ id: Int64, then end: @escaping @Sendable (FeedCheck) -> Void) {
+    func check(_ id: Int64, then end: @escaping @Sendable (FeedCheckResult) -> Void) {
         waiters[id, default: []].append(end)
     }
 
@@ -223,15 +223,14 @@ package actor SubscriptionManager {
 
     private static let unsubscribed = "it is no longer subscribed"
 
-    private func tell(_ ends: [@Sendable (FeedCheck) -> Void], of check: FeedCheck) {
+    private func tell(_ ends: [@Sendable (FeedCheckResult) -> Void], of check: FeedCheckResult) {
         for end in ends { end(check) }
     }
 
-    private func failed(_ id: Int64, _ message: String) -> FeedCheck {
+    private func failed(_ id: Int64, _ message: String) -> FeedCheckResult {
         let subscription = subscriptions[id]
-        return FeedCheck(
-            url: subscription?.url.absolute ?? "", title: subscription?.title, outcome: .failed, new: 0, downloads: [],
-            message: message)
+        return FeedCheckResult(
+            urlText: subscription?.url.absolute ?? "", title: subscription?.title, outcome: .failed, message: message)
     }
 
     /// Reads a feed with all that belongs to it.
@@ -243,11 +242,11 @@ package actor SubscriptionManager {
     // MARK: Outcomes
 
     /// Orders new episodes, and saves what is known of the feed by now.
-    func conclude(_ id: Int64, _ outcome: FeedReading.Outcome) -> FeedCheck {
-        guard phase != .stopped else { return failed(id, SubscriptionError.closed.reason) }
+    func conclude(_ id: Int64, _ outcome: FeedReading.Outcome) -> FeedCheckResult {
+        guard phase != .stopped else { return failed(id, DownloadError.closed.reason) }
         guard var subscription = subscriptions[id] else { return failed(id, Self.unsubscribed) }
-        var check = FeedCheck(
-            url: subscription.url.absolute, title: subscription.title, outcome: .unchanged, new: 0, downloads: [])
+        var check = FeedCheckResult(
+            urlText: subscription.url.absolute, title: subscription.title, outcome: .unchanged)
         do {
             try noteRemoved(of: subscription)
             switch outcome {
@@ -271,7 +270,7 @@ package actor SubscriptionManager {
         return check
     }
 
-    private func take(_ finding: FeedReading.Finding, _ former: Subscription) throws -> FeedCheck {
+    private func take(_ finding: FeedReading.Finding, _ former: Subscription) throws -> FeedCheckResult {
         let known = try database.episodes(of: former.id)
         repairLoss()
         var subscription = subscriptions[former.id] ?? former
@@ -296,8 +295,9 @@ package actor SubscriptionManager {
         tell(subscription, movedFrom: former.address)
         let skipped = subscription.skipped.filter { !formerlySkipped.contains($0) }
         for line in skipped { logger.info("an item of \(subscription.url.absolute) is skipped: \(line)") }
-        return FeedCheck(
-            url: subscription.url.absolute, title: subscription.title, outcome: .read, episodes: finding.items.count,
+        return FeedCheckResult(
+            urlText: subscription.url.absolute, title: subscription.title, outcome: .read,
+            episodes: finding.items.count,
             skipped: finding.skippedCount, skippedItems: skipped.isEmpty ? nil : skipped, new: plan.newCount,
             downloads: ordered,
             message: finding.gap.map { $0.message + (readsAgain ? "; the next check tries again" : "") })
@@ -345,7 +345,7 @@ package actor SubscriptionManager {
                 afterFailures: subscription.failures, every: subscription.options.every,
                 retryAfter: failure.retryAfter, random: random())
         subscriptions[id] = subscription
-        do throws(SubscriptionError) { try save(subscription, []) } catch { logger.error("\(error)") }
+        do throws(DownloadError) { try save(subscription, []) } catch { logger.error("\(error)") }
     }
 
     /// Writes all subscriptions to a new database that replaced a damaged one. The episodes are lost: those that feeds
@@ -358,7 +358,7 @@ package actor SubscriptionManager {
             isRepairing = true
         }
         guard isRepairing else { return }
-        do throws(SubscriptionError) {
+        do throws(DownloadError) {
             _ = try save(all)
             isRepairing = false
         } catch { logger.error("\(error)") }
@@ -374,7 +374,7 @@ package actor SubscriptionManager {
         do {
             // Not those of episodes that were let go of.
             let wanted = Set(try database.episodes(of: id, in: [.ordered]).map(\.url.absolute))
-            try episodes.retry(failed.filter { wanted.contains($0.url) }, now: clock.now)
+            try episodes.retry(failed.filter { wanted.contains($0.urlText) }, now: clock.now)
         } catch { logger.error("\(error)") }
     }
 

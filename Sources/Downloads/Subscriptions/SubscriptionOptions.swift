@@ -102,7 +102,7 @@ package struct SubscriptionChange: Sendable, Equatable {
 
     /// Applies the change.
     /// - Throws: `.invalid` for a value that is out of range.
-    func applied(to options: SubscriptionOptions) throws(SubscriptionError) -> SubscriptionOptions {
+    func applied(to options: SubscriptionOptions) throws(DownloadError) -> SubscriptionOptions {
         var options = options
         if let latest {
             let range = SubscriptionOptions.latestRange

@@ -95,7 +95,7 @@ struct ResourceSelection: ParsableArguments {
                 "no download has the category '\(category)': reelcache history lists the categories")
         }
         var seen: Set<String> = []
-        let urls = reports.map(\.url).filter { seen.insert($0).inserted }.compactMap { text in
+        let urls = reports.map(\.urlText).filter { seen.insert($0).inserted }.compactMap { text in
             (try? OriginURL(url: text)).map { (text, $0) }
         }
         let cached = try urls.filter { try proxy.isCached($0.1) }

@@ -78,7 +78,7 @@ enum KnownNames: String {
     }
 
     /// Whether a command applies to downloads in this state.
-    private static func isFor(_ command: String?, _ state: DownloadState) -> Bool {
+    private static func isFor(_ command: String?, _ state: Download.State) -> Bool {
         switch command {
         case "pause": state == .waiting || state == .downloading
         case "resume": state == .paused

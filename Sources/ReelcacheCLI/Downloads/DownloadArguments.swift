@@ -6,8 +6,8 @@ import Foundation
 import HTTPModel
 import Reelcache
 
-extension DownloadPriority: ExpressibleByArgument {}
-extension DownloadState: ExpressibleByArgument {}
+extension Download.Priority: ExpressibleByArgument {}
+extension Download.State: ExpressibleByArgument {}
 
 /// Values of options; the errors say what to write instead.
 enum DownloadArgument {

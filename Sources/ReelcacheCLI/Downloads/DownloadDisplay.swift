@@ -31,7 +31,7 @@ final class DownloadDisplay {
     /// - Parameters:
     ///   - isError: whether a failed download is a failure of this command.
     ///   - remark: to append to the line.
-    func tell(_ report: DownloadReport, _ change: FollowedDownloads.Change, isError: Bool, remark: String = "") {
+    func tell(_ report: Download, _ change: FollowedDownloads.Change, isError: Bool, remark: String = "") {
         guard change != .nothing else { return }
         if isJSON { event(DownloadEvent(report)) }
         guard change == .state, let line = report.line(now: Self.now).map({ $0 + remark }) else { return }
@@ -105,9 +105,9 @@ final class DownloadDisplay {
 
 /// A download as a line of JSON.
 struct DownloadEvent: Encodable {
-    private let report: DownloadReport
+    private let report: Download
 
-    init(_ report: DownloadReport) { self.report = report }
+    init(_ report: Download) { self.report = report }
 
     private enum Key: CodingKey { case event }
 

@@ -32,7 +32,7 @@ struct DownloadsList: ParsableCommand {
     @Option(
         help: ArgumentHelp(
             "List only downloads in this state.", valueName: "state"))
-    var state: DownloadState?
+    var state: Download.State?
     @Option(
         help: ArgumentHelp("List only downloads of this category.", valueName: "name"), completion: .known(.categories))
     var category: String?
@@ -50,7 +50,7 @@ struct DownloadsList: ParsableCommand {
     func run() throws {
         let configuration = try cache.configuration
         var (listing, isFetching) = try configuration.withProxy(
-            orElse: (DownloadListing(downloads: [], summary: DownloadSummary()), false)
+            orElse: (DownloadListing(downloads: [], summary: DownloadTotals()), false)
         ) { (try $0.allDownloads(), !$0.isOwn) }
         listing.downloads = listing.downloads.filter(isWanted)
         guard !json else { return print(try secret.json(listing, configuration)) }
@@ -61,7 +61,7 @@ struct DownloadsList: ParsableCommand {
         print(Self.summary(listing, isFetching: isFetching))
     }
 
-    private func isWanted(_ report: DownloadReport) -> Bool {
+    private func isWanted(_ report: Download) -> Bool {
         if let category, report.category != category { return false }
         if let state { return report.state == state }
         return all || !report.state.hasEnded || report.state == .failed
@@ -69,7 +69,7 @@ struct DownloadsList: ParsableCommand {
 
     private static func summary(_ listing: DownloadListing, isFetching: Bool) -> String {
         let totals = FollowedTotals(listing.downloads)
-        var parts = DownloadState.allCases.filter { totals[$0] > 0 }.map { "\(totals[$0].grouped) \($0.rawValue)" }
+        var parts = Download.State.allCases.filter { totals[$0] > 0 }.map { "\(totals[$0].grouped) \($0.rawValue)" }
         if parts.isEmpty { parts = ["no downloads"] }
         if totals.rate > 0 { parts.append(ProgressText.rate(totals.rate)) }
         if isFetching, let hold = listing.summary.hold { parts.append(hold) }
@@ -157,9 +157,9 @@ struct DownloadNaming: ParsableArguments {
 
     /// - Parameters:
     ///   - prefers: which of several downloads of one URL to choose.
-    func run(_ action: DownloadChange.Action, prefers: @escaping (DownloadReport) -> Bool) throws {
+    func run(_ action: DownloadChange.Action, prefers: @escaping (Download) -> Bool) throws {
         let configuration = try cache.configuration
-        let batch = try configuration.withProxy(orElse: all ? Batch<DownloadReport>(done: []) : nil) { proxy in
+        let batch = try configuration.withProxy(orElse: all ? Batch<Download>(done: []) : nil) { proxy in
             let change = DownloadChange(action: action)
             guard !all else { return Batch(done: try proxy.change(.all, change)) }
             return try Batch(names) {
@@ -175,27 +175,27 @@ struct DownloadNaming: ParsableArguments {
         try batch.exitIfFailed(secret, configuration)
     }
 
-    static func line(_ report: DownloadReport) -> String {
-        "\(report.id)  \(report.state.rawValue)  \(report.amount)  \(report.url.printable)"
+    static func line(_ report: Download) -> String {
+        "\(report.id)  \(report.state.rawValue)  \(report.amount)  \(report.urlText.printable)"
     }
 }
 
 extension RunningProxy {
     /// Finds a download by its number or URL.
     /// - Parameter prefers: which of several downloads of one URL to choose.
-    func downloadID(_ name: String, prefers: (DownloadReport) -> Bool) throws -> Int64 {
+    func downloadID(_ name: String, prefers: (Download) -> Bool) throws -> Int64 {
         if let id = Int64(name) { return id }
         let url: String
         do { url = try self.url(name).absolute } catch {
             throw CacheAccessError("\(error); or write the number of a download")
         }
-        let known = try allDownloads().downloads.filter { $0.url == url }
+        let known = try allDownloads().downloads.filter { $0.urlText == url }
         return try (known.first(where: prefers) ?? known.first).orUnknown(name).id
     }
 }
 
-extension DownloadReport? {
-    func orUnknown(_ name: String) throws -> DownloadReport {
+extension Download? {
+    func orUnknown(_ name: String) throws -> Download {
         guard let self else { throw Self.unknown(name) }
         return self
     }
@@ -243,7 +243,7 @@ struct DownloadsRetry: ParsableCommand {
 
     @OptionGroup var naming: DownloadNaming
 
-    func run() throws { try naming.run(.retry) { $0.state == .failed || $0.state == .waiting && $0.retryAt != nil } }
+    func run() throws { try naming.run(.retry) { $0.state == .failed || $0.state == .waiting && $0.retryDate != nil } }
 }
 
 struct DownloadsMove: ParsableCommand {
@@ -259,7 +259,7 @@ struct DownloadsMove: ParsableCommand {
     @Option(help: ArgumentHelp("Move it to this position among them; 1 is the first.", valueName: "position"))
     var to: Int?
     @Option(help: ArgumentHelp("Give it this priority.", valueName: "priority"))
-    var priority: DownloadPriority?
+    var priority: Download.Priority?
     @Flag(help: "Print JSON.")
     var json = false
     @OptionGroup var secret: SecretOptions

@@ -13,9 +13,9 @@ final class GrowingCopy: Sendable {
     typealias Copied = (file: UnfinishedFile, method: FileExport.Method)
 
     enum End {
-        case placed(DownloadReport, FilePlacement.Placed)
+        case placed(Download, FilePlacement.Placed)
         /// The copy was abandoned, and the download has completed.
-        case fallenBehind(DownloadReport)
+        case fallenBehind(Download)
         /// The copy was abandoned, and the download has not completed.
         case left
     }
@@ -28,7 +28,7 @@ final class GrowingCopy: Sendable {
     private enum Phase {
         case copying
         /// The download has completed.
-        case completed(DownloadReport)
+        case completed(Download)
         /// The copy is no longer wanted.
         case left
         /// The copy will place no file.
@@ -39,7 +39,7 @@ final class GrowingCopy: Sendable {
 
     /// The download has completed.
     /// - Returns: whether this copy will place the file.
-    func complete(_ report: DownloadReport) -> Bool {
+    func complete(_ report: Download) -> Bool {
         let goesOn = state.withLock { phase in
             guard case .copying = phase else { return false }
             phase = .completed(report)
@@ -61,9 +61,9 @@ final class GrowingCopy: Sendable {
     /// - Parameter place: gives the complete copy its name.
     func run(
         _ url: OriginURL, isWanted: @escaping () -> Bool,
-        _ place: @escaping (DownloadReport, LentFile, Copied) throws -> FilePlacement.Placed
+        _ place: @escaping (Download, LentFile, Copied) throws -> FilePlacement.Placed
     ) -> End {
-        var placed: (DownloadReport, FilePlacement.Placed)?
+        var placed: (Download, FilePlacement.Placed)?
         do {
             let file = try placement.begin()
             var source: Int32 = -1
@@ -100,7 +100,7 @@ final class GrowingCopy: Sendable {
         }
     }
 
-    private func awaitCompletion(_ isWanted: () -> Bool) -> DownloadReport? {
+    private func awaitCompletion(_ isWanted: () -> Bool) -> Download? {
         while isWanted() {
             switch state.withLock({ $0 }) {
             case .completed(let report): return report

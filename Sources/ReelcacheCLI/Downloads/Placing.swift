@@ -9,10 +9,10 @@ import Synchronization
 /// name when the download is complete.
 final class Placing: Sendable {
     enum Outcome: Sendable {
-        case placed(DownloadReport, FilePlacement.Placed)
-        case failed(DownloadReport, String)
+        case placed(Download, FilePlacement.Placed)
+        case failed(Download, String)
         /// The command was interrupted before the file was placed.
-        case left(DownloadReport)
+        case left(Download)
     }
 
     private struct State {
@@ -23,7 +23,7 @@ final class Placing: Sendable {
         /// Threads that copy running downloads.
         var following = 0
         /// Completed downloads whose copying has not begun.
-        var waiting: [DownloadReport] = []
+        var waiting: [Download] = []
         var working = 0
         var note: String?
     }
@@ -42,7 +42,7 @@ final class Placing: Sendable {
     }
 
     /// Updates the state of a download whose file will be placed.
-    func note(_ report: DownloadReport) {
+    func note(_ report: Download) {
         switch report.state {
         case .completed: add(report)
         case .downloading where report.bytes > 0 && report.total != nil: follow(report)
@@ -67,14 +67,14 @@ final class Placing: Sendable {
 
     // MARK: While a download runs
 
-    private func follow(_ report: DownloadReport) {
+    private func follow(_ report: Download) {
         let copy: GrowingCopy? = state.withLock { state in
             guard state.copies[report.id] == nil, state.copies.count < Self.mostGrowing else { return nil }
             let copy = GrowingCopy(proxy, placement)
             state.copies[report.id] = copy
             return copy
         }
-        guard let copy, let url = try? OriginURL(url: report.url) else { return }
+        guard let copy, let url = try? OriginURL(url: report.urlText) else { return }
         state.withLock { $0.following += 1 }
         Thread.detachNewThread {
             defer { self.state.withLock { $0.following -= 1 } }
@@ -92,7 +92,7 @@ final class Placing: Sendable {
 
     // MARK: When a download is complete
 
-    private func add(_ report: DownloadReport) {
+    private func add(_ report: Download) {
         let copy = state.withLock { state in
             state.open.insert(report.id)
             return state.copies[report.id]
@@ -100,7 +100,7 @@ final class Placing: Sendable {
         if copy?.complete(report) != true { enqueue(report) }
     }
 
-    private func enqueue(_ report: DownloadReport) {
+    private func enqueue(_ report: Download) {
         let isIdle = state.withLock { state in
             state.waiting.append(report)
             guard state.working < Self.mostWorking else { return false }
@@ -114,7 +114,7 @@ final class Placing: Sendable {
         while let report = next() { tell(outcome(report)) }
     }
 
-    private func next() -> DownloadReport? {
+    private func next() -> Download? {
         state.withLock { state in
             if state.waiting.isEmpty { state.working -= 1 }
             return state.waiting.isEmpty ? nil : state.waiting.removeFirst()
@@ -134,11 +134,11 @@ final class Placing: Sendable {
         }
     }
 
-    private func outcome(_ report: DownloadReport) -> Outcome {
+    private func outcome(_ report: Download) -> Outcome {
         guard !interruption.isWished else { return .left(report) }
         do {
             var placed: FilePlacement.Placed?
-            let url = try OriginURL(url: report.url)
+            let url = try OriginURL(url: report.urlText)
             let isWanted = { !self.interruption.isWished }
             try proxy.withFile(url, isWanted: isWanted) { lent in
                 let make = { try self.placement.begin() }
@@ -147,7 +147,7 @@ final class Placing: Sendable {
                 }
             }
             guard let placed else {
-                throw CacheAccessError("the cache did not provide the file of \(report.url): try again")
+                throw CacheAccessError("the cache did not provide the file of \(report.urlText): try again")
             }
             return .placed(report, placed)
         } catch {
@@ -161,13 +161,14 @@ final class Placing: Sendable {
         }
     }
 
-    private func place(_ report: DownloadReport, _ lent: LentFile, _ copied: GrowingCopy.Copied?) throws
+    private func place(_ report: Download, _ lent: LentFile, _ copied: GrowingCopy.Copied?) throws
         -> FilePlacement.Placed
     {
-        var name = SafeFileName(report.fileName, url: report.url)
+        var name = SafeFileName(report.fileName, url: report.urlText)
         if !name.hasExtension {
             name = SafeFileName(
-                report.fileName, url: report.url, type: try proxy.resource(OriginURL(url: report.url)).resource.type)
+                report.fileName, url: report.urlText,
+                type: try proxy.resource(OriginURL(url: report.urlText)).resource.type)
         }
         return try placement.place(lent.path, copied, length: lent.length, as: name, isHeld: lent.isHeld) { done in
             let note = "\(name): \(done.size) of \(lent.length.size) copied".printable

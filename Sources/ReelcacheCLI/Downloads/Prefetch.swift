@@ -57,10 +57,10 @@ struct Prefetch: ParsableCommand {
         help: ArgumentHelp(
             "Start downloads of high priority before others that wait, and those of low priority after them.",
             valueName: "priority"))
-    var priority = DownloadPriority.normal
+    var priority = Download.Priority.normal
     @Option(
         help: ArgumentHelp(
-            "Use up to this many connections for each download, 1 to \(DownloadOrder.maxConnections).",
+            "Use up to this many connections for each download, 1 to \(DownloadOptions.maxConnections).",
             valueName: "number"))
     var connections = 1
     @Option(
@@ -105,9 +105,9 @@ struct Prefetch: ParsableCommand {
                     "--latest \(latest) is out of range: write 1 to \(SubscriptionOptions.latestRange.upperBound)")
             }
         }
-        guard 1...DownloadOrder.maxConnections ~= connections else {
+        guard 1...DownloadOptions.maxConnections ~= connections else {
             throw ValidationError(
-                "--connections \(connections) is out of range: write 1 to \(DownloadOrder.maxConnections)")
+                "--connections \(connections) is out of range: write 1 to \(DownloadOptions.maxConnections)")
         }
         if category?.allSatisfy(\.isWhitespace) == true {
             throw ValidationError("--category is empty: write a name, or leave it out")
@@ -178,12 +178,12 @@ struct Prefetch: ParsableCommand {
     }
 
     private func orders(_ urls: [OriginURL]) -> [DownloadOrder] {
-        urls.map { url in
-            DownloadOrder(
-                url: url, first: first, last: last, priority: priority, connections: connections, limitRate: limitRate,
-                category: category, isPinned: !noPin, isAtOnce: atOnce, renditions: presentation.choice,
-                recordFor: presentation.recordFor)
+        let options = DownloadOptions {
+            ($0.first, $0.last, $0.priority, $0.connections) = (first, last, priority, connections)
+            ($0.bytesPerSecond, $0.category, $0.isPinned, $0.isAtOnce) = (limitRate, category, !noPin, atOnce)
+            ($0.renditions, $0.recordFor) = (presentation.choice, presentation.recordFor)
         }
+        return urls.map { DownloadOrder(url: $0, options: options) }
     }
 
     /// The newest episodes of a feed.

@@ -28,8 +28,8 @@ final class PrefetchSession {
     private enum File { case wanted, placed, failed }
 
     private struct Hold: Equatable {
-        /// In seconds since 1970; nil if it does not end by itself.
-        let until: Int64?
+        /// nil if it does not end by itself.
+        let until: Date?
     }
 
     /// - Parameters:
@@ -56,7 +56,7 @@ final class PrefetchSession {
 
     /// Waits until downloads that were ordered before have ended.
     /// - Throws: `ExitCode` if not all have completed.
-    func follow(_ reports: [DownloadReport]) throws {
+    func follow(_ reports: [Download]) throws {
         defer { display.clear() }
         for report in reports { note(report) }
         try watch()
@@ -70,7 +70,7 @@ final class PrefetchSession {
     private func tellOfOthers(besides urls: Set<String>) throws {
         guard proxy.isOwn else { return }
         let others = try proxy.downloads().downloads.filter {
-            ($0.state == .waiting || $0.state == .downloading) && !urls.contains($0.url)
+            ($0.state == .waiting || $0.state == .downloading) && !urls.contains($0.urlText)
         }
         if !others.isEmpty {
             display.warn(
@@ -81,7 +81,7 @@ final class PrefetchSession {
     // MARK: News
 
     /// The followed downloads that the schedule or a cap holds back.
-    private var held: [DownloadReport] { followed.open.filter { $0.isHeld == true } }
+    private var held: [Download] { followed.open.filter { $0.isHeld == true } }
 
     /// Whether nothing is left to wait for.
     private var isDone: Bool { followed.haveAllEnded || leavesHeld && held.count == followed.open.count }
@@ -119,7 +119,7 @@ final class PrefetchSession {
         return !interruption.isWished
     }
 
-    private func note(_ report: DownloadReport) {
+    private func note(_ report: Download) {
         let change = followed.note(report)
         let isOthers = report.state == .paused && !interruption.isWished
         let remark = isOthers ? ", by someone else; resume it with: reelcache downloads resume \(report.id)" : ""
@@ -132,15 +132,15 @@ final class PrefetchSession {
     }
 
     /// Reports that a stream has no file to place.
-    private func leave(_ report: DownloadReport, _ placing: Placing) {
+    private func leave(_ report: Download, _ placing: Placing) {
         guard report.state == .completed else { return }
         files[report.id] = .failed
         var left = report
         left.state = .failed
         placing.note(left)
         let reason = "--output cannot place a stream: write it to a file with reelcache export"
-        display.event(FileEvent(id: report.id, url: report.url, error: reason))
-        display.warn("\(report.url): \(reason)")
+        display.event(FileEvent(id: report.id, url: report.urlText, error: reason))
+        display.warn("\(report.urlText): \(reason)")
     }
 
     private struct OfflineEvent: Encodable {
@@ -151,10 +151,10 @@ final class PrefetchSession {
     private struct HoldEvent: Encodable {
         let event = "hold"
         let hold: String?
-        let heldUntil: Int64?
+        let heldUntil: Date?
     }
 
-    private func note(_ summary: DownloadSummary) {
+    private func note(_ summary: DownloadTotals) {
         noteHold(summary)
         guard summary.isOffline != isOffline, !followed.haveAllEnded else { return }
         isOffline = summary.isOffline
@@ -169,7 +169,7 @@ final class PrefetchSession {
     }
 
     /// Reports when the schedule or a cap begins to hold the downloads back, and when it lets them run.
-    private func noteHold(_ summary: DownloadSummary) {
+    private func noteHold(_ summary: DownloadTotals) {
         let isWaiting = followed.open.contains { $0.state == .waiting || $0.state == .downloading }
         // Its text changes at midnight.
         let now = summary.hold.map { _ in Hold(until: summary.heldUntil) }
@@ -210,18 +210,19 @@ final class PrefetchSession {
                 files[report.id] = .placed
                 let method = placed.method?.rawValue ?? "there"
                 display.event(
-                    FileEvent(id: report.id, url: report.url, file: placed.path, bytes: placed.bytes, method: method))
+                    FileEvent(
+                        id: report.id, url: report.urlText, file: placed.path, bytes: placed.bytes, method: method))
                 display.say(
                     placed.method == nil
                         ? "\(placed.path.printable) already exists with the same content"
                         : "placed \(placed.path.printable)")
             case .failed(let report, let reason):
                 files[report.id] = .failed
-                display.event(FileEvent(id: report.id, url: report.url, error: reason))
-                display.warn("\(report.url): \(reason)")
+                display.event(FileEvent(id: report.id, url: report.urlText, error: reason))
+                display.warn("\(report.urlText): \(reason)")
             case .left(let report):
                 display.event(
-                    FileEvent(id: report.id, url: report.url, error: CacheAccessError.interrupted.description))
+                    FileEvent(id: report.id, url: report.urlText, error: CacheAccessError.interrupted.description))
             }
         }
     }
@@ -258,13 +259,13 @@ final class PrefetchSession {
     private static let mostLookedUp = 100
 
     /// Adds how much is cached to downloads that had not started, and so do not have that number.
-    private func lookedUp(_ reports: [DownloadReport]) -> [DownloadReport] {
+    private func lookedUp(_ reports: [Download]) -> [Download] {
         var left = Self.mostLookedUp
         return reports.map { report in
             guard report.state == .paused, report.total == nil, report.bytes == 0, report.segments == nil, left > 0
             else { return report }
             left -= 1
-            guard let url = try? OriginURL(url: report.url), let cached = try? proxy.resource(url).resource else {
+            guard let url = try? OriginURL(url: report.urlText), let cached = try? proxy.resource(url).resource else {
                 return report
             }
             var report = report
@@ -285,13 +286,13 @@ final class PrefetchSession {
     }
 
     /// Warns if the received content is not media.
-    private func tellOfContent(_ report: DownloadReport) {
-        guard report.segments == nil, let url = try? OriginURL(url: report.url), ReceivedContent.mayBeNoMedia(url),
+    private func tellOfContent(_ report: Download) {
+        guard report.segments == nil, let url = try? OriginURL(url: report.urlText), ReceivedContent.mayBeNoMedia(url),
             let type = try? proxy.resource(url).resource.type,
             let note = ReceivedContent(type: type, url)?.text(type)
         else { return }
-        display.event(NoteEvent(id: report.id, url: report.url, note: note))
-        display.warn("\(report.url): \(note)")
+        display.event(NoteEvent(id: report.id, url: report.urlText, note: note))
+        display.warn("\(report.urlText): \(note)")
     }
 
     private struct EndEvent: Encodable {

@@ -68,7 +68,7 @@ struct PresentationOptions: ParsableArguments {
     }
 
     private static func time(_ text: String) throws -> Int64 {
-        guard let time = TimeSpan(text), (1...DownloadOrder.longestRecording).contains(time.seconds) else {
+        guard let time = TimeSpan(text), (1...DownloadOptions.longestRecording).contains(time.seconds) else {
             throw ValidationError("write a time like 30m or 2h; a week at most")
         }
         return time.seconds

@@ -36,7 +36,7 @@ struct FeedsCheck: ParsableCommand {
             let interruption = Interruption()
             try configuration.withProxy(for: .downloading, isWanted: { !interruption.isWished }) { proxy in
                 // What is queued may fail at once.
-                let endedBefore = try proxy.history().reduce(into: [Int64: Int64?]()) {
+                let endedBefore = try proxy.history().reduce(into: [Int64: Date?]()) {
                     $0[$1.id] = .some($1.finished)
                 }
                 proxy.own?.startDownloads()
@@ -57,7 +57,7 @@ struct FeedsCheck: ParsableCommand {
     }
 
     private struct CheckEvent: Encodable {
-        let check: FeedCheck
+        let check: FeedCheckResult
 
         private enum Key: CodingKey { case event }
 
@@ -70,7 +70,7 @@ struct FeedsCheck: ParsableCommand {
 
     private func check(
         _ proxy: RunningProxy, _ url: OriginURL?, _ display: DownloadDisplay, _ interruption: Interruption
-    ) throws -> [FeedCheck] {
+    ) throws -> [FeedCheckResult] {
         let checks = try proxy.checkFeeds(url) { !interruption.isWished }
         for check in checks {
             display.event(CheckEvent(check: check))
@@ -86,7 +86,7 @@ struct FeedsCheck: ParsableCommand {
     ///   ended since, or have been retried.
     /// - Returns: whether all that might run have completed.
     private func download(
-        _ proxy: RunningProxy, endedBefore: [Int64: Int64?], _ display: DownloadDisplay, _ interruption: Interruption
+        _ proxy: RunningProxy, endedBefore: [Int64: Date?], _ display: DownloadDisplay, _ interruption: Interruption
     ) throws -> Bool {
         let open = try proxy.downloads().downloads.filter { $0.feed != nil && $0.state != .paused }
         let known = Set(open.map(\.id))

@@ -177,14 +177,18 @@ struct FeedsShow: ParsableCommand {
         }
     }
 
-    private static func rows(_ feed: SubscriptionReport, now: Int64) -> [(String, String)] {
+    private static func rows(_ feed: FeedSubscription, now: Int64) -> [(String, String)] {
         let rows: [(String, String?)] = [
-            ("title", feed.title), ("url", Terminal.shown(feed.url)), ("moved to", feed.address.map(Terminal.shown)),
+            ("title", feed.title), ("url", Terminal.shown(feed.urlText)),
+            ("moved to", feed.movedTo.map(Terminal.shown)),
             ("latest", "\(feed.latest)"), ("category", feed.category),
             ("every", TimeSpan(seconds: feed.every).exactText), ("keep", feed.keep ?? "all"),
             ("only titles", feed.titlePattern), ("cap", feed.cap),
-            ("checked", feed.checked.map { TimeSpan.ago($0, now: now) } ?? "not yet"),
-            ("next check", feed.nextCheck > now ? "in \(TimeSpan(seconds: feed.nextCheck -| now))" : "due"),
+            ("checked", feed.checked.map { TimeSpan.ago($0.seconds, now: now) } ?? "not yet"),
+            (
+                "next check",
+                feed.nextCheck.seconds > now ? "in \(TimeSpan(seconds: feed.nextCheck.seconds -| now))" : "due"
+            ),
             ("fault", FeedTable.fault(feed, now: now)),
             ("episodes", "\(feed.episodes.grouped), \(feed.ordered.grouped) of them downloaded or queued"),
         ]
@@ -215,7 +219,7 @@ struct FeedsRemove: ParsableCommand {
             print(try secret.json(batch, configuration))
         } else {
             for feed in batch.done {
-                print(try secret.shown("unsubscribed from \((feed.title ?? feed.url).printable)", configuration))
+                print(try secret.shown("unsubscribed from \((feed.title ?? feed.urlText).printable)", configuration))
             }
         }
         try batch.exitIfFailed(secret, configuration)

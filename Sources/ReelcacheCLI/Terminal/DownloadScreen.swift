@@ -46,8 +46,8 @@ package struct DownloadScreen: Sendable {
         parts += counts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
         if hidden > 0 { parts.append("\(hidden) not shown") }
         var line = parts.joined(separator: ", ")
-        if let total = totals.total { line += "; \(DownloadReport.percent(totals.bytes, of: total)) %" }
-        line += ", \(DownloadReport.amount(totals.bytes, of: totals.total))"
+        if let total = totals.total { line += "; \(Download.percent(totals.bytes, of: total)) %" }
+        line += ", \(Download.amount(totals.bytes, of: totals.total))"
         if totals.rate > 0 { line += ", \(ProgressText.rate(totals.rate))" }
         if let eta = totals.eta { line += ", \(ProgressText.time(eta)) left" }
         return line
@@ -64,13 +64,13 @@ private struct Cells {
     let rate: String
     let eta: String
 
-    init(_ report: DownloadReport, name: String) {
+    init(_ report: Download, name: String) {
         (self.name, amount) = (name, report.amount)
         // Bars measure the same as percentages: bytes, or segments.
         let isCounted = report.total == nil && report.totalSegments != nil
         (bytes, total) = isCounted ? (report.segments ?? 0, report.totalSegments) : (report.bytes, report.total)
         percent = report.percent.map { "\($0) %" } ?? ""
-        rate = report.rate.map(ProgressText.rate) ?? ""
+        rate = report.bytesPerSecond.map(ProgressText.rate) ?? ""
         eta = report.eta.map(ProgressText.time) ?? ""
     }
 }

@@ -19,14 +19,14 @@ package struct DownloadTable {
 
     /// Each download, with its reason below if it has one.
     /// - Parameter hold: why all wait, which is not repeated for each.
-    package func list(_ reports: [DownloadReport], hold: String? = nil) -> [String] {
+    package func list(_ reports: [Download], hold: String? = nil) -> [String] {
         let rows = reports.map { report in
             TerminalTable.Row(
                 [
                     "\(report.id)", report.state.rawValue, report.priority.rawValue, Self.progress(report),
-                    report.rate.map(ProgressText.rate) ?? "",
+                    report.bytesPerSecond.map(ProgressText.rate) ?? "",
                     report.eta.map(ProgressText.time) ?? "",
-                ], url: report.url,
+                ], url: report.urlText,
                 below: report.attempt(now: now) ?? report.hold(besides: hold)
                     ?? (report.state == .failed ? report.reason : report.note))
         }
@@ -40,17 +40,20 @@ package struct DownloadTable {
 
     /// Downloads that have ended, with the reason below if they did not complete.
     /// - Parameter date: writes a time, seconds since 1970.
-    package func history(_ reports: [DownloadReport], date: (Int64) -> String = Self.date) -> [String] {
+    package func history(_ reports: [Download], date: (Int64) -> String = Self.date) -> [String] {
         let rows = reports.map { report in
-            let seconds = report.started.flatMap { started in report.finished.map { max(0, $0 -| started) } }
+            let seconds = report.started.flatMap { started in
+                report.finished.map { max(0, $0.seconds -| started.seconds) }
+            }
             // no trap: compared with 0
             let rate = seconds.flatMap { $0 > 0 && report.bytes > 0 ? ProgressText.rate(report.bytes / $0) : nil }
             return TerminalTable.Row(
                 [
-                    report.finished.map(date) ?? "", report.state.rawValue, ByteSize(bytes: report.bytes).description,
+                    report.finished.map { date($0.seconds) } ?? "", report.state.rawValue,
+                    ByteSize(bytes: report.bytes).description,
                     seconds.map(ProgressText.time) ?? "", rate ?? "",
                     report.category?.printable ?? "",
-                ], url: report.url, below: report.state == .completed ? report.note : report.message?.printable)
+                ], url: report.urlText, below: report.state == .completed ? report.note : report.message?.printable)
         }
         return lines(
             [
@@ -70,7 +73,7 @@ package struct DownloadTable {
         return "\(year)-\(month)-\(digits(parts.tm_mday)) \(digits(parts.tm_hour)):\(digits(parts.tm_min))"
     }
 
-    private static func progress(_ report: DownloadReport) -> String {
+    private static func progress(_ report: Download) -> String {
         if let segments = report.segmentText, report.state != .completed {
             return report.percent.map { "\($0) %, \(segments)" } ?? segments
         }

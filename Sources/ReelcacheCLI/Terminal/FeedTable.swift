@@ -23,15 +23,15 @@ package struct FeedTable {
     }
 
     /// Each subscription, with what is wrong below it.
-    package func list(_ feeds: [SubscriptionReport]) -> [String] {
+    package func list(_ feeds: [FeedSubscription]) -> [String] {
         let rows = feeds.map { feed in
             TerminalTable.Row(
                 [
                     cut(feed.title), "\(feed.ordered)", "\(feed.episodes)",
                     feed.unfinished > 0 ? "\(feed.unfinished)" : "",
-                    feed.checked.map { TimeSpan.ago($0, now: now) } ?? "",
+                    feed.checked.map { TimeSpan.ago($0.seconds, now: now) } ?? "",
                     feed.category?.printable ?? "",
-                ], url: feed.url, below: Self.fault(feed, now: now))
+                ], url: feed.urlText, below: Self.fault(feed, now: now))
         }
         return table.lines(
             [
@@ -42,21 +42,21 @@ package struct FeedTable {
 
     /// What is wrong with a feed, and since when; nil if it could be read.
     /// - Parameter now: seconds since 1970.
-    package static func fault(_ feed: SubscriptionReport, now: Int64) -> String? {
+    package static func fault(_ feed: FeedSubscription, now: Int64) -> String? {
         guard let message = feed.message else { return nil }
-        let since = feed.brokenSince.map { "broken since \(DownloadTable.date($0)): " } ?? ""
+        let since = feed.brokenSince.map { "broken since \(DownloadTable.date($0.seconds)): " } ?? ""
         return since + message.printable
     }
 
     /// Each episode, with what is wrong with its download below it.
-    package func episodes(_ episodes: [EpisodeReport]) -> [String] {
+    package func episodes(_ episodes: [FeedEpisode]) -> [String] {
         let rows = episodes.map { episode in
             TerminalTable.Row(
                 [
                     episode.state.rawValue.replacing("_", with: " "),
-                    episode.published.map(DownloadTable.date) ?? "",
+                    episode.published.map { DownloadTable.date($0.seconds) } ?? "",
                     episode.bytes > 0 ? ByteSize(bytes: episode.bytes).description : "", cut(episode.title),
-                ], url: episode.url, below: episode.message?.printable)
+                ], url: episode.urlText, below: episode.message?.printable)
         }
         return table.lines(
             [.init("STATE", 11), .init("DATE", 16, rank: 2), .init("SIZE", -9, rank: 1), .init("TITLE", 12)], "URL",
@@ -69,12 +69,12 @@ package struct FeedTable {
     }
 }
 
-extension FeedCheck {
+extension FeedCheckResult {
     /// The outcome in one line.
     package var line: String {
-        let name = (title ?? url).printable
+        let name = (title ?? urlText).printable
         switch outcome {
-        case .failed: return "\(url.printable): \(message?.printable ?? "it cannot be read")"
+        case .failed: return "\(urlText.printable): \(message?.printable ?? "it cannot be read")"
         case .unchanged: return "\(name): no new episodes"
         case .read:
             let skipped = (skippedItems ?? []).count

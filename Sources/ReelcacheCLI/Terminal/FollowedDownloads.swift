@@ -1,4 +1,5 @@
 import Downloads
+import Foundation
 import HTTPModel
 
 /// The downloads that a command waits for or shows, each in its last known state.
@@ -22,14 +23,14 @@ package struct FollowedDownloads {
     private struct Entry {
         /// Its place in the order of arrival.
         let place: Int
-        var report: DownloadReport
+        var report: Download
     }
 
-    package init(_ reports: [DownloadReport] = []) {
+    package init(_ reports: [Download] = []) {
         for report in reports { _ = note(report) }
     }
 
-    package mutating func note(_ report: DownloadReport) -> Change {
+    package mutating func note(_ report: Download) -> Change {
         let former = entries[report.id]
         let place = former?.place ?? nextPlace
         if former == nil { nextPlace += 1 }
@@ -52,46 +53,47 @@ package struct FollowedDownloads {
         activeIDs.remove(id)
     }
 
-    package subscript(_ id: Int64) -> DownloadReport? { entries[id]?.report }
+    package subscript(_ id: Int64) -> Download? { entries[id]?.report }
 
     package func contains(_ id: Int64) -> Bool { entries[id] != nil }
 
     /// In the order of arrival.
-    package var all: [DownloadReport] { Self.ordered(Array(entries.values)) }
+    package var all: [Download] { Self.ordered(Array(entries.values)) }
 
-    package var open: [DownloadReport] { all.filter { !$0.state.hasEnded } }
+    package var open: [Download] { all.filter { !$0.state.hasEnded } }
 
     /// Running downloads, and those that wait for their next attempt.
-    var active: [DownloadReport] { Self.ordered(activeIDs.compactMap { entries[$0] }) }
+    var active: [Download] { Self.ordered(activeIDs.compactMap { entries[$0] }) }
 
     package var haveAllEnded: Bool { totals.openCount == 0 }
 
-    private static func ordered(_ entries: [Entry]) -> [DownloadReport] {
+    private static func ordered(_ entries: [Entry]) -> [Download] {
         entries.sorted { $0.place < $1.place }.map(\.report)
     }
 }
 
 private struct Situation: Equatable {
-    let state: DownloadState
+    let state: Download.State
     let message: String?
-    let retryAt: Int64?
+    let retryDate: Date?
 }
 
-private extension DownloadReport {
+private extension Download {
     /// The state, and the reason for it: a change of these gets a line of its own. An earlier error counts only while
     /// the download waits for its next attempt.
     var situation: Situation {
         Situation(
-            state: state, message: isRetried || state == .failed ? message : nil, retryAt: isRetried ? retryAt : nil)
+            state: state, message: isRetried || state == .failed ? message : nil, retryDate: isRetried ? retryDate : nil
+        )
     }
 
-    var isRetried: Bool { state == .waiting && retryAt != nil }
+    var isRetried: Bool { state == .waiting && retryDate != nil }
 }
 
 /// Totals of several downloads. Sizes are bytes.
 package struct FollowedTotals: Sendable, Equatable {
     package private(set) var count = 0
-    package private(set) var states: [DownloadState: Int] = [:]
+    package private(set) var states: [Download.State: Int] = [:]
     package var bytes: Int64 { Int64(clamping: sums.bytes) }
     /// How many have no total yet.
     private var unknownCount = 0
@@ -106,17 +108,17 @@ package struct FollowedTotals: Sendable, Equatable {
         var rate: Int128 = 0
     }
 
-    package init(_ reports: some Sequence<DownloadReport> = []) {
+    package init(_ reports: some Sequence<Download> = []) {
         for report in reports { add(report) }
     }
 
-    mutating func add(_ report: DownloadReport) { count(report, 1) }
+    mutating func add(_ report: Download) { count(report, 1) }
 
     /// A download that was added, in its state at the time.
-    mutating func remove(_ report: DownloadReport) { count(report, -1) }
+    mutating func remove(_ report: Download) { count(report, -1) }
 
     /// Bytes of failed and cancelled downloads do not count, because nothing more of them is expected.
-    private mutating func count(_ report: DownloadReport, _ sign: Int64) {
+    private mutating func count(_ report: Download, _ sign: Int64) {
         count += Int(sign)
         let same = self[report.state] + Int(sign)
         states[report.state] = same == 0 ? nil : same
@@ -124,10 +126,10 @@ package struct FollowedTotals: Sendable, Equatable {
         sums.bytes +|= Int128(sign) *| Int128(report.bytes)
         sums.total +|= Int128(sign) *| Int128(report.total ?? 0)
         unknownCount += report.total == nil ? Int(sign) : 0
-        sums.rate +|= Int128(sign) *| Int128(report.state == .downloading ? report.rate ?? 0 : 0)
+        sums.rate +|= Int128(sign) *| Int128(report.state == .downloading ? report.bytesPerSecond ?? 0 : 0)
     }
 
-    package subscript(_ state: DownloadState) -> Int { states[state] ?? 0 }
+    package subscript(_ state: Download.State) -> Int { states[state] ?? 0 }
 
     /// How many have not ended.
     var openCount: Int { self[.waiting] + self[.downloading] + self[.paused] }

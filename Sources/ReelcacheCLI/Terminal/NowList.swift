@@ -46,12 +46,12 @@ package struct NowList: Sendable, Equatable {
     /// Takes the present lists. The selection stays with its entry; once that is gone, it goes to the one that is now
     /// in its place. If it is gone because it was paused or resumed, nothing is selected: the next key would undo that
     /// for another one.
-    package mutating func update(plays: [PlayReport], transfers: [TransferReport], downloads: [DownloadReport]) {
+    package mutating func update(plays: [PlayReport], transfers: [TransferReport], downloads: [Download]) {
         let place = selected.flatMap { entries.firstIndex(of: $0) }
         let isChanged = selected != nil && selected == changed
         let present: [(Entry, String)] =
             plays.map { (.play($0.id), $0.url) } + transfers.map { (.transfer($0.id), $0.url) }
-            + downloads.map { (.download($0.id), $0.url) }
+            + downloads.map { (.download($0.id), $0.urlText) }
         entries = present.map(\.0)
         urls = Dictionary(present) { first, _ in first }
         if let selected, urls[selected] == nil { self.selected = nil }

@@ -9,7 +9,7 @@ package struct NowScreen: Sendable {
     package struct Content: Sendable {
         package var plays: [PlayReport] = []
         package var transfers: [TransferReport] = []
-        package var downloads: [DownloadReport] = []
+        package var downloads: [Download] = []
         /// How many more there are.
         package var hidden = (plays: 0, transfers: 0, downloads: 0)
         /// The bytes of the cache, and its limit; nil before the proxy has told anything.
@@ -225,7 +225,7 @@ package struct NowScreen: Sendable {
             TerminalTable.Row(
                 [
                     download.state.rawValue, download.percent.map { "\($0) %" } ?? "", bar(download),
-                    download.rate.map(ProgressText.rate) ?? "", download.eta.map(ProgressText.time) ?? "",
+                    download.bytesPerSecond.map(ProgressText.rate) ?? "", download.eta.map(ProgressText.time) ?? "",
                 ], text: download.name)
         }
         let (heading, lines) = table(
@@ -238,7 +238,7 @@ package struct NowScreen: Sendable {
 
     private static let barWidth = 10
 
-    private func bar(_ download: DownloadReport) -> String {
+    private func bar(_ download: Download) -> String {
         guard let percent = download.percent else { return "" }
         let done = Int64(max(0, min(100, percent)))
         // no trap: compared with 0
@@ -252,19 +252,19 @@ extension PlayReport {
     fileprivate var place: String {
         if let segment = segments.first { return "\(segment.number)/\(segment.count)" }
         guard let position, let length else { return "" }
-        return "\(DownloadReport.percent(position, of: length)) %"
+        return "\(Download.percent(position, of: length)) %"
     }
 
     /// How much of what was sent came from the cache.
     fileprivate var cachedShare: String {
         let sent = fromCache +| fromOrigin
-        return sent > 0 ? "\(DownloadReport.percent(fromCache, of: sent)) %" : ""
+        return sent > 0 ? "\(Download.percent(fromCache, of: sent)) %" : ""
     }
 }
 
 extension TransferReport {
     fileprivate var place: String {
         guard let to, to > from else { return received > 0 ? ByteSize(bytes: received).description : "" }
-        return "\(DownloadReport.percent(received, of: to -| from)) %"
+        return "\(Download.percent(received, of: to -| from)) %"
     }
 }

@@ -6,10 +6,10 @@ import HTTPModel
 package struct StatsRates {
     private let before: StatsSnapshot
     private let now: StatsSnapshot
-    private let downloads: DownloadSummary
+    private let downloads: DownloadTotals
 
     /// - Parameter downloads: of the second look.
-    package init(from before: StatsSnapshot, to now: StatsSnapshot, _ downloads: DownloadSummary) {
+    package init(from before: StatsSnapshot, to now: StatsSnapshot, _ downloads: DownloadTotals) {
         (self.before, self.now, self.downloads) = (before, now, downloads)
     }
 

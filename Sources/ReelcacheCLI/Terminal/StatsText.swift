@@ -5,10 +5,10 @@ import HTTPModel
 /// The counters of a proxy as lines for people: what players got, what origins sent, what the cache takes.
 package struct StatsText {
     private let stats: StatsSnapshot
-    private let downloads: DownloadSummary
+    private let downloads: DownloadTotals
     private let baseURL: String
 
-    package init(_ stats: StatsSnapshot, _ downloads: DownloadSummary, baseURL: String) {
+    package init(_ stats: StatsSnapshot, _ downloads: DownloadTotals, baseURL: String) {
         (self.stats, self.downloads, self.baseURL) = (stats, downloads, baseURL)
     }
 
@@ -122,7 +122,7 @@ package struct StatsText {
 
     private var downloadLines: [String] {
         guard downloads.downloading > 0 || downloads.waiting > 0 || downloads.paused > 0 else { return [] }
-        let rate = downloads.downloading > 0 ? " at \(Self.size(downloads.rate))/s" : ""
+        let rate = downloads.downloading > 0 ? " at \(Self.size(downloads.bytesPerSecond))/s" : ""
         let atMost = downloads.scheduledRate.map { "; the schedule allows \(Self.size($0))/s" } ?? ""
         return Self.part(
             "downloads",
@@ -136,7 +136,7 @@ package struct StatsText {
     private var capLine: String? {
         let caps = downloads.settings.caps
         guard !caps.isEmpty else { return nil }
-        let usage = downloads.usage ?? DownloadSummary.Usage(today: 0, thisMonth: 0)
+        let usage = downloads.usage ?? DownloadTotals.Usage(today: 0, thisMonth: 0)
         let limits = caps.map(\.text).joined(separator: ", ")
         return "\(Self.size(usage.today)) fetched today, \(Self.size(usage.thisMonth)) this month, of \(limits)"
     }

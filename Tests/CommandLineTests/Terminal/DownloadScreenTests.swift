@@ -1,4 +1,5 @@
 import Downloads
+import Foundation
 import ReelcacheCLI
 import TestSupport
 import Testing
@@ -9,12 +10,12 @@ import Testing
         DownloadScreen(width: width, height: height, isUnicode: isUnicode, now: 1_000)
     }
 
-    private func three() throws -> [DownloadReport] {
+    private func three() throws -> [Download] {
         try [
             .running(1, "one.mp4", 45_000_000, of: 100_000_000, rate: 5_000_000, eta: 11),
             .running(2, "episode-two.mp4", 0, of: nil),
             .sample(3, "three.mp4", .waiting) {
-                ($0.message, $0.retryAt, $0.total) = ("503 from the origin", 1_004, 10)
+                ($0.message, $0.retryDate, $0.total) = ("503 from the origin", at(1_004), 10)
             },
             .sample(4, "four.mp4", .completed) { ($0.bytes, $0.total) = (100_000_000, 100_000_000) },
             .sample(5, "five.mp4", .failed) { $0.message = "404" },
@@ -68,7 +69,7 @@ import Testing
     }
 
     @Test func whereThereIsLittleRoomTheBarsGo() throws {
-        let reports = try (1...9).map { try DownloadReport.running($0, "\($0).mp4", $0, of: 10) }
+        let reports = try (1...9).map { try Download.running($0, "\($0).mp4", $0, of: 10) }
         for height in 1...12 {
             let lines = screen(80, height).lines(reports, note: height > 2 ? "note" : nil)
             #expect(lines.count == min(height, height > 2 ? 11 : 10), "\(lines)")
@@ -80,8 +81,8 @@ import Testing
     }
 
     @Test func whatOriginsSayIsShownAndNotDone() throws {
-        let report = try DownloadReport.sample(1, "x", .waiting) {
-            ($0.fileName, $0.message, $0.retryAt) = ("\u{1B}[31mred.mp4", "no\u{1B}c\nway", 1_000)
+        let report = try Download.sample(1, "x", .waiting) {
+            ($0.fileName, $0.message, $0.retryDate) = ("\u{1B}[31mred.mp4", "no\u{1B}c\nway", at(1_000))
         }
         for line in try screen(100).lines([report, .running(2, "two.mp4", 1, of: 2)]) + [
             #require(report.line(now: 1_000))
@@ -94,8 +95,8 @@ import Testing
 
     @Test func secretsAreMaskedBeforeALineIsCut() throws {
         let reports = try [
-            DownloadReport.running(1, "a.mp4;jsessionid=abc", 1, of: 2),
-            .sample(2, "b", .waiting) { ($0.message, $0.retryAt) = ("https://a/?token=abc", 1_000) },
+            Download.running(1, "a.mp4;jsessionid=abc", 1, of: 2),
+            .sample(2, "b", .waiting) { ($0.message, $0.retryDate) = ("https://a/?token=abc", at(1_000)) },
         ]
         var screen = screen(100)
         #expect(screen.lines(reports).filter { $0.contains("abc") }.count == 2)
@@ -107,16 +108,19 @@ import Testing
     // MARK: Line by line
 
     @Test func eachStateIsALine() throws {
-        func line(_ state: DownloadState, _ change: (inout DownloadReport) -> Void = { _ in }) throws -> String? {
-            try DownloadReport.sample(1, "one.mp4", state) {
+        func line(_ state: Download.State, _ change: (inout Download) -> Void = { _ in }) throws -> String? {
+            try Download.sample(1, "one.mp4", state) {
                 ($0.bytes, $0.total, $0.message) = (34_500_000, 100_000_000, "503 from the origin")
                 change(&$0)
             }.line(now: 1_000)
         }
         #expect(try line(.waiting) == nil)
         #expect(
-            try line(.waiting) { $0.retryAt = 1_004 } == "waiting one.mp4: 503 from the origin; next attempt in 4 s")
-        #expect(try line(.waiting) { $0.retryAt = 999 } == "waiting one.mp4: 503 from the origin; next attempt now")
+            try line(.waiting) { $0.retryDate = at(1_004) }
+                == "waiting one.mp4: 503 from the origin; next attempt in 4 s")
+        #expect(
+            try line(.waiting) { $0.retryDate = at(999) }
+                == "waiting one.mp4: 503 from the origin; next attempt now")
         #expect(try line(.downloading) == "downloading one.mp4, 34.5 MB of 100 MB already cached")
         #expect(try line(.downloading) { $0.bytes = 0 } == "downloading one.mp4")
         #expect(try line(.paused) == "paused one.mp4, 34.5 MB of 100 MB")
@@ -131,9 +135,13 @@ import Testing
         #expect(try followed.note(.running(1, "one.mp4", 0, of: 10)) == .state)
         #expect(try followed.note(.running(1, "one.mp4", 5, of: 10)) == .progress)
         #expect(
-            try followed.note(.sample(1, "one.mp4", .waiting) { ($0.message, $0.retryAt) = ("503", 1_004) }) == .state)
+            try followed.note(
+                .sample(1, "one.mp4", .waiting) { ($0.message, $0.retryDate) = ("503", at(1_004)) })
+                == .state)
         #expect(
-            try followed.note(.sample(1, "one.mp4", .waiting) { ($0.message, $0.retryAt) = ("503", 1_008) }) == .state)
+            try followed.note(
+                .sample(1, "one.mp4", .waiting) { ($0.message, $0.retryDate) = ("503", at(1_008)) })
+                == .state)
         #expect(!followed.haveAllEnded)
         #expect(try followed.note(.sample(1, "one.mp4", .completed)) == .state)
         #expect(try followed.note(.sample(2, "two.mp4", .failed)) == .state && followed.haveAllEnded)
@@ -147,13 +155,15 @@ import Testing
         var followed = FollowedDownloads()
         for _ in 0..<2000 {
             let id = Int64.random(in: 1...20, using: &random)
-            let state = try #require(DownloadState.allCases.randomElement(using: &random))
+            let state = try #require(Download.State.allCases.randomElement(using: &random))
             let (bytes, total) = (
                 Int64.random(in: 0...100, using: &random), Bool.random(using: &random) ? Int64(100) : nil
             )
             let retryAt = Bool.random(using: &random) ? Int64(1_004) : nil
-            let report = try DownloadReport.sample(id, "\(id).mp4", state) {
-                ($0.bytes, $0.total, $0.rate, $0.retryAt) = (bytes, total, bytes, retryAt)
+            let report = try Download.sample(id, "\(id).mp4", state) {
+                ($0.bytes, $0.total, $0.bytesPerSecond, $0.retryDate) = (
+                    bytes, total, bytes, retryAt.map(at)
+                )
             }
             if Int.random(in: 0..<5, using: &random) == 0 { followed.forget(id) } else { _ = followed.note(report) }
             let all = followed.all
@@ -220,11 +230,13 @@ import Testing
 
     @Test func theHistoryIsATable() throws {
         let reports = try [
-            DownloadReport.sample(2, "two.mp4", .failed) {
-                ($0.bytes, $0.started, $0.finished, $0.message, $0.category) = (500_000, 2_000, 2_005, "404", "news")
+            Download.sample(2, "two.mp4", .failed) {
+                ($0.bytes, $0.started, $0.finished, $0.message, $0.category) = (
+                    500_000, at(2_000), at(2_005), "404", "news"
+                )
             },
-            DownloadReport.sample(1, "one.mp4", .completed) {
-                ($0.bytes, $0.started, $0.finished, $0.message) = (100_000_000, 1_000, 1_020, "old")
+            Download.sample(1, "one.mp4", .completed) {
+                ($0.bytes, $0.started, $0.finished, $0.message) = (100_000_000, at(1_000), at(1_020), "old")
             },
         ]
         #expect(
@@ -254,7 +266,9 @@ import Testing
 }
 
 private extension DownloadScreen {
-    func lines(_ reports: [DownloadReport], note: String? = nil) -> [String] {
+    func lines(_ reports: [Download], note: String? = nil) -> [String] {
         lines(FollowedDownloads(reports), note: note)
     }
 }
+
+private func at(_ seconds: Int64) -> Date { Date(seconds: seconds) }

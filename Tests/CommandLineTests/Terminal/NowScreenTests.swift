@@ -1,5 +1,6 @@
 import Activity
 import Downloads
+import Foundation
 import ReelcacheCLI
 import Testing
 
@@ -20,10 +21,10 @@ import Testing
         id: "0-1", url: "https://example.org/film.mp4?token=geheim", host: "example.org", reason: "uri-miss",
         phase: .receiving, purposes: [.play, .download], from: 0, to: 1000, received: 500, rate: 1_000_000, since: 0)
 
-    private static func download(_ id: Int64, _ state: DownloadState = .downloading) -> DownloadReport {
-        var report = DownloadReport(id: id, url: "https://example.org/episode-\(id).mp3", added: 0)
+    private static func download(_ id: Int64, _ state: Download.State = .downloading) -> Download {
+        var report = Download(id: id, url: "https://example.org/episode-\(id).mp3", added: Date(seconds: 0))
         (report.state, report.bytes, report.total) = (state, 300, 1000)
-        if state == .downloading { (report.rate, report.eta) = (2_000_000, 65) }
+        if state == .downloading { (report.bytesPerSecond, report.eta) = (2_000_000, 65) }
         return report
     }
 

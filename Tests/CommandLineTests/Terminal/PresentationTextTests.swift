@@ -5,7 +5,7 @@ import Testing
 
 /// Downloads of playlists as people see them.
 @Suite struct PresentationTextTests {
-    private func film(_ state: DownloadState, _ segments: Int64, of total: Int64?) throws -> DownloadReport {
+    private func film(_ state: Download.State, _ segments: Int64, of total: Int64?) throws -> Download {
         try .sample(1, "film.m3u8", state) {
             ($0.bytes, $0.segments, $0.totalSegments) = (34_500_000, segments, total)
             if state == .completed { ($0.total, $0.message) = (34_500_000, "1080p 4.0 Mbit/s, audio en") }

@@ -16,7 +16,7 @@ import Testing
             openResources: 0)
     }
 
-    private func lines(up seconds: Double = 5, _ downloads: DownloadSummary = DownloadSummary()) -> [String] {
+    private func lines(up seconds: Double = 5, _ downloads: DownloadTotals = DownloadTotals()) -> [String] {
         StatsText(stats(up: seconds), downloads, baseURL: "http://127.0.0.1:1").lines
     }
 
@@ -48,8 +48,8 @@ import Testing
         metrics.firstByteOfMisses.record(nanoseconds: 45_000_000)
         metrics.firstByteOfMisses.record(nanoseconds: 2_000_000_000)
         for error in ["refused", "origin-timeout", "origin-timeout"] { metrics.errors.add(error) }
-        var downloads = DownloadSummary()
-        (downloads.downloading, downloads.waiting, downloads.paused, downloads.rate) = (1, 2, 3, 2_000_000)
+        var downloads = DownloadTotals()
+        (downloads.downloading, downloads.waiting, downloads.paused, downloads.bytesPerSecond) = (1, 2, 3, 2_000_000)
         #expect(
             lines(up: 100_000, downloads) == [
                 "proxy       http://127.0.0.1:1, version 1.2.3, up 27 h, 1 connection",
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test func whyDownloadsWaitIsSaid() throws {
-        var downloads = DownloadSummary()
+        var downloads = DownloadTotals()
         (downloads.waiting, downloads.hold, downloads.scheduledRate) = (2, "2GB/day used up until 00:00", 500_000)
         downloads.settings.caps = try DownloadCap.parse(["2GB/day", "40GB/month"])
         downloads.usage = .init(today: 2_000_000_000, thisMonth: 9_000_000_000)
@@ -97,7 +97,7 @@ import Testing
     // MARK: Rates
 
     private func line(_ before: StatsSnapshot, _ now: StatsSnapshot) -> [String] {
-        var downloads = DownloadSummary()
+        var downloads = DownloadTotals()
         downloads.downloading = 3
         let line = StatsRates(from: before, to: now, downloads).line
         #expect(line.count == StatsRates.header.count)

@@ -49,36 +49,36 @@ final class FeedWorld: Sendable {
     // MARK: What people do
 
     @discardableResult
-    func subscribe(_ url: String, _ change: (inout SubscriptionChange) -> Void = { _ in }) throws -> FeedCheck {
+    func subscribe(_ url: String, _ change: (inout SubscriptionChange) -> Void = { _ in }) throws -> FeedCheckResult {
         var wanted = SubscriptionChange()
         change(&wanted)
-        let box = Box<Result<FeedCheck, SubscriptionError>?>(nil)
+        let box = Box<Result<FeedCheckResult, DownloadError>?>(nil)
         manager.perform { [wanted] in $0.subscribe(Self.url(url), wanted) { box.value = $0 } }
         settle()
         return try Self.result(box)
     }
 
     @discardableResult
-    func check(_ url: String? = nil) throws -> [FeedCheck] {
-        let box = Box<Result<[FeedCheck], SubscriptionError>?>(nil)
+    func check(_ url: String? = nil) throws -> [FeedCheckResult] {
+        let box = Box<Result<[FeedCheckResult], DownloadError>?>(nil)
         manager.perform { $0.check(url.map(Self.url)) { box.value = $0 } }
         settle()
         return try Self.result(box)
     }
 
-    private static func result<Value>(_ box: Box<Result<Value, SubscriptionError>?>) throws -> Value {
+    private static func result<Value>(_ box: Box<Result<Value, DownloadError>?>) throws -> Value {
         guard let result = box.value else { throw Unexpected("there was no outcome") }
         return try result.get()
     }
 
-    func report(_ url: String) throws -> SubscriptionReport {
-        guard let found = try manager.perform({ try $0.reports() }).first(where: { $0.url == url }) else {
+    func report(_ url: String) throws -> FeedSubscription {
+        guard let found = try manager.perform({ try $0.reports() }).first(where: { $0.urlText == url }) else {
             throw Unexpected("\(url) is not subscribed")
         }
         return found
     }
 
-    func episodes(_ url: String) throws -> [EpisodeReport] {
+    func episodes(_ url: String) throws -> [FeedEpisode] {
         try manager.perform { try $0.detail(of: Self.url(url), limit: nil) }.episodes
     }
 
@@ -107,7 +107,7 @@ final class FeedWorld: Sendable {
     /// The last parts of the URLs of all downloads ever ordered, in the order of ordering.
     var ordered: [String] {
         downloads.snapshots.listing { _ in true }.downloads.sorted { $0.id < $1.id }.map {
-            String($0.url.split(separator: "/").last ?? "")
+            String($0.urlText.split(separator: "/").last ?? "")
         }
     }
 

@@ -238,9 +238,9 @@ import Testing
     @Test func notEverythingIsRememberedForever() throws {
         let template = try #require(Self.first(try Self.items([1])).changed.first)
         let known = (1...Int64(SubscriptionPlan.mostRemembered + 5)).map { number in
-            KnownEpisode(
-                id: number, guid: "old\(number)", file: "old\(number)", url: template.url, title: nil, published: nil,
-                found: 0, state: .passedOver)
+            var episode = KnownEpisode(file: "old\(number)", url: template.url, found: 0, state: .passedOver)
+            (episode.id, episode.guid) = (number, "old\(number)")
+            return episode
         }
         #expect(Self.plan(try Self.items([1]), known: known).forgotten == [1, 2, 3, 4, 5])
         // What became a download may be cached, and must not be ordered again.
@@ -256,9 +256,9 @@ import Testing
         let template = try #require(Self.first(try Self.items([1])).changed.first)
         let long = String(repeating: "a", count: SubscriptionPlan.mostRememberedBytes / 8)
         let known = (1...20).map { number in
-            KnownEpisode(
-                id: Int64(number), guid: "old\(number)", file: "\(long)\(number)", url: template.url, title: nil,
-                published: nil, found: 0, state: .passedOver)
+            var episode = KnownEpisode(file: "\(long)\(number)", url: template.url, found: 0, state: .passedOver)
+            (episode.id, episode.guid) = (Int64(number), "old\(number)")
+            return episode
         }
         #expect(Self.plan(try Self.items([1]), known: known).forgotten == Array(1...13))
     }

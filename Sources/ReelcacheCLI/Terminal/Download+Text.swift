@@ -3,9 +3,9 @@ import CachePolicy
 import Downloads
 import HTTPModel
 
-extension DownloadReport {
+extension Download {
     /// A short name for display.
-    package var name: String { SafeFileName(fileName, url: url).description.printable }
+    package var name: String { SafeFileName(fileName, url: urlText).description.printable }
 
     /// 0 to 100, rounded down; nil while the total is not known.
     package var percent: Int? {
@@ -44,14 +44,14 @@ extension DownloadReport {
         case .completed:
             "completed \(name), \(ByteSize(bytes: bytes))" + (segments.map { " in \($0) segments" } ?? "")
                 + (note.map { ": \($0)" } ?? "")
-        case .failed: "failed \(url.printable): \(reason)"
-        case .cancelled: "cancelled \(url.printable)"
+        case .failed: "failed \(urlText.printable): \(reason)"
+        case .cancelled: "cancelled \(urlText.printable)"
         }
     }
 
     /// Why the download is not running, and when it is retried; nil if it only waits for its turn.
     package func attempt(now: Int64) -> String? {
-        guard state == .waiting, let retryAt else { return nil }
+        guard state == .waiting, let retryAt = retryDate?.seconds else { return nil }
         return "\(reason); next attempt " + (retryAt > now ? "in \(TimeSpan(seconds: retryAt -| now))" : "now")
     }
 
