@@ -43,10 +43,12 @@ import FoundationNetworking
 
     private func use(_ cache: MediaCache) async throws {
         print("cached before: \(cache.isCached(url) ? "yes" : "no")")
-        try await cache.setMaxDownloads(2)
-        try await cache.setDownloadRate(rate)
-        try await cache.setDownloadSchedule(["01:00-06:30=unlimited", "else=5MB"])
-        try await cache.setDownloadCaps(["2GB/day", "40GB/month"])
+        try await cache.reconfigure { [rate] in
+            $0.maxDownloads = 2
+            $0.downloadRate = rate
+            $0.downloadSchedule = ["01:00-06:30=unlimited", "else=5MB"]
+            $0.downloadCaps = ["2GB/day", "40GB/month"]
+        }
         try await download(cache)
         try await describe(cache)
         try await play(cache)

@@ -79,7 +79,7 @@ private extension CacheMode {
 
 extension SettingKind<CacheMode> {
     static var cacheMode: Self {
-        SettingKind("shared|private") { (text, _) throws(InvalidValue) in
+        SettingKind("shared|private", completion: .words(["shared", "private"])) { (text, _) throws(InvalidValue) in
             guard let mode = CacheMode(rawValue: text) else {
                 throw InvalidValue(reason: "'\(text)' is neither shared nor private; write one of them")
             }

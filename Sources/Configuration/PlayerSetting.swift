@@ -27,7 +27,7 @@ extension SettingReader<[String]> {
         }
         // A name is looked for in PATH; the rules for other paths are those of all settings.
         guard text.contains("/") else { return text }
-        do throws(InvalidValue) { return try SettingKind<String>.path.read(text, value.origin) } catch {
+        do throws(InvalidValue) { return try SettingKind<String>.path(.file).read(text, value.origin) } catch {
             throw value.problem(error.reason)
         }
     }

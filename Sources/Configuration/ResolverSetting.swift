@@ -20,8 +20,16 @@ extension SettingReader<[MediaResolver]> {
 }
 
 /// A key of a resolver.
-private enum ResolverKey: String, CaseIterable {
+enum ResolverKey: String, CaseIterable {
     case host, path, command, timeout
+
+    /// What `resolvers` has as an example.
+    static let example = """
+        - host: [youtube.com, "*.youtube.com"]
+          path: [/watch, "/shorts/*", "/live/*"]
+          command: [yt-dlp, --no-playlist, --format, "best[protocol^=http]/best", --print, "%(.{url,http_headers,title,ext})j"]
+          timeout: 60s
+        """
 
     private static let list = allCases.map(\.rawValue).joined(separator: ", ")
     private static let commandForm = "command: [yt-dlp, --get-url]"
@@ -47,8 +55,8 @@ private enum ResolverKey: String, CaseIterable {
 
     private func read(_ value: SettingValue, _ resolver: inout MediaResolver) throws(SettingProblems) {
         switch self {
-        case .host: resolver.hosts = try SettingKind.hostPattern.patterns(value, name: rawValue)
-        case .path: resolver.paths = try SettingKind.pathPattern.patterns(value, name: rawValue)
+        case .host: resolver.hosts = try SettingKind.hostPattern.patterns(value)
+        case .path: resolver.paths = try SettingKind.pathPattern.patterns(value)
         case .command:
             if case .text = value.content {
                 throw value.problem(
@@ -58,8 +66,8 @@ private enum ResolverKey: String, CaseIterable {
                 word throws(SettingProblems) in try word.element()
             }
         case .timeout:
-            resolver.timeout = try SettingKind<Duration>.time(in: MediaResolver.timeoutRange)
-                .reader(form: "timeout: 30s").read(value)
+            resolver.timeout = try SettingReader<Duration>.one(.time(in: MediaResolver.timeoutRange), form: "30s")
+                .read(value)
         }
     }
 

@@ -2,15 +2,10 @@ import Glibc
 import Logging
 import Reelcache
 
-/// The parts of a running proxy that settings change.
-struct RunningParts: Sendable {
-    let cache: MediaCache
-    let logLevel: AdjustableLogLevel
-}
-
 /// The settings of a running proxy, and how to change them. For one thread at a time.
 package final class RunningSettings {
-    private let parts: RunningParts
+    private let cache: MediaCache
+    private let logLevel: AdjustableLogLevel
     private let sources: SettingSources
     private let logger: Logger
     private var current: Settings
@@ -22,7 +17,8 @@ package final class RunningSettings {
     package init(
         _ settings: Settings, from sources: SettingSources, proxy: Proxy, logLevel: AdjustableLogLevel, logger: Logger
     ) {
-        parts = RunningParts(cache: proxy.cache, logLevel: logLevel)
+        cache = proxy.cache
+        self.logLevel = logLevel
         self.sources = sources
         self.logger = proxy.cache.guarded(logger)
         current = settings
@@ -34,7 +30,7 @@ package final class RunningSettings {
     /// A missing file changes nothing either: a large cache would shrink to the default size at once. To return to the
     /// defaults, restart the proxy or empty the file.
     package func reload() {
-        do { try parts.cache.reopenAccessLog() } catch { logger.error("\(error); the old file stays open") }
+        do { try cache.reopenAccessLog() } catch { logger.error("\(error); the old file stays open") }
         do throws(SettingsError) {
             let wanted = try sources.read()
             if let file = current.file, wanted.file != file, access(file, F_OK) != 0 {
@@ -43,16 +39,12 @@ package final class RunningSettings {
             let changed = Setting.all.filter { $0.command == nil && !$0.isEqual(current, wanted) }
             logger.notice(
                 "read \(wanted.file ?? "the settings") again\(changed.isEmpty ? ": nothing has changed" : "")")
-            // All at once: a new mount must not be served for a moment without its rule.
-            var policy: Result<Void, any Error>?
-            for setting in changed {
-                change(setting, to: wanted) { reload in
-                    guard setting.isPolicy else { return try reload(parts, wanted) }
-                    let result = policy ?? Result { try reload(parts, wanted) }
-                    policy = result
-                    try result.get()
-                }
+            for setting in changed where setting.needsRestart {
+                logger.warning(
+                    "\(setting.key) stays \(setting.description(in: current)): \(setting.description(in: wanted)) (\(wanted.origin(of: setting))) takes effect after a restart"
+                )
             }
+            take(changed.filter { !$0.needsRestart }, from: wanted)
             current.file = wanted.file
         } catch {
             for line in error.lines { logger.error("\(line)") }
@@ -60,14 +52,23 @@ package final class RunningSettings {
         }
     }
 
-    private func change(_ setting: Setting, to wanted: Settings, _ reload: (Setting.Reload) throws -> Void) {
-        let (old, new) = (setting.description(in: current), setting.description(in: wanted))
-        guard let change = setting.reload else {
-            return logger.warning(
-                "\(setting.key) stays \(old): \(new) (\(wanted.origin(of: setting))) takes effect after a restart")
-        }
+    /// All at once: a new mount must not be served for a moment without its rule.
+    private func take(_ changed: [Setting], from wanted: Settings) {
         do {
-            try reload(change)
+            try cache.reconfigure { configuration in
+                // Those that have not changed stay as they are, which commands may have set.
+                var settings = Settings()
+                settings.proxy = configuration
+                for setting in changed { setting.copy(from: wanted, to: &settings) }
+                configuration = settings.proxy
+            }
+        } catch {
+            logger.error("\(error)")
+            return logger.error("the settings are unchanged")
+        }
+        logLevel.current = wanted.logLevel
+        for setting in changed {
+            let (old, new) = (setting.description(in: current), setting.description(in: wanted))
             setting.copy(from: wanted, to: &current)
             let origin = wanted.origin(of: setting)
             // Of rules, the description is only their number.
@@ -75,8 +76,6 @@ package final class RunningSettings {
                 old == new
                     ? "\(setting.key) has changed (\(origin)): \(new)"
                     : "\(setting.key) is now \(new) (\(origin)); it was \(old)")
-        } catch {
-            logger.error("\(setting.key) stays \(old): \(error)")
         }
     }
 }

@@ -12,22 +12,24 @@ struct SettingKind<Value: Sendable & Equatable>: Sendable {
     let read: @Sendable (String, SettingOrigin) throws(InvalidValue) -> Value
     /// The value as it would be written; nil if there is nothing to write.
     let write: @Sendable (Value) -> String?
+    let completion: SettingCompletion
 
     init(
-        _ placeholder: String, read: @escaping @Sendable (String, SettingOrigin) throws(InvalidValue) -> Value,
+        _ placeholder: String, completion: SettingCompletion = .nothing,
+        read: @escaping @Sendable (String, SettingOrigin) throws(InvalidValue) -> Value,
         write: @escaping @Sendable (Value) -> String?
     ) {
         self.placeholder = placeholder
+        self.completion = completion
         self.read = read
         self.write = write
     }
+}
 
-    /// The same for a setting without a default value.
-    var optional: SettingKind<Value?> {
-        SettingKind<Value?>(
-            placeholder, read: { (text, origin) throws(InvalidValue) in try read(text, origin) },
-            write: { $0.flatMap(write) })
-    }
+/// What a shell offers for the value of a flag.
+package enum SettingCompletion: Sendable {
+    case nothing, file, directory
+    case words([String])
 }
 
 /// What is wrong with a value, and what to write instead.
@@ -121,7 +123,7 @@ extension SettingKind<Duration> {
 
 extension SettingKind<FillMode> {
     static var fill: Self {
-        SettingKind("policy") { (text, _) throws(InvalidValue) in
+        SettingKind("policy", completion: .words(["read", "ahead", "end", "whole"])) { (text, _) throws(InvalidValue) in
             do throws(RuleError) { return FillMode(try FillPolicy(text)) } catch {
                 throw InvalidValue(reason: error.reason)
             }
@@ -190,8 +192,8 @@ extension SettingKind<String> {
 
     /// A path in the file must not depend on where the program is started: it is absolute, or begins with `~/`. The value
     /// is always absolute, so that reports and errors are unambiguous.
-    static var path: Self {
-        SettingKind("path") { (text, origin) throws(InvalidValue) in
+    static func path(_ completion: SettingCompletion) -> Self {
+        SettingKind("path", completion: completion) { (text, origin) throws(InvalidValue) in
             guard !text.isEmpty else { throw InvalidValue(reason: "is empty; write a path") }
             if text.hasPrefix("/") { return text }
             guard origin.isFile else { return FileManager.default.currentDirectoryPath + "/" + text }
@@ -204,8 +206,8 @@ extension SettingKind<String> {
 
     /// A path, or `-`.
     static var output: Self {
-        let path = Self.path
-        return SettingKind("file|-") { (text, origin) throws(InvalidValue) in
+        let path = Self.path(.file)
+        return SettingKind("file|-", completion: .file) { (text, origin) throws(InvalidValue) in
             text == ProxyConfiguration.standardOutput ? text : try path.read(text, origin)
         } write: {
             $0
@@ -260,7 +262,7 @@ extension SettingKind<String> {
 extension SettingKind<AccessLogFormat> {
     static var accessLogFormat: Self {
         let names = AccessLogFormat.allCases.map(\.rawValue)
-        return SettingKind(names.joined(separator: "|")) { (text, _) throws(InvalidValue) in
+        return SettingKind(names.joined(separator: "|"), completion: .words(names)) { (text, _) throws(InvalidValue) in
             guard let format = AccessLogFormat(rawValue: text) else {
                 throw InvalidValue(
                     reason: "'\(text)' is not a format of the access log; write \(names.joined(separator: " or "))")
@@ -274,7 +276,8 @@ extension SettingKind<AccessLogFormat> {
 
 extension SettingKind<Logger.Level> {
     static var logLevel: Self {
-        SettingKind("level") { (text, _) throws(InvalidValue) in
+        SettingKind("level", completion: .words(Logger.Level.allCases.map(\.rawValue))) {
+            (text, _) throws(InvalidValue) in
             guard let level = Logger.Level(rawValue: text) else {
                 throw InvalidValue(
                     reason: "'\(text)' is not a level; write trace, debug, info, notice, warning, error or critical")

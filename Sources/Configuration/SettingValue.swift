@@ -38,6 +38,9 @@ struct SettingValue: Sendable {
             content: setting.isList ? .list(values) : values.first?.content ?? .nothing)
     }
 
+    /// The last part of the key.
+    var name: Substring { key.split(separator: ".").last ?? "" }
+
     func problem(_ message: String) -> SettingProblems {
         SettingProblems(SettingProblem(origin: origin, key: key, message: message))
     }

@@ -31,11 +31,11 @@ public struct CacheDownloads: Sendable {
     /// The totals of all downloads that have not ended.
     public var totals: Totals { snapshots.summary }
 
-    /// How many downloads may run at once; `MediaCache.setMaxDownloads` changes it.
+    /// How many downloads may run at once: `maxDownloads` of `ProxyConfiguration`.
     public var maxActive: Int { snapshots.summary.settings.maxActive }
 
-    /// The rate limit of all downloads together, in bytes per second, nil for none; `MediaCache.setDownloadRate`
-    /// changes it.
+    /// The rate limit of all downloads together, in bytes per second, nil for none: `downloadRate` of
+    /// `ProxyConfiguration`.
     public var bytesPerSecond: Int64? { snapshots.summary.settings.limitRate }
 
     /// The ended downloads, newest first. The last 1,000 are kept.

@@ -38,29 +38,4 @@ extension ProxyConfiguration {
             mountCaches = newValue.compactMapValues(\.cache)
         }
     }
-
-    /// - Throws: `ProxyError` for a lifetime or a name that is out of bounds.
-    func addTerms(to policy: inout ProxyPolicy) throws(ProxyError) {
-        policy.cache = cache?.kind
-        policy.defaultTTL = try Self.checked(defaultTTL: defaultTTL)
-        policy.targetedFields = try Self.checked(targetedFields: targetedFields)
-    }
-
-    static func checked(defaultTTL ttl: Duration?) throws(ProxyError) -> Int64? {
-        guard let ttl else { return nil }
-        guard defaultTTLRange.contains(ttl) else {
-            throw .invalidSetting("default_ttl: a lifetime is 0 s to 10 years, not \(ttl.components.seconds) s")
-        }
-        return ttl.components.seconds
-    }
-
-    static func checked(targetedFields names: [String]) throws(ProxyError) -> [String] {
-        do throws(RuleError) {
-            for name in names { try TargetedField.check(name) }
-        } catch { throw .invalidSetting("targeted_fields: \(error)") }
-        guard names.count <= TargetedField.most else {
-            throw .invalidSetting("targeted_fields: name at most \(TargetedField.most) fields, not \(names.count)")
-        }
-        return names
-    }
 }

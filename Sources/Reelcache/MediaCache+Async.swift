@@ -79,15 +79,12 @@ extension MediaCache {
     /// - Throws: `CacheError`: `.notCached`, `.unsupportedURL`, `.disk`, `.closed`.
     public func unpin(_ url: URL) async throws { try await onBlockingThread { try self.unpin(url) } }
 
-    // MARK: Limits
+    // MARK: Settings
 
-    /// Changes the limits on disk space, in bytes, and evicts the excess.
-    /// - Parameters:
-    ///   - maxSize: as in `ProxyConfiguration`; nil leaves it unchanged.
-    ///   - minFree: likewise.
-    /// - Throws: `ProxyError`: an invalid limit, a failing disk; `CacheError.closed`.
-    public func setLimits(maxSize: Int64? = nil, minFree: Int64? = nil) async throws {
-        try await onBlockingThread { try self.setLimits(maxSize: maxSize, minFree: minFree) }
+    /// Changes settings: see the blocking form.
+    /// - Throws: `ProxyError` for the first invalid setting, a failing disk; `CacheError.closed`. Then nothing changes.
+    public func reconfigure(_ change: @escaping @Sendable (inout ProxyConfiguration) throws -> Void) async throws {
+        try await onBlockingThread { try self.reconfigure(change) }
     }
 
     /// Evicts now whatever exceeds the limits.
@@ -95,32 +92,6 @@ extension MediaCache {
     /// - Throws: `CacheError.closed`.
     @discardableResult
     public func enforceLimits() async throws -> Int64 { try await onBlockingThread { try self.enforceLimits() } }
-
-    /// Changes how many downloads may run at once.
-    /// - Throws: `ProxyError` for a number out of range, `CacheError.closed`.
-    public func setMaxDownloads(_ count: Int) async throws {
-        try await onBlockingThread { try self.setMaxDownloads(count) }
-    }
-
-    /// Changes the rate limit of all downloads together, in bytes per second; nil for none.
-    /// - Throws: `ProxyError` for a limit that is not above 0, `CacheError.closed`.
-    public func setDownloadRate(_ rate: Int64?) async throws {
-        try await onBlockingThread { try self.setDownloadRate(rate) }
-    }
-
-    /// Changes when downloads run and at what rate, in local time, as `downloadSchedule` of `ProxyConfiguration` says;
-    /// none for always.
-    /// - Throws: `ProxyError` for an entry that is malformed, `CacheError.closed`.
-    public func setDownloadSchedule(_ entries: [String]) async throws {
-        try await onBlockingThread { try self.setDownloadSchedule(entries) }
-    }
-
-    /// Changes how many bytes downloads may fetch from origins in a day or month, such as `2GB/day`; none for any
-    /// number.
-    /// - Throws: `ProxyError` for a cap that is malformed, `CacheError.closed`.
-    public func setDownloadCaps(_ caps: [String]) async throws {
-        try await onBlockingThread { try self.setDownloadCaps(caps) }
-    }
 }
 
 extension Proxy {

@@ -28,8 +28,8 @@ import Upstream
 /// try await cache.close()
 /// ```
 public final class MediaCache: Sendable {
-    /// The configuration that it was opened with, without later changes by `setLimits` and the like.
-    public let configuration: ProxyConfiguration
+    /// As they were configured last.
+    let settings: Current<ProxyConfiguration>
     let tuning: ProxyTuning
     let engine: CacheEngine
     package let manager: DownloadManager
@@ -45,6 +45,8 @@ public final class MediaCache: Sendable {
     /// Distinguishes the events of this process from those of another.
     let session = String(UInt64.random(in: .min ... .max), radix: 36)
     let logger: Logger
+    /// Serializes changes of settings.
+    let reconfigurations = DispatchQueue(label: "reelcache.settings")
     /// Serializes starting and stopping the proxy and closing the cache.
     private let changes = DispatchQueue(label: "reelcache.cache")
     private let state = Mutex(State())
@@ -112,7 +114,7 @@ public final class MediaCache: Sendable {
             engine.store.countIndexNow()
             bell = SnapshotBell(manager.snapshots)
             live = Self.liveState(engine, manager.snapshots, tuning)
-            self.configuration = configuration
+            settings = Current(configuration)
             self.tuning = tuning
             self.engine = engine
             self.logger = engine.logger
@@ -147,7 +149,6 @@ public final class MediaCache: Sendable {
         _ = try configuration.address()
         _ = try configuration.checkedTransmission()
         _ = try configuration.checkedTrusted()
-        try configuration.checkDownloads()
         let threads = configuration.threads ?? ProcessInfo.processInfo.activeProcessorCount
         guard (1...256).contains(threads) else {
             throw .invalidSetting("\(threads) threads cannot work; choose 1 to 256")

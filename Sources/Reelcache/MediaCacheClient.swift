@@ -35,7 +35,7 @@ public struct MediaCacheClient: Sendable {
     public var pin: @Sendable (URL) async throws -> Void
     /// As `MediaCache.unpin(_:)`.
     public var unpin: @Sendable (URL) async throws -> Void
-    /// As `MediaCache.setLimits(maxSize:minFree:)`.
+    /// Changes `maxSize` and `minFree` as `MediaCache.reconfigure(_:)` does; nil leaves one unchanged.
     public var setLimits: @Sendable (_ maxSize: Int64?, _ minFree: Int64?) async throws -> Void
     /// As `MediaCache.enforceLimits()`.
     public var enforceLimits: @Sendable () async throws -> Int64
@@ -130,7 +130,11 @@ public struct MediaCacheClient: Sendable {
             localURL: { try await cache.localURL(of: $0) }, resources: { try await cache.resources() },
             remove: { try await cache.remove($0) }, touch: { try await cache.touch($0) },
             pin: { try await cache.pin($0) }, unpin: { try await cache.unpin($0) },
-            setLimits: { try await cache.setLimits(maxSize: $0, minFree: $1) },
+            setLimits: { maxSize, minFree in
+                try await cache.reconfigure {
+                    ($0.maxSize, $0.minFree) = (maxSize ?? $0.maxSize, minFree ?? $0.minFree)
+                }
+            },
             enforceLimits: { try await cache.enforceLimits() },
             validate: { try await cache.validate(repairing: $0, progress: $1) },
             download: { try await cache.download($0, options: $1) },

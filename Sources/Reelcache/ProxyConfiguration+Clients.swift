@@ -6,10 +6,8 @@ extension ProxyConfiguration {
     /// The balancers that are believed.
     /// - Throws: `ProxyError` if one is not an address or a network, or PROXY headers are expected from nobody.
     func checkedTrusted() throws(ProxyError) -> TrustedAddresses {
-        do throws(RuleError) {
-            let addresses = try TrustedAddresses(trusted)
-            guard expectsProxyHeader, addresses.isEmpty else { return addresses }
-        } catch { throw .invalidSetting("trusted: \(error)") }
+        let addresses = try Self.parse("trusted", TrustedAddresses(trusted))
+        guard expectsProxyHeader, addresses.isEmpty else { return addresses }
         throw .invalidSetting("proxy_protocol is true, but trusted is empty: add the balancer's address to trusted")
     }
 
@@ -18,9 +16,9 @@ extension ProxyConfiguration {
         var limits = ClientLimits()
         limits.connections = try Self.checked(maxConnections, "max_connections")
         limits.connectionsPerClient = try Self.checked(maxConnectionsPerClient, "max_connections_per_client")
-        do throws(RuleError) {
-            limits.requestsPerClient = try maxRequestsPerClient.map { text throws(RuleError) in try RequestRate(text) }
-        } catch { throw .invalidSetting("max_requests_per_client: \(error)") }
+        if let rate = maxRequestsPerClient {
+            limits.requestsPerClient = try Self.parse("max_requests_per_client", RequestRate(rate))
+        }
         return limits
     }
 

@@ -4,31 +4,57 @@ import Foundation
 import HTTPModel
 
 extension ProxyConfiguration {
-    /// The settings that may change while the proxy runs, apart from limits and addresses.
-    /// - Throws: `ProxyError` for the first invalid rule, mount or size.
+    /// The settings that decide about requests.
+    /// - Throws: `ProxyError` for the first invalid one.
     package func policy() throws(ProxyError) -> ProxyPolicy {
         var policy = ProxyPolicy()
         policy.isOffline = isOffline
         policy.playsPinned = playsPinned
         policy.servesAnyOrigin = servesAnyOrigin
         policy.tunnelPorts = tunnels ? Set(tunnelPorts) : nil
-        policy.largestMountBody = try Self.checked(largestMountBody: largestMountBody)
-        policy.fill = try Self.policy(of: fill)
-        policy.aheadSegments = try Self.checked(aheadSegments: aheadSegments)
+        if let bytes = largestMountBody, bytes < 0 {
+            throw .invalidSetting("max_body: a body has 0 bytes or more, not \(bytes)")
+        }
+        policy.largestMountBody = largestMountBody
+        policy.fill = try Self.parse("fill", FillPolicy(fill))
+        policy.aheadSegments = try Self.parse("ahead_segments", Rule.checked(aheadSegments: aheadSegments))
         policy.prefetchesNext = prefetchesNext
         policy.ignoresReload = ignoresReload
         policy.mounts = try Self.policy(of: mounts, mountCaches)
-        try addTerms(to: &policy)
-        policy.rules = try Self.policy(of: rules)
-        do throws(RuleError) { policy.parents = try ParentProxy.list(parents) } catch {
-            throw .invalidSetting("parents: \(error)")
+        policy.cache = cache?.kind
+        policy.defaultTTL = try checkedDefaultTTL()
+        policy.targetedFields = try Self.parse("targeted_fields", checkedTargetedFields())
+        for (index, rule) in rules.enumerated() { policy.rules.append(try Self.parse("rules[\(index)]", Rule(rule))) }
+        policy.parents = try Self.parse("parents", ParentProxy.list(parents))
+        for (index, resolver) in resolvers.enumerated() {
+            policy.resolvers.append(try Self.parse("resolvers[\(index)]", Resolver(resolver)))
         }
-        policy.resolvers = try Self.policy(of: resolvers)
         policy.mask = try mask
-        do throws(RuleError) { policy.webOrigins = try WebOrigins(webOrigins) } catch {
-            throw .invalidSetting("web_origins: \(error)")
-        }
+        policy.webOrigins = try Self.parse("web_origins", WebOrigins(webOrigins))
         return policy
+    }
+
+    /// - Throws: what is wrong with the value of a setting, after its name.
+    static func parse<Value>(_ name: String, _ value: @autoclosure () throws(RuleError) -> Value) throws(ProxyError)
+        -> Value
+    {
+        do throws(RuleError) { return try value() } catch { throw .invalidSetting("\(name): \(error)") }
+    }
+
+    private func checkedTargetedFields() throws(RuleError) -> [String] {
+        for name in targetedFields { try TargetedField.check(name) }
+        guard targetedFields.count <= TargetedField.most else {
+            throw RuleError("name at most \(TargetedField.most) fields, not \(targetedFields.count)")
+        }
+        return targetedFields
+    }
+
+    private func checkedDefaultTTL() throws(ProxyError) -> Int64? {
+        guard let defaultTTL else { return nil }
+        guard Self.defaultTTLRange.contains(defaultTTL) else {
+            throw .invalidSetting("default_ttl: a lifetime is 0 s to 10 years, not \(defaultTTL.components.seconds) s")
+        }
+        return defaultTTL.components.seconds
     }
 
     /// The URL that a player opens for a media URL, through a proxy with this configuration that is reached at
@@ -41,30 +67,16 @@ extension ProxyConfiguration {
     /// Masks secrets in the URLs of logs and listings.
     /// - Throws: `ProxyError` for an invalid parameter name.
     package var mask: URLMask {
-        get throws(ProxyError) {
-            do throws(RuleError) { return try URLMask(adding: secretParameters) } catch {
-                throw .invalidSetting("secret_parameters: \(error)")
-            }
-        }
+        get throws(ProxyError) { try Self.parse("secret_parameters", URLMask(adding: secretParameters)) }
     }
 
     /// The proxy through which origins are reached.
     /// - Throws: `ProxyError` for an invalid proxy or exception.
     package func outgoingProxy() throws(ProxyError) -> OutgoingProxy? {
         guard let upstreamProxy else { return nil }
-        var proxy: OutgoingProxy
-        do throws(RuleError) { proxy = try OutgoingProxy(upstreamProxy) } catch {
-            throw .invalidSetting("upstream_proxy: \(error)")
-        }
-        do throws(RuleError) { proxy.exceptions = try ProxyExceptions(upstreamProxyExceptions) } catch {
-            throw .invalidSetting("upstream_proxy_except: \(error)")
-        }
+        var proxy = try Self.parse("upstream_proxy", OutgoingProxy(upstreamProxy))
+        proxy.exceptions = try Self.parse("upstream_proxy_except", ProxyExceptions(upstreamProxyExceptions))
         return proxy
-    }
-
-    static func checked(largestMountBody bytes: Int64?) throws(ProxyError) -> Int64? {
-        if let bytes, bytes < 0 { throw .invalidSetting("max_body: a body has 0 bytes or more, not \(bytes)") }
-        return bytes
     }
 
     static func checked(maxShortResponses bytes: Int64) throws(ProxyError) -> Int64 {
@@ -88,19 +100,9 @@ extension ProxyConfiguration {
         return bytes
     }
 
-    static func checked(aheadSegments count: Int) throws(ProxyError) -> Int {
-        do throws(RuleError) { return try Rule.checked(aheadSegments: count) } catch {
-            throw .invalidSetting("ahead_segments: \(error)")
-        }
-    }
-
     /// How the responses of a URL are handled.
     /// - Throws: `ProxyError` for an invalid rule, mount or size.
     package func rule(of url: OriginURL) throws(ProxyError) -> ResolvedRule { try policy().resolve(url).resolvedRule }
-
-    static func policy(of fill: FillMode) throws(ProxyError) -> FillPolicy {
-        do throws(RuleError) { return try FillPolicy(fill) } catch { throw .invalidSetting("fill: \(error)") }
-    }
 
     package static func policy(of mounts: [String: String], _ caches: [String: CacheMode] = [:]) throws(ProxyError)
         -> [Mount]
@@ -112,20 +114,6 @@ extension ProxyConfiguration {
         return try mounts.sorted { $0.key < $1.key }.map { path, url throws(ProxyError) in
             do throws(OriginURLError) { return try Mount(path: path, url: url, cache: caches[path]?.kind) } catch {
                 throw .invalidSetting("mounts: \(error)")
-            }
-        }
-    }
-
-    static func policy(of rules: [ResourceRule]) throws(ProxyError) -> [Rule] {
-        try rules.enumerated().map { index, rule throws(ProxyError) in
-            do throws(RuleError) { return try Rule(rule) } catch { throw .invalidSetting("rules[\(index)]: \(error)") }
-        }
-    }
-
-    static func policy(of resolvers: [MediaResolver]) throws(ProxyError) -> [Resolver] {
-        try resolvers.enumerated().map { index, resolver throws(ProxyError) in
-            do throws(RuleError) { return try Resolver(resolver) } catch {
-                throw .invalidSetting("resolvers[\(index)]: \(error)")
             }
         }
     }

@@ -4,7 +4,10 @@ import Reelcache
 
 /// Options of every command: the cache directory, and the configuration file that may name it.
 struct CacheOptions: ParsableArguments {
-    @Option(name: .customLong("cache-dir"), help: .setting("cache_dir"), completion: .directory)
+    /// Of the setting that is an option of every command.
+    static let key = "cache_dir"
+
+    @Option(name: .customLong("cache-dir"), help: .setting(Self.key), completion: .setting(Self.key))
     var directory: String?
     @Option(
         name: .customLong("config"),
@@ -20,7 +23,7 @@ struct CacheOptions: ParsableArguments {
     func sources(_ flags: [String: [String]] = [:]) -> SettingSources {
         var sources = SettingSources()
         sources.flags = flags
-        sources.flags["cache_dir"] = directory.map { [$0] }
+        sources.flags[Self.key] = directory.map { [$0] }
         sources.configFlag = file
         return sources
     }
@@ -32,60 +35,37 @@ struct CacheOptions: ParsableArguments {
     }
 }
 
-/// Options of `serve`: a flag for each setting.
-struct ServeOptions: ParsableArguments {
-    @Option(help: .setting("listen")) var listen: String?
-    @Option(help: .setting("names")) var name: [String] = []
-    @Option(help: .setting("trusted")) var trusted: [String] = []
-    @Flag(inversion: .prefixedNo, help: .setting("proxy_protocol")) var proxyProtocol: Bool?
-    @Option(help: .setting("drain_time")) var drainTime: String?
-    @Option(help: .setting("max_connections")) var maxConnections: String?
-    @Option(help: .setting("max_connections_per_client")) var maxConnectionsPerClient: String?
-    @Option(help: .setting("max_requests_per_client")) var maxRequestsPerClient: String?
+/// Options of `serve`: a flag for each setting of the proxy. They follow the table of settings, which is why the type
+/// states by itself what the parser otherwise reads off its properties: the mirror has the definitions, and the decoder
+/// the values.
+struct ServeOptions: ParsableArguments, CustomReflectable {
     @OptionGroup var cache: CacheOptions
-    @Option(help: .setting("max_size")) var maxSize: String?
-    @Option(help: .setting("min_free")) var minFree: String?
-    @Option(help: .setting("max_short_responses")) var maxShortResponses: String?
-    @Option(help: .setting("max_buffered")) var maxBuffered: String?
-    @Option(help: .setting("allow")) var allow: [String] = []
-    @Option(help: .setting("mounts")) var mount: [String] = []
-    @Flag(inversion: .prefixedNo, help: .setting("any_origin")) var anyOrigin: Bool?
-    @Option(name: .customLong("cache"), help: .setting("cache"), completion: .list(["shared", "private"]))
-    var cacheMode: String?
-    @Option(name: .customLong("default-ttl"), help: .setting("default_ttl")) var defaultTTL: String?
-    @Option(help: .setting("targeted_fields")) var targetedField: [String] = []
-    @Flag(inversion: .prefixedNo, help: .setting("tunnel")) var tunnel: Bool?
-    @Option(help: .setting("tunnel_ports")) var tunnelPort: [String] = []
-    @Option(help: .setting("max_body")) var maxBody: String?
-    @Flag(inversion: .prefixedNo, help: .setting("offline")) var offline: Bool?
-    @Flag(inversion: .prefixedNo, help: .setting("play_pinned")) var playPinned: Bool?
-    @Option(help: .setting("fill"), completion: .list(["read", "ahead", "end", "whole"])) var fill: String?
-    @Option(help: .setting("ahead_segments")) var aheadSegments: String?
-    @Flag(inversion: .prefixedNo, help: .setting("prefetch_next")) var prefetchNext: Bool?
-    @Flag(inversion: .prefixedNo, help: .setting("ignore_reload")) var ignoreReload: Bool?
-    @Option(help: .setting("max_downloads")) var maxDownloads: String?
-    @Option(help: .setting("download_rate")) var downloadRate: String?
-    @Option(help: .setting("schedule")) var schedule: [String] = []
-    @Option(help: .setting("download_cap")) var downloadCap: [String] = []
-    @Option(help: .setting("linger")) var linger: String?
-    @Option(help: .setting("connect_timeout")) var connectTimeout: String?
-    @Option(help: .setting("stall_timeout")) var stallTimeout: String?
-    @Option(help: .setting("max_fetches")) var maxFetches: String?
-    @Option(help: .setting("max_fetches_per_host")) var maxFetchesPerHost: String?
-    @Option(help: .setting("web_origins")) var webOrigin: [String] = []
-    @Option(help: .setting("secret_parameters")) var secretParameter: [String] = []
-    @Option(help: .setting("parents")) var parent: [String] = []
-    @Option(help: .setting("upstream_proxy")) var upstreamProxy: String?
-    @Option(help: .setting("upstream_proxy_except")) var upstreamProxyExcept: [String] = []
-    @Option(help: .setting("threads")) var threads: String?
-    @Option(help: .setting("ca_file"), completion: .file()) var caFile: String?
-    @Option(help: .setting("log_level"), completion: .logLevels) var logLevel: String?
-    @Option(help: .setting("access_log"), completion: .file()) var accessLog: String?
-    @Option(help: .setting("access_log_format"), completion: .list(["json", "combined"])) var accessLogFormat: String?
-
     // Names that other programs use. Without these, the parser would suggest the flag with the most similar name.
     @Option(help: .hidden) var port: String?
     @Option(help: .hidden) var host: String?
+    /// As they were written, by the key of the setting.
+    private var flags: [String: [String]] = [:]
+
+    private static let settings = Setting.all.filter { !$0.isFileOnly && $0.command == nil }
+
+    init() {}
+
+    init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: FlagKey.self)
+        _cache = try values.decode(OptionGroup<CacheOptions>.self, forKey: FlagKey(stringValue: "cache"))
+        _port = try values.decode(Option<String?>.self, forKey: FlagKey(stringValue: "port"))
+        _host = try values.decode(Option<String?>.self, forKey: FlagKey(stringValue: "host"))
+        for setting in Self.settings where setting.key != CacheOptions.key {
+            flags[setting.key] = try setting.texts(in: values)
+        }
+    }
+
+    var customMirror: Mirror {
+        let settings = Self.settings.map { setting -> (String?, Any) in
+            setting.key == CacheOptions.key ? ("cache", _cache) : (setting.key, setting.definition)
+        }
+        return Mirror(self, children: settings + [("port", _port), ("host", _host)])
+    }
 
     func validate() throws {
         if let port { throw ValidationError("--port is not a flag of this command: write --listen 127.0.0.1:\(port)") }
@@ -93,37 +73,47 @@ struct ServeOptions: ParsableArguments {
         try sources.validateFlags()
     }
 
-    var sources: SettingSources {
-        let single = [
-            "listen": listen, "max_size": maxSize, "min_free": minFree,
-            "max_short_responses": maxShortResponses, "max_buffered": maxBuffered,
-            "any_origin": anyOrigin.map(String.init),
-            "cache": cacheMode, "default_ttl": defaultTTL,
-            "tunnel": tunnel.map(String.init),
-            "max_body": maxBody,
-            "offline": offline.map(String.init), "play_pinned": playPinned.map(String.init), "fill": fill,
-            "ahead_segments": aheadSegments, "prefetch_next": prefetchNext.map(String.init),
-            "ignore_reload": ignoreReload.map(String.init),
-            "max_downloads": maxDownloads, "download_rate": downloadRate,
-            "linger": linger, "connect_timeout": connectTimeout, "stall_timeout": stallTimeout,
-            "max_fetches": maxFetches, "max_fetches_per_host": maxFetchesPerHost, "threads": threads, "ca_file": caFile,
-            "log_level": logLevel,
-            "access_log": accessLog, "access_log_format": accessLogFormat,
-            "upstream_proxy": upstreamProxy,
-            "proxy_protocol": proxyProtocol.map(String.init), "drain_time": drainTime,
-            "max_connections": maxConnections, "max_connections_per_client": maxConnectionsPerClient,
-            "max_requests_per_client": maxRequestsPerClient,
-        ]
-        var flags = single.compactMapValues { $0.map { [$0] } }
-        let lists = [
-            ("names", name), ("allow", allow), ("mounts", mount), ("tunnel_ports", tunnelPort),
-            ("targeted_fields", targetedField),
-            ("web_origins", webOrigin), ("trusted", trusted),
-            ("secret_parameters", secretParameter), ("schedule", schedule), ("download_cap", downloadCap),
-            ("parents", parent), ("upstream_proxy_except", upstreamProxyExcept),
-        ]
-        for (key, texts) in lists where !texts.isEmpty { flags[key] = texts }
-        return cache.sources(flags)
+    var sources: SettingSources { cache.sources(flags) }
+}
+
+/// The key of any setting.
+private struct FlagKey: CodingKey {
+    let stringValue: String
+    var intValue: Int? { nil }
+
+    init(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
+}
+
+private extension Setting {
+    /// What the parser has to know about its flag.
+    var definition: Any {
+        let name = NameSpecification.customLong(String(flag.dropFirst(2)))
+        if isSwitch { return Flag<Bool?>(name: name, inversion: .prefixedNo, help: .setting(key)) }
+        if isList {
+            return Option<[String]>(wrappedValue: [], name: name, help: .setting(key), completion: .setting(key))
+        }
+        return Option<String?>(name: name, help: .setting(key), completion: .setting(key))
+    }
+
+    /// What the flag says; nil if it is not given.
+    func texts(in values: KeyedDecodingContainer<FlagKey>) throws -> [String]? {
+        let key = FlagKey(stringValue: key)
+        if isSwitch { return try values.decode(Flag<Bool?>.self, forKey: key).wrappedValue.map { ["\($0)"] } }
+        guard isList else { return try values.decode(Option<String?>.self, forKey: key).wrappedValue.map { [$0] } }
+        let texts = try values.decode(Option<[String]>.self, forKey: key).wrappedValue
+        return texts.isEmpty ? nil : texts
+    }
+}
+
+private extension CompletionKind {
+    static func setting(_ key: String) -> CompletionKind? {
+        switch Setting[key]?.completion {
+        case .nothing, nil: nil
+        case .file: .file()
+        case .directory: .directory
+        case .words(let words): .list(words)
+        }
     }
 }
 

@@ -44,13 +44,4 @@ import TestSupport
             proxy.cache.engine.policy.value.mounts == [] && proxy.cache.engine.policy.value.servesAnyOrigin
                 && proxy.cache.engine.policy.value.rules == [])
     }
-
-    @Test func allOfThePolicyIsInThatStep() {
-        #expect(
-            Set([
-                "mounts", "any_origin", "max_body", "offline", "fill", "rules", "cache", "default_ttl",
-                "targeted_fields",
-            ]).isSubset(
-                of: Setting.all.filter(\.isPolicy).map(\.key)))
-    }
 }

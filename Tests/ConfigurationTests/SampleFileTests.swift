@@ -69,7 +69,7 @@ import TestSupport
     }
 
     @Test func itSaysWhatNeedsARestart() {
-        let keys = Setting.all.filter { !$0.isReloadable && $0.command == nil }.map(\.key)
+        let keys = Setting.all.filter(\.needsRestart).map(\.key)
         let prose = text.replacing("\n# ", with: " ")
         #expect(
             prose.contains(

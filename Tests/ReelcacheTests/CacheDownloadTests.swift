@@ -73,12 +73,12 @@ import TestSupport
                     throw DeadlinePassed(what: "a conflict", instead: "\(late as Any)")
                 }
                 try await onThread {
-                    #expect(throws: ProxyError.self) { try stage.cache.setMaxDownloads(0) }
-                    #expect(throws: ProxyError.self) { try stage.cache.setDownloadRate(0) }
-                    try stage.cache.setMaxDownloads(5)
-                    try stage.cache.setDownloadRate(1000)
+                    #expect(throws: ProxyError.self) { try stage.cache.reconfigure { $0.maxDownloads = 0 } }
+                    #expect(throws: ProxyError.self) { try stage.cache.reconfigure { $0.downloadRate = 0 } }
+                    try stage.cache.reconfigure { $0.maxDownloads = 5 }
+                    try stage.cache.reconfigure { $0.downloadRate = 1000 }
                     #expect(downloads.maxActive == 5 && downloads.bytesPerSecond == 1000)
-                    try stage.cache.setDownloadRate(nil)
+                    try stage.cache.reconfigure { $0.downloadRate = nil }
                     #expect(downloads.maxActive == 5 && downloads.bytesPerSecond == nil)
                 }
             })

@@ -130,18 +130,8 @@ import TestSupport
             #expect(throws: CacheError.closed) { try cache.touch(url) }
             #expect(throws: CacheError.closed) { try cache.pin(url) }
             #expect(throws: CacheError.closed) { try cache.enforceLimits() }
-            #expect(throws: CacheError.closed) { try cache.setLimits(maxSize: 50_000_000) }
-            #expect(throws: CacheError.closed) { try cache.setAllow([]) }
-            #expect(throws: CacheError.closed) { try cache.setRules([]) }
-            #expect(throws: CacheError.closed) { try cache.setMounts([:]) }
-            #expect(throws: CacheError.closed) { try cache.setCache(.shared) }
-            #expect(throws: CacheError.closed) { try cache.setDefaultTTL(nil) }
-            #expect(throws: CacheError.closed) { try cache.setTargetedFields([]) }
-            #expect(throws: CacheError.closed) { try cache.setFill(.read) }
-            #expect(throws: CacheError.closed) { try cache.setLargestMountBody(nil) }
-            #expect(throws: CacheError.closed) { try cache.setPolicy(as: cache.configuration) }
-            #expect(throws: CacheError.closed) { try cache.setMaxDownloads(2) }
-            #expect(throws: CacheError.closed) { try cache.setDownloadRate(nil) }
+            #expect(throws: CacheError.closed) { try cache.reconfigure { $0.maxSize = 50_000_000 } }
+            #expect(throws: CacheError.closed) { try cache.reconfigure { _ in } }
             await #expect(throws: CacheError.closed) { try await cache.validate() }
             await #expect(throws: CacheError.closed) { try await cache.fileURL(of: url) }
             await #expect(throws: CacheError.closed) { try await cache.download(url) }
@@ -182,7 +172,7 @@ import TestSupport
                 try stage.cache.proxiedURL(for: URL(string: "https://anna:pa55@tv.example/vod/a.mp4")!)
             }
             #expect("\(secret)".contains("rules: ") && !"\(secret)".contains("pa55"), "\(secret)")
-            stage.cache.setServesAnyOrigin(true)
+            try stage.cache.reconfigure { $0.servesAnyOrigin = true }
             #expect(
                 try stage.cache.proxiedURL(for: elsewhere).absoluteString == proxy.baseURL + "/https/example.org/a.mp4")
         }
@@ -193,7 +183,7 @@ import TestSupport
     @Test func coverageTellsWhatIsThereAtOnce() async throws {
         try await cacheStory { stage in
             let (cache, url, size) = (stage.cache, stage.serve("/a.mp4"), stage.film.size)
-            try cache.setFill(.read)
+            try cache.reconfigure { $0.fill = .read }
             try cache.startProxy()
             #expect(!cache.isCached(url))
             #expect(try cache.coverage(of: url) == nil)
@@ -269,10 +259,10 @@ import TestSupport
             }
             try cache.touch(stage.url("/a.mp4"))
             #expect(throws: CacheError.notCached(stage.url("/z.mp4"))) { try cache.touch(stage.url("/z.mp4")) }
-            try cache.setLimits(maxSize: 16_000_000)
+            try cache.reconfigure { $0.maxSize = 16_000_000 }
             #expect(cache.statistics.size <= 16_000_000)
             #expect(cache.isCached(stage.url("/a.mp4")) && !cache.isCached(stage.url("/b.mp4")))
-            #expect(throws: ProxyError.self) { try cache.setLimits(maxSize: 1) }
+            #expect(throws: ProxyError.self) { try cache.reconfigure { $0.maxSize = 1 } }
         }
     }
 
@@ -297,7 +287,7 @@ import TestSupport
             stage.origin.script("/a.mp4") { $0.closeDelimited = true }
             let part = stage.serve("/b.mp4")
             try await onThread {
-                try cache.setFill(.read)
+                try cache.reconfigure { $0.fill = .read }
                 try cache.startProxy()
                 try stage.play("/a.mp4")
                 try stage.play("/b.mp4", range: 0..<10)

@@ -82,9 +82,9 @@ import TestSupport
             try RawClient.get(port: proxy.port, path: ProxyProcess.target(origin.url("/a.mp4"))).status
         }
 
-        #expect(throws: ProxyError.self) { try proxy.cache.setAllow(["127.0.0.1", "not/valid"]) }
+        #expect(throws: ProxyError.self) { try proxy.cache.reconfigure { $0.allow = ["127.0.0.1", "not/valid"] } }
         #expect(try status() == 403)
-        try proxy.cache.setAllow(["127.0.0.1"])
+        try proxy.cache.reconfigure { $0.allow = ["127.0.0.1"] }
         #expect(try status() == 200)
     }
 }

@@ -7,10 +7,10 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct PublicInterfaceTests {
     @Test func downloadsAreLimitedWhileTheCacheIsOpen() async throws {
         try await cacheStory { stage in
-            try stage.cache.setMaxDownloads(2)
-            try stage.cache.setDownloadRate(1_000_000)
+            try stage.cache.reconfigure { $0.maxDownloads = 2 }
+            try stage.cache.reconfigure { $0.downloadRate = 1_000_000 }
             #expect(stage.cache.downloads.maxActive == 2 && stage.cache.downloads.bytesPerSecond == 1_000_000)
-            try stage.cache.setDownloadRate(nil)
+            try stage.cache.reconfigure { $0.downloadRate = nil }
             #expect(stage.cache.downloads.bytesPerSecond == nil)
         }
     }
@@ -18,8 +18,8 @@ import Testing
     @Test func downloadsWaitForTheScheduleUnlessTheyAreOrderedAtOnce() async throws {
         try await cacheStory { stage in
             stage.origin.serve("/a.mp4", Media(seed: 1, size: 100_000))
-            try await stage.cache.setDownloadSchedule(["else=off"])
-            try await stage.cache.setDownloadCaps(["1GB/day"])
+            try await stage.cache.reconfigure { $0.downloadSchedule = ["else=off"] }
+            try await stage.cache.reconfigure { $0.downloadCaps = ["1GB/day"] }
             let url = try #require(URL(string: stage.origin.url("/a.mp4")))
             let waiting = try await stage.cache.downloads.add(url)
             #expect(waiting.state == .waiting && waiting.message == "the schedule lets no download run")
@@ -60,9 +60,9 @@ import Testing
         await #expect(throws: CacheError.notCached(film)) { try await cache.pin(film) }
         await #expect(throws: CacheError.notCached(film)) { try await cache.unpin(film) }
         await #expect(throws: CacheError.notCached(film)) { try await cache.touch(film) }
-        try await cache.setLimits(maxSize: 50_000_000)
-        try await cache.setMaxDownloads(2)
-        try await cache.setDownloadRate(1_000_000)
+        try await cache.reconfigure { $0.maxSize = 50_000_000 }
+        try await cache.reconfigure { $0.maxDownloads = 2 }
+        try await cache.reconfigure { $0.downloadRate = 1_000_000 }
         #expect(cache.statistics.maxSize == 50_000_000 && cache.downloads.maxActive == 2)
         await cache.stopProxy(grace: .zero)
         #expect(cache.proxy == nil)
@@ -91,12 +91,12 @@ import Testing
             #expect(name { _ = try Proxy(other) } == "port in use")
             other.listen = "nonsense"
             #expect(name { _ = try Proxy(other) } == "setting")
-            #expect(name { try stage.cache.setMaxDownloads(0) } == "setting")
-            #expect(name { try stage.cache.setLimits(maxSize: 1) } == "setting")
-            #expect(name { try stage.cache.setAllow(["not/valid"]) } == "setting")
-            #expect(name { try stage.cache.setRules([ResourceRule(hosts: ["a b"])]) } == "setting")
+            #expect(name { try stage.cache.reconfigure { $0.maxDownloads = 0 } } == "setting")
+            #expect(name { try stage.cache.reconfigure { $0.maxSize = 1 } } == "setting")
+            #expect(name { try stage.cache.reconfigure { $0.allow = ["not/valid"] } } == "setting")
+            #expect(name { try stage.cache.reconfigure { $0.rules = [ResourceRule(hosts: ["a b"])] } } == "setting")
             #expect(name { _ = try proxy.url(for: "ftp://example.org/a") } == "URL")
-            stage.cache.setServesAnyOrigin(false)
+            try stage.cache.reconfigure { $0.servesAnyOrigin = false }
             #expect(name { _ = try proxy.url(for: "https://example.org/a") } == "not served")
         }
     }

@@ -116,9 +116,11 @@ extension Scenarios {
                 stage.serve(film, "max-age=1000")
                 for place in Place.allCases { _ = try stage.get(place) }
                 stage.serve(remake, "max-age=1000", etag: "\"v2\"")
-                try stage.proxy.cache.setRules([
-                    ResourceRule(hosts: ["127.0.0.1"], paths: ["/vod/*"]) { $0.bypass = true }
-                ])
+                try stage.proxy.cache.reconfigure {
+                    $0.rules = [
+                        ResourceRule(hosts: ["127.0.0.1"], paths: ["/vod/*"]) { $0.bypass = true }
+                    ]
+                }
                 let passed = try stage.get(.ruled)
                 expectWhole(passed, remake)
                 #expect(passed.cacheStatus == "reelcache; fwd=bypass; fwd-status=200")
@@ -132,7 +134,7 @@ extension Scenarios {
                 stage.origin.stop()
                 #expect(try stage.get(.ruled).status == 502)
                 // What was stored before is as it was.
-                try stage.proxy.cache.setRules([])
+                try stage.proxy.cache.reconfigure { $0.rules = [] }
                 let stored = try stage.get(.ruled)
                 expectWhole(stored, film)
                 #expect(stored.isHit)
@@ -278,7 +280,7 @@ extension Scenarios {
                 stage.serve()
                 expectPart(try stage.get(.ruled, range: "bytes=0-99"), 0..<100, of: film)
                 try stage.waitUntilListed(.ruled, "a pin") { $0.isPinned }
-                try stage.proxy.cache.setRules([])
+                try stage.proxy.cache.reconfigure { $0.rules = [] }
                 try stage.restart()
                 #expect(try stage.listed().map(\.isPinned) == [true])
             }

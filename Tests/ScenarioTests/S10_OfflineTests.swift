@@ -27,7 +27,7 @@ private func withdrawal(
             case .setting:
                 isOffline.update { $0 = true }
                 try stage.restart()
-            case .running: stage.proxy.cache.setOffline(true)
+            case .running: try stage.proxy.cache.reconfigure { $0.isOffline = true }
             }
         }
     }
@@ -93,7 +93,7 @@ extension Scenarios {
                 try stage.settle()
                 let asked = stage.origin.requestCount("/film.mp4")
                 try goOffline()
-                try stage.proxy.cache.setFill(fill)
+                try stage.proxy.cache.reconfigure { $0.fill = fill }
                 let (player, head) = try stage.playerOf("/film.mp4")
                 #expect(head.status == 200 && head.headers["Content-Length"] == "3000000")
                 #expect(head.cacheStatus == "reelcache; fwd=partial; detail=\"offline\"")
@@ -109,7 +109,7 @@ extension Scenarios {
                 #expect(try stage.get("/film.mp4", method: "HEAD").status == 200)
                 #expect(stage.origin.requestCount("/film.mp4") == asked)
                 // It is all there still, for when the origin may be asked again.
-                stage.proxy.cache.setOffline(false)
+                try stage.proxy.cache.reconfigure { $0.isOffline = false }
                 expectWhole(try stage.get("/film.mp4"), film)
             }
         }
@@ -144,7 +144,7 @@ extension Scenarios {
                 #expect(try stage.stats.errors == ["offline": 3])
                 #expect(stage.origin.snapshot.connectionCount == 0)
                 #expect(try stage.stats.upstream.openFetches == 0)
-                stage.proxy.cache.setOffline(false)
+                try stage.proxy.cache.reconfigure { $0.isOffline = false }
                 expectWhole(try stage.get("/film.mp4"), film)
             }
         }
@@ -153,9 +153,9 @@ extension Scenarios {
             try await scenario { stage in
                 stage.origin.serve("/vod/film.mp4", film)
                 stage.origin.script("/vod/in") { $0.status = 201 }
-                try stage.proxy.cache.setMounts(["/tv/": stage.origin.url("/vod/")])
+                try stage.proxy.cache.reconfigure { $0.mounts = ["/tv/": stage.origin.url("/vod/")] }
                 expectWhole(try stage.ask("/tv/film.mp4"), film)
-                stage.proxy.cache.setOffline(true)
+                try stage.proxy.cache.reconfigure { $0.isOffline = true }
                 let asked = stage.origin.snapshot.requests.count
                 for method in ["POST", "PUT", "DELETE"] {
                     let response = try stage.send(method, "/tv/in", [1, 2, 3])
@@ -170,7 +170,7 @@ extension Scenarios {
                 #expect(try stage.ask("/tv/film.mp4").isHit)
                 #expect(try stage.ask("/tv/none.mp4").status == 504)
                 #expect(stage.origin.snapshot.requests.count == asked)
-                stage.proxy.cache.setOffline(false)
+                try stage.proxy.cache.reconfigure { $0.isOffline = false }
                 #expect(try stage.send("POST", "/tv/in", [1]).status == 201)
             }
         }
@@ -181,8 +181,8 @@ extension Scenarios {
                 _ = try stage.get("/film.mp4")
                 var rule = ResourceRule()
                 rule.bypass = true
-                try stage.proxy.cache.setRules([rule])
-                stage.proxy.cache.setOffline(true)
+                try stage.proxy.cache.reconfigure { $0.rules = [rule] }
+                try stage.proxy.cache.reconfigure { $0.isOffline = true }
                 expectOneLine(try stage.get("/film.mp4"), status: 504)
                 #expect(try stage.get("/film.mp4", method: "HEAD").status == 504)
                 #expect(stage.origin.requestCount("/film.mp4") == 1)
@@ -197,7 +197,7 @@ extension Scenarios {
                 let (player, head) = try stage.playerOf("/film.mp4")
                 #expect(head.status == 200)
                 #expect(try player.difference(from: film, in: 0..<900_000) == nil)
-                stage.proxy.cache.setOffline(true)
+                try stage.proxy.cache.reconfigure { $0.isOffline = true }
                 #expect(try stage.get("/other.mp4").status == 504)
                 stage.origin.release("/film.mp4")
                 #expect(try player.difference(from: film, in: 900_000..<film.size) == nil)

@@ -77,13 +77,15 @@ extension Scenarios {
                 _ = try get("/film.mp4?a")
                 #expect(try get("/film.mp4?a").isHit)
                 // What was asked for before, and is known by another key now.
-                try stage.proxy.cache.setRules([.init { $0.ignoredQuery = .all }])
+                try stage.proxy.cache.reconfigure { $0.rules = [.init { $0.ignoredQuery = .all }] }
                 let moved = try get("/film.mp4?a")
                 #expect(!moved.isHit)
                 #expect(try get("/film.mp4?b").isHit)
-                #expect(throws: ProxyError.self) { try stage.proxy.cache.setRules([.init { $0.key = "nonsense" }]) }
+                #expect(throws: ProxyError.self) {
+                    try stage.proxy.cache.reconfigure { $0.rules = [.init { $0.key = "nonsense" }] }
+                }
                 #expect(try get("/film.mp4?a").isHit)
-                try stage.proxy.cache.setRules([])
+                try stage.proxy.cache.reconfigure { $0.rules = [] }
                 #expect(try get("/film.mp4?a").isHit)
                 let other = try get("/film.mp4?b")
                 #expect(!other.isHit)

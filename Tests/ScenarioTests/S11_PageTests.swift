@@ -57,7 +57,7 @@ extension Scenarios {
             } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 expectWhole(try stage.get("/film.mp4"), film)
-                stage.proxy.cache.setOffline(true)
+                try stage.proxy.cache.reconfigure { $0.isOffline = true }
                 for page in Self.foreign { expectOneLine(try stage.get("/film.mp4", headers: page), status: 403) }
                 for page in Self.trusted + [[]] { expectWhole(try stage.get("/film.mp4", headers: page), film) }
             }

@@ -298,7 +298,7 @@ extension Scenarios {
                 let names = ["main.m3u8", "higher.m3u8", "low.m3u8", "segment.ts"]
                 for name in names { try #expect(stage.get("/v/\(name)").status == 200) }
                 try stage.waitForListing([stage.origin.url("/v/main.m3u8")])
-                if isOffline { stage.proxy.cache.setOffline(true) } else { stage.origin.stop() }
+                if isOffline { try stage.proxy.cache.reconfigure { $0.isOffline = true } } else { stage.origin.stop() }
                 let main = try stage.get("/v/main.m3u8")
                 #expect(main.status == 200 && main.text == "#EXTM3U\n" + variant("low"))
                 for name in names.dropFirst(2) { try #expect(stage.get("/v/\(name)").status == 200) }

@@ -164,9 +164,9 @@ extension Scenarios {
 
         @Test func cachedBytesCount() async throws {
             try await Self.play { stage in
-                stage.proxy.cache.setPrefetchesNext(false)
+                try stage.proxy.cache.reconfigure { $0.prefetchesNext = false }
                 try Self.readMost(stage, "/media/1.mp4")
-                stage.proxy.cache.setPrefetchesNext(true)
+                try stage.proxy.cache.reconfigure { $0.prefetchesNext = true }
                 for agent in ["a", "a", "b"] { try Self.readMost(stage, "/media/1.mp4", agent: agent) }
                 try Self.expectOnly(stage, ["/media/2.mp4"])
                 #expect(stage.origin.requestCount("/media/2.mp4") <= 2)
@@ -202,7 +202,7 @@ extension Scenarios {
                 try Self.serveList(stage, ["/media/1.mp4", "/media/3.mp4"])
                 try Self.readMost(stage, "/media/1.mp4")
                 try Self.readMost(stage, "/media/2.mp4")
-                stage.proxy.cache.setPrefetchesNext(true)
+                try stage.proxy.cache.reconfigure { $0.prefetchesNext = true }
                 try Self.expectOnly(stage)
             }
         }

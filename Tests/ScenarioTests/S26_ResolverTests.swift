@@ -58,7 +58,7 @@ extension Scenarios {
             try await Stage.resolving(Self.signed) { stage, resolver in
                 stage.origin.serve("/film.mp4", film)
                 expectWhole(try stage.get("/watch?v=1"), film)
-                stage.proxy.cache.setOffline(true)
+                try stage.proxy.cache.reconfigure { $0.isOffline = true }
                 expectWhole(try stage.get("/watch?v=1"), film)
                 expectOneLine(try stage.get("/watch?v=2"), status: 504)
                 #expect(resolver.runs.count == 1)
@@ -182,7 +182,7 @@ extension Scenarios {
                 // From now on, without the program, and after a restart.
                 try stage.restart()
                 #expect(try stage.get("/watch/1").isHit)
-                try stage.proxy.cache.setPolicy(as: configuration(of: resolver))
+                try stage.proxy.cache.reconfigure { $0.resolvers = configuration(of: resolver).resolvers }
                 #expect(try stage.get("/watch?v=1&t=30").isHit)
                 #expect(resolver.runs.count == 3)
             }
@@ -296,7 +296,9 @@ extension Scenarios {
         @Test func downloadRetriesAProgramThatFailedAndGivesUpOnOneThatIsMissing() async throws {
             try await Stage.resolving("exit 1") { stage, _ in
                 #expect(try StageDownload(stage, "/watch?v=1").fault()?.kind == .network)
-                try stage.proxy.cache.setResolvers([MediaResolver(paths: ["/watch"], command: ["no-such-program"])])
+                try stage.proxy.cache.reconfigure {
+                    $0.resolvers = [MediaResolver(paths: ["/watch"], command: ["no-such-program"])]
+                }
                 #expect(try StageDownload(stage, "/watch?v=1").fault()?.kind == .final)
             }
         }

@@ -283,7 +283,7 @@ extension Scenarios {
                 expectOneLine(refused, status: 504)
                 #expect(refused.text.contains("(Cache-Control: \(word))"), "\(refused.text)")
                 // In a private cache these words mean nothing.
-                try stage.proxy.cache.setCache(.private)
+                try stage.proxy.cache.reconfigure { $0.cache = .private }
                 expectWhole(try stage.get(path), film)
             }
         }
@@ -330,7 +330,7 @@ extension Scenarios {
                 ])
                 expectWhole(try stage.get(path), film)
                 #expect(try stage.get(path).headers["Cache-Status"] == "reelcache; hit; ttl=60")
-                try stage.proxy.cache.setTargetedFields([])
+                try stage.proxy.cache.reconfigure { $0.targetedFields = [] }
                 expectWhole(try stage.get(path), film)
                 stage.origin.script(path) { $0.headers.removeAll { $0.0 == "Cache-Control" } }
                 #expect(try stage.get(path).cacheStatus == "reelcache; fwd=stale; fwd-status=304")
@@ -345,14 +345,14 @@ extension Scenarios {
                 expectWhole(validated, film)
                 #expect(validated.cacheStatus == "reelcache; fwd=stale; fwd-status=304")
                 // The setting is for both kinds.
-                try stage.proxy.cache.setDefaultTTL(.seconds(60))
+                try stage.proxy.cache.reconfigure { $0.defaultTTL = .seconds(60) }
                 #expect(try stage.get(path).isHit)
                 stage.wait(seconds: 70)
                 #expect(try !stage.get(path).isHit)
-                try stage.proxy.cache.setCache(.private)
+                try stage.proxy.cache.reconfigure { $0.cache = .private }
                 stage.wait(seconds: 70)
                 #expect(try !stage.get(path).isHit)
-                try stage.proxy.cache.setDefaultTTL(nil)
+                try stage.proxy.cache.reconfigure { $0.defaultTTL = nil }
                 stage.wait(seconds: 590)
                 #expect(try stage.get(path).isHit)
             }
@@ -370,7 +370,7 @@ extension Scenarios {
                 expectWhole(try stage.get("/opened.mp4", headers: anna), film)
                 #expect(try stage.get(path).isHit && stage.get("/opened.mp4", headers: anna).isHit)
                 if restarts { try stage.restart() }
-                try stage.proxy.cache.setCache(.shared)
+                try stage.proxy.cache.reconfigure { $0.cache = .shared }
 
                 // The origin would confirm it; but that would be for this user.
                 let (private_, opened) = (try stage.get(path), try stage.get("/opened.mp4", headers: anna))
@@ -393,11 +393,11 @@ extension Scenarios {
             try await scenario { stage in
                 stage.serve(control: "private, max-age=1000")
                 expectWhole(try stage.get(path), film)
-                try stage.proxy.cache.setCache(.shared)
-                stage.proxy.cache.setOffline(true)
+                try stage.proxy.cache.reconfigure { $0.cache = .shared }
+                try stage.proxy.cache.reconfigure { $0.isOffline = true }
                 expectOneLine(try stage.get(path), status: 504)
                 expectOneLine(try stage.get(path, headers: [("Cache-Control", "only-if-cached")]), status: 504)
-                stage.proxy.cache.setOffline(false)
+                try stage.proxy.cache.reconfigure { $0.isOffline = false }
                 stage.origin.script(path) { $0.status = 503 }
                 #expect(try stage.get(path).status == 503)
             }
@@ -409,11 +409,11 @@ extension Scenarios {
                 expectWhole(try stage.get(path), film)
                 let url = try #require(URL(string: stage.origin.url(path)))
                 try stage.proxy.cache.pin(url)
-                try stage.proxy.cache.setCache(.shared)
+                try stage.proxy.cache.reconfigure { $0.cache = .shared }
                 let passed = try stage.get(path)
                 expectWhole(passed, film)
                 #expect(!passed.isHit && stage.origin.requestCount(path) == 2)
-                try stage.proxy.cache.setCache(.private)
+                try stage.proxy.cache.reconfigure { $0.cache = .private }
                 let hit = try stage.get(path)
                 expectWhole(hit, film)
                 #expect(hit.isHit && stage.origin.requestCount(path) == 2)
@@ -437,8 +437,10 @@ extension Scenarios {
 
         @Test func mountsStoreAsEachOfThemSays() async throws {
             try await scenario { stage in
-                try stage.proxy.cache.setMounts(
-                    ["/all/": stage.origin.url("/a/"), "/mine/": stage.origin.url("/b/")], caches: ["/all/": .shared])
+                try stage.proxy.cache.reconfigure {
+                    $0.mounts = ["/all/": stage.origin.url("/a/"), "/mine/": stage.origin.url("/b/")]
+                    $0.mountCaches = ["/all/": .shared]
+                }
                 for path in ["/a/film.mp4", "/b/film.mp4"] {
                     stage.serve(at: path, fields: [("Cache-Control", "private, max-age=60")])
                 }

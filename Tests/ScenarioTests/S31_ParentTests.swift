@@ -88,7 +88,7 @@ extension Scenarios {
                 origin.serve("/own.mp4", film)
                 var none = ResourceRule(paths: ["/own.mp4"]), all = ResourceRule()
                 (none.parents, all.parents) = ([], [stages[0].proxy.baseURL])
-                try stages[1].proxy.cache.setRules([none, all])
+                try stages[1].proxy.cache.reconfigure { $0.rules = [none, all] }
                 expectWhole(try stages[1].get("/own.mp4"), film)
                 try #expect(stages[0].stats.requests.total == 0)
                 expectWhole(try stages[1].get("/film.mp4"), film)
@@ -202,7 +202,7 @@ extension Scenarios {
         @Test func parentThatServesMountsAloneIsNoObstacle() async throws {
             try await tiers(2) { origin, stages in
                 try stages[1].asks(stages[0])
-                stages[0].proxy.cache.setServesAnyOrigin(false)
+                try stages[0].proxy.cache.reconfigure { $0.servesAnyOrigin = false }
                 origin.serve("/film.mp4", film)
                 expectWhole(try stages[1].get("/film.mp4"), film)
                 #expect(origin.requestCount("/film.mp4") == 1)
@@ -213,8 +213,8 @@ extension Scenarios {
         @Test func parentThatServesMountsAloneServesTheseToItsChildren() async throws {
             try await tiers(2) { origin, stages in
                 try stages[1].asks(stages[0])
-                try stages[0].proxy.cache.setMounts(["/films/": origin.url("/films/")])
-                stages[0].proxy.cache.setServesAnyOrigin(false)
+                try stages[0].proxy.cache.reconfigure { $0.mounts = ["/films/": origin.url("/films/")] }
+                try stages[0].proxy.cache.reconfigure { $0.servesAnyOrigin = false }
                 for path in ["/films/a.mp4", "/other.mp4"] {
                     origin.serve(path, film)
                     origin.script(path) { $0.headers = [("Cache-Control", "max-age=60")] }
@@ -327,7 +327,7 @@ extension Scenarios {
                 defer { proxy.stop() }
                 stage.origin.serve("/film.mp4", film)
                 let engine = stage.proxy.cache.engine
-                try stage.proxy.cache.setUpstreamProxy("http://127.0.0.1:\(proxy.port)")
+                try stage.proxy.cache.reconfigure { $0.upstreamProxy = "http://127.0.0.1:\(proxy.port)" }
                 expectPart(try stage.ask(url, range: "bytes=0-99"), 0..<100, of: film)
                 let key = engine.policy.value.resolve(try OriginURL(url: "http://origin.test/film.mp4")).key
                 guard case .generation(let stored)? = engine.filler.resource(key).view() else {
@@ -383,7 +383,7 @@ extension Scenarios {
             try await tiers(2) { origin, stages in
                 let edge = stages[1], newer = Media(seed: 34, size: 1_000_000)
                 try edge.asks(stages[0])
-                try edge.proxy.cache.setMounts(["/tv/": origin.url("/")])
+                try edge.proxy.cache.reconfigure { $0.mounts = ["/tv/": origin.url("/")] }
                 origin.serve("/film.mp4", film)
                 origin.script("/film.mp4") { $0.headers = [("Cache-Control", "max-age=1000")] }
                 expectWhole(try edge.get("/film.mp4"), film)
@@ -469,6 +469,6 @@ extension Stage {
     private func asks(_ parents: [String]) throws {
         var rule = ResourceRule()
         rule.parents = parents
-        try proxy.cache.setRules([rule])
+        try proxy.cache.reconfigure { $0.rules = [rule] }
     }
 }

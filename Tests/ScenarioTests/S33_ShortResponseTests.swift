@@ -289,9 +289,9 @@ extension Scenarios {
                 #expect(try stage.get(path).status == 404)
                 var rule = ResourceRule()
                 rule.bypass = true
-                try stage.proxy.cache.setRules([rule])
+                try stage.proxy.cache.reconfigure { $0.rules = [rule] }
                 #expect(try !stage.get(path).isHit)
-                try stage.proxy.cache.setRules([])
+                try stage.proxy.cache.reconfigure { $0.rules = [] }
                 #expect(try stage.get(path).isHit)
             }
         }
@@ -312,7 +312,7 @@ extension Scenarios {
             try await scenario { stage in
                 Self.refuse(stage, 404, [("Cache-Control", "max-age=60")])
                 #expect(try stage.get(path).status == 404)
-                stage.proxy.cache.setOffline(true)
+                try stage.proxy.cache.reconfigure { $0.isOffline = true }
                 stage.wait(seconds: 61)
                 let answer = try stage.get(path)
                 #expect(answer.status == 404 && answer.cacheStatus == "reelcache; hit; ttl=-1; detail=\"offline\"")

@@ -32,13 +32,16 @@ final class Stage: Sendable {
 
         /// How much is fetched beyond what is asked for.
         mutating func fill(_ fill: FillPolicy) {
-            var policy = tuning.policy ?? ProxyPolicy()
-            policy.fill = fill
-            tuning.policy = policy
+            tuning.policy?.fill = fill
+            configure { $0.fill = FillMode(fill) }
         }
 
         mutating func configure(_ change: @escaping @Sendable (inout ProxyConfiguration) -> Void) {
-            configuration = change
+            let former = configuration
+            configuration = {
+                former(&$0)
+                change(&$0)
+            }
         }
 
         init() {

@@ -119,13 +119,13 @@ enum SettingRemarks {
 
     private static func flags(_ setting: Setting) -> String {
         if let command = setting.command { return "Flag: \(setting.flag) of `reelcache \(command)`" }
-        guard setting.placeholder == "true|false" else { return "Flag: \(setting.flag)" }
+        guard setting.isSwitch else { return "Flag: \(setting.flag)" }
         return "Flags: \(setting.flag), --no-\(setting.flag.dropFirst(2))"
     }
 
     /// When a change takes effect.
     static func effect(_ setting: Setting) -> String {
         if let command = setting.command { return "with the next `reelcache \(command)`" }
-        return setting.isReloadable ? "on SIGHUP" : "after a restart"
+        return setting.needsRestart ? "after a restart" : "on SIGHUP"
     }
 }

@@ -10,7 +10,7 @@ struct SampleFile {
     }
 
     private static var head: String {
-        let restart = Setting.all.filter { !$0.isReloadable && $0.command == nil }.map(\.key)
+        let restart = Setting.all.filter(\.needsRestart).map(\.key)
         let list = "\(restart.dropLast().joined(separator: ", ")) and \(restart.last ?? "")"
         return Self.comment(
             Prose(
