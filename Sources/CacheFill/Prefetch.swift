@@ -65,7 +65,7 @@ package final class Prefetch {
         var (key, resolvedRule) = loop.filler.policy.value.resolve(order.url)
         // Follow the fetch closely so that the pace applies to it: what runs ahead of the pace is less than a second's
         // worth.
-        if let pace { resolvedRule.fill = .ahead(pace.window) }
+        if let pace { resolvedRule.fill = .ahead(bytes: pace.window) }
         self.resolvedRule = resolvedRule
         pins = order.keeps && (resolvedRule.pins || order.isPinned)
         resource = loop.filler.resource(key)

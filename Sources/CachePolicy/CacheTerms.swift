@@ -1,8 +1,9 @@
 import HTTPModel
 
-/// For whom a cache stores (RFC 9111 §1).
-package enum CacheKind: String, Sendable, CaseIterable {
-    /// For several users, who must not see what is meant for one of them.
+/// For whom a cache stores responses (RFC 9111 §1).
+public enum CacheMode: String, Sendable, CaseIterable {
+    /// For several users. What an origin meant for one of them (`private`, or opened by `Authorization`) is passed on
+    /// and not stored, and what it states for shared caches (`s-maxage`, `proxy-revalidate`) counts.
     case shared
     /// For one user, or for several who trust each other.
     case `private`
@@ -10,7 +11,7 @@ package enum CacheKind: String, Sendable, CaseIterable {
 
 /// How this cache reads what responses state about their storage and lifetime.
 package struct CacheTerms: Sendable, Equatable {
-    package let kind: CacheKind
+    package let kind: CacheMode
     /// The fields that replace `Cache-Control` and `Expires` where they are valid, the first of them before the others
     /// (RFC 9213 §2.2). A private cache has none: they are for caches between users and origin.
     package let targetedFields: [String]
@@ -21,7 +22,7 @@ package struct CacheTerms: Sendable, Equatable {
     ///   - targetedFields: those for a shared cache.
     ///   - defaultTTL: nil for the kind's own.
     package init(
-        _ kind: CacheKind, targetedFields: [String] = TargetedField.standard, defaultTTL: Int64? = nil
+        _ kind: CacheMode, targetedFields: [String] = TargetedField.standard, defaultTTL: Int64? = nil
     ) {
         self.kind = kind
         self.targetedFields = kind == .shared ? targetedFields : []
@@ -33,7 +34,7 @@ package struct CacheTerms: Sendable, Equatable {
 
     /// A private cache trusts a response for ten minutes: a player requests parts of the same file many times, and would
     /// otherwise wait for the origin each time. What is shared is as new as its origin has it.
-    package static func standardTTL(of kind: CacheKind) -> Int64 { kind == .private ? 600 : 0 }
+    package static func standardTTL(of kind: CacheMode) -> Int64 { kind == .private ? 600 : 0 }
 }
 
 /// The name of a field with cache directives for some caches (RFC 9213).

@@ -9,13 +9,13 @@ extension Mount {
                 reason: "'\(text)' does not name the origin to mount; write it like /tv/=https://origin.example/vod/")
         }
         let place = text[sign...].dropFirst(), words = place.split(separator: " ", omittingEmptySubsequences: false)
-        let cache = words.last.flatMap { words.count == 2 ? CacheKind(rawValue: String($0)) : nil }
+        let cache = words.last.flatMap { words.count == 2 ? CacheMode(rawValue: String($0)) : nil }
         try self.init(
             path: String(text[..<sign]), url: String(cache == nil ? place : words.first ?? place), cache: cache)
     }
 
     /// - Parameter url: the URL below which the resources are.
-    package init(path: String, url: String, cache: CacheKind? = nil) throws(OriginURLError) {
+    package init(path: String, url: String, cache: CacheMode? = nil) throws(OriginURLError) {
         try Self.check(path)
         let origin: OriginURL
         do throws(OriginURLError) { origin = try OriginURL(url: url) } catch {

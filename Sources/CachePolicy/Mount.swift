@@ -8,9 +8,9 @@ package struct Mount: Sendable, Hashable {
     /// Its path ends with "/", and it has no query.
     package let origin: OriginURL
     /// For whom the cache stores what is below it; nil if that is not its own.
-    package let cache: CacheKind?
+    package let cache: CacheMode?
 
-    package init(path: String, origin: OriginURL, cache: CacheKind? = nil) {
+    package init(path: String, origin: OriginURL, cache: CacheMode? = nil) {
         self.path = path
         self.origin = origin
         self.cache = cache

@@ -7,7 +7,7 @@ extension ProxyPolicy {
 
     /// For whom the cache stores the responses of a URL: as the mount with the longest origin path states, else as the
     /// setting does. Where only mounts are served, they are for many users.
-    private func kind(of url: OriginURL) -> CacheKind {
+    private func kind(of url: OriginURL) -> CacheMode {
         let stating = mounts.filter { $0.cache != nil && $0.holds(url) }
         let longest = stating.map { $0.origin.pathAndQuery.utf8.count }.max()
         let kinds = stating.filter { $0.origin.pathAndQuery.utf8.count == longest }.map(\.cache)

@@ -7,7 +7,7 @@ package struct ProxyPolicy: Sendable, Equatable {
     /// that.
     package var playsPinned = true
     /// The fill policy, unless a rule sets one.
-    package var fill = FillPolicy.standard
+    package var fill = FillMode.standard
     /// How many segments of a stream are fetched after the one that a player reads, unless a rule sets it.
     package var aheadSegments = ResolvedRule.standardAheadSegments
     /// Whether the next item of a feed, list or series is downloaded, unless a rule says otherwise.
@@ -24,7 +24,7 @@ package struct ProxyPolicy: Sendable, Equatable {
     package var aliases = MediaAliases()
     package var mounts: [Mount] = []
     /// For whom the cache stores, where no mount states it; nil for shared if only mounts are served, otherwise private.
-    package var cache: CacheKind?
+    package var cache: CacheMode?
     /// Seconds for which a response is fresh if its origin states no lifetime; nil for the kind's own.
     package var defaultTTL: Int64?
     /// The fields that replace `Cache-Control` in a shared cache.
@@ -46,8 +46,8 @@ package struct ProxyPolicy: Sendable, Equatable {
 
     /// The cache key of a URL, and how the resource is handled.
     package func resolve(_ url: OriginURL) -> (key: CacheKey, resolvedRule: ResolvedRule) {
-        let effects = rules.effects(on: url)
-        var resolvedRule = effects.resolvedRule(under: self)
+        let effects = RuleEffects(on: url, under: self)
+        var resolvedRule = effects.resolvedRule
         resolvedRule.resolver = resolvers.first { $0.matches(url) }
         resolvedRule.terms = terms(of: url)
         resolvedRule.refresh = effects.refresh?.url(for: url).map { MediaLocation(url: $0) }
@@ -62,7 +62,7 @@ package struct ProxyPolicy: Sendable, Equatable {
     package mutating func learn(_ name: String, ofMediaAt page: OriginURL) -> Bool {
         let resolver = resolvers.first { $0.matches(page) }
         let name = "\(page.scheme) \(resolver?.fingerprint ?? "") \(name)"
-        return aliases.learn(name, of: rules.effects(on: page).key(of: page))
+        return aliases.learn(name, of: RuleEffects(on: page, under: self).key(of: page))
     }
 
     /// Finds a resource by the URL that a person gives: first under the key that the rules give it, then under the

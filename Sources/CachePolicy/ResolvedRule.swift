@@ -11,7 +11,7 @@ package struct ResolvedRule: Sendable, Equatable {
     package var terms = CacheTerms.private
     /// Which responses play while the origin cannot be reached, even if it forbids that.
     package var stalePlay = StalePlay.kept
-    package var fill = FillPolicy.standard
+    package var fill = FillMode.standard
     /// Whether each byte costs money: then nothing is fetched in case a player returns, nor to the end for a player
     /// that has left.
     package var isMetered = false
@@ -63,16 +63,40 @@ package enum StalePlay: Sendable, Equatable {
     case everything
 }
 
-/// How much of a resource is fetched beyond what is requested.
-package enum FillPolicy: Sendable, Equatable {
-    /// Only what is requested.
-    case read
-    /// This many bytes beyond the furthest reader.
-    case ahead(Int64)
-    /// To the resource's end, whether or not anybody continues to read.
-    case end
-    /// All of it.
-    case whole
+extension ResolvedRule {
+    /// Where no rule says anything else.
+    init(_ policy: ProxyPolicy) {
+        stalePlay = policy.playsPinned ? .kept : .nothing
+        fill = policy.fill
+        aheadSegments = policy.aheadSegments
+        prefetchesNext = policy.prefetchesNext
+        ignoresReload = policy.ignoresReload
+        parents = policy.parents
+    }
 
-    package static let standard = FillPolicy.ahead(32 << 20)
+    /// Takes the effects that a rule names.
+    mutating func take(_ rule: Rule) {
+        let written = rule.written
+        bypasses = written.bypass ?? bypasses
+        ttl = written.ttl?.components.seconds ?? ttl
+        ignoresNoStore = written.ignoresNoStore ?? ignoresNoStore
+        stalePlay = written.playsStale.map { $0 ? .everything : .nothing } ?? stalePlay
+        fill = written.fill ?? fill
+        isMetered = written.isMetered ?? isMetered
+        aheadSegments = written.aheadSegments ?? aheadSegments
+        prefetchesNext = written.prefetchesNext ?? prefetchesNext
+        ignoresReload = written.ignoresReload ?? ignoresReload
+        pins = written.pin ?? pins
+        storesPages = written.storesPages ?? storesPages
+        largestStored = written.maxObject ?? largestStored
+        storesHeuristically = written.heuristic ?? storesHeuristically
+        parents = rule.parents ?? parents
+    }
+
+    /// Applies what some effects mean for others, after all rules were taken.
+    mutating func complete() {
+        aheadSegments = min(max(0, aheadSegments), Self.mostAheadSegments)
+        prefetchesNext = prefetchesNext && !isMetered && !bypasses
+        if bypasses { parents = [] }
+    }
 }

@@ -9,7 +9,7 @@ extension SettingReader<[String: ConfiguredMount]> {
         SettingReader(placeholder: "/path/=url", isList: true, flagName: "mount") { value throws(SettingProblems) in
             var mounts: [String: ConfiguredMount] = [:]
             for mount in try Self.mounts(value) {
-                let configured = ConfiguredMount(url: mount.origin.absolute, cache: mount.cache.map(CacheMode.init))
+                let configured = ConfiguredMount(url: mount.origin.absolute, cache: mount.cache)
                 // A repeated key of a mapping was reported already.
                 guard mounts.updateValue(configured, forKey: mount.path) == nil else {
                     throw value.problem("'\(mount.path)' is mounted twice; remove one of them")
@@ -41,19 +41,19 @@ extension SettingReader<[String: ConfiguredMount]> {
     }
 
     /// A URL, or a mapping of `origin` and `cache`.
-    private static func place(_ mount: SettingValue.Member) throws(SettingProblems) -> (url: String, CacheKind?) {
+    private static func place(_ mount: SettingValue.Member) throws(SettingProblems) -> (url: String, CacheMode?) {
         let url = "https://origin.example/vod/"
         guard case .mapping(let members) = mount.value.content else {
             return (try mount.value.text(form: "\(mount.name): \(url)"), nil)
         }
-        var (origin, cache): (String?, CacheKind?)
+        var (origin, cache): (String?, CacheMode?)
         for member in members {
             switch member.name {
             case "origin": origin = try member.value.text(form: "origin: \(url)")
             case "cache":
                 let kind = SettingKind<CacheMode>.cacheMode, text = try member.value.text(form: "cache: shared")
                 do throws(InvalidValue) {
-                    cache = CacheKind(rawValue: try kind.read(text, member.origin).rawValue)
+                    cache = try kind.read(text, member.origin)
                 } catch {
                     throw member.value.problem(error.reason)
                 }
@@ -65,15 +65,6 @@ extension SettingReader<[String: ConfiguredMount]> {
                 "does not name the origin to mount; write \(mount.name): {origin: \(url), cache: shared}")
         }
         return (origin, cache)
-    }
-}
-
-private extension CacheMode {
-    init(_ kind: CacheKind) {
-        switch kind {
-        case .shared: self = .shared
-        case .private: self = .private
-        }
     }
 }
 

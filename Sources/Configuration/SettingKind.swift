@@ -124,7 +124,7 @@ extension SettingKind<Duration> {
 extension SettingKind<FillMode> {
     static var fill: Self {
         SettingKind("policy", completion: .words(["read", "ahead", "end", "whole"])) { (text, _) throws(InvalidValue) in
-            do throws(RuleError) { return FillMode(try FillPolicy(text)) } catch {
+            do throws(RuleError) { return try FillMode(text) } catch {
                 throw InvalidValue(reason: error.reason)
             }
         } write: {

@@ -492,7 +492,7 @@ final class MediaAnswer: BodySource {
 extension ResponseDirectives {
     /// Whether an error without a lifetime answers all who wait for it: it is no refusal of one of them and, if the
     /// cache is shared, a fault of its origin.
-    fileprivate func sharesError(_ status: Int, in kind: CacheKind) -> Bool {
+    fileprivate func sharesError(_ status: Int, in kind: CacheMode) -> Bool {
         guard status >= (kind == .shared ? 500 : 400), ![401, 403, 407, 416].contains(status) else { return false }
         return !stated.noStore && !stated.noCache && obeyed.maxAge != 0
     }

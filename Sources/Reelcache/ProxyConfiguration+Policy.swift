@@ -16,12 +16,12 @@ extension ProxyConfiguration {
             throw .invalidSetting("max_body: a body has 0 bytes or more, not \(bytes)")
         }
         policy.largestMountBody = largestMountBody
-        policy.fill = try Self.parse("fill", FillPolicy(fill))
+        policy.fill = try Self.parse("fill", fill.checked())
         policy.aheadSegments = try Self.parse("ahead_segments", Rule.checked(aheadSegments: aheadSegments))
         policy.prefetchesNext = prefetchesNext
         policy.ignoresReload = ignoresReload
         policy.mounts = try Self.policy(of: mounts, mountCaches)
-        policy.cache = cache?.kind
+        policy.cache = cache
         policy.defaultTTL = try checkedDefaultTTL()
         policy.targetedFields = try Self.parse("targeted_fields", checkedTargetedFields())
         for (index, rule) in rules.enumerated() { policy.rules.append(try Self.parse("rules[\(index)]", Rule(rule))) }
@@ -112,7 +112,7 @@ extension ProxyConfiguration {
                 "mounts: '\(path)' is not mounted, so that it has no cache: mount it, or leave it out")
         }
         return try mounts.sorted { $0.key < $1.key }.map { path, url throws(ProxyError) in
-            do throws(OriginURLError) { return try Mount(path: path, url: url, cache: caches[path]?.kind) } catch {
+            do throws(OriginURLError) { return try Mount(path: path, url: url, cache: caches[path]) } catch {
                 throw .invalidSetting("mounts: \(error)")
             }
         }
@@ -144,106 +144,5 @@ extension ProxyPolicy {
                 "\(text) is not below a mounted URL, and any_origin is false: mount it, or set any_origin to true")
         }
         return baseURL + target
-    }
-}
-
-extension Rule {
-    package init(_ rule: ResourceRule) throws(RuleError) {
-        var effects = RuleEffects()
-        effects.bypasses = rule.bypass
-        effects.ttl = try rule.ttl.map { ttl throws(RuleError) in
-            guard ttl >= .zero else { throw RuleError("a ttl is 0 s or longer, not \(ttl.components.seconds) s") }
-            return ttl.components.seconds
-        }
-        effects.ignoresNoStore = rule.ignoresNoStore
-        effects.playsStale = rule.playsStale
-        effects.ignoredQuery = try rule.ignoredQuery.map { ignored throws(RuleError) in try IgnoredQuery(ignored) }
-        effects.key = try rule.key.map { text throws(RuleError) in try KeyTemplate(text) }
-        effects.fill = try rule.fill.map { fill throws(RuleError) in try FillPolicy(fill) }
-        effects.isMetered = rule.isMetered
-        effects.aheadSegments = try rule.aheadSegments.map { count throws(RuleError) in
-            try Self.checked(aheadSegments: count)
-        }
-        effects.prefetchesNext = rule.prefetchesNext
-        effects.ignoresReload = rule.ignoresReload
-        effects.headers = try rule.headers.map { headers throws(RuleError) in try HeaderFields(configured: headers) }
-        effects.pins = rule.pin
-        effects.storesPages = rule.storesPages
-        effects.largestStored = try rule.maxObject.map { size throws(RuleError) in
-            guard size >= 0 else { throw RuleError("max_object is 0 bytes or more, not \(size)") }
-            return size
-        }
-        effects.parents = try rule.parents.map { texts throws(RuleError) in try ParentProxy.list(texts) }
-        effects.storesHeuristically = rule.heuristic
-        effects.refresh = try rule.refresh.map { text throws(RuleError) in try RefreshTemplate(text) }
-        self.init(
-            hosts: try rule.hosts.map { text throws(RuleError) in try HostPattern(text) },
-            paths: try rule.paths.map { text throws(RuleError) in try PathPattern(text) }, effects: effects)
-        try checkReach()
-    }
-
-    fileprivate static func checked(aheadSegments count: Int) throws(RuleError) -> Int {
-        let range = ProxyConfiguration.aheadSegmentsRange
-        guard range.contains(count) else {
-            throw RuleError(
-                "the number of segments to fetch ahead is \(range.lowerBound) to \(range.upperBound), not \(count)")
-        }
-        return count
-    }
-}
-
-private extension IgnoredQuery {
-    init(_ ignored: IgnoredParameters) throws(RuleError) {
-        switch ignored {
-        case .nothing: self = .nothing
-        case .all: self = .all
-        case .parameters(let names):
-            self = .parameters(try names.map { name throws(RuleError) in try ParameterPattern(name) })
-        }
-    }
-}
-
-private extension FillPolicy {
-    init(_ fill: FillMode) throws(RuleError) {
-        switch fill {
-        case .read: self = .read
-        case .ahead(let bytes):
-            try Self.check(distance: bytes)
-            self = .ahead(bytes)
-        case .end: self = .end
-        case .whole: self = .whole
-        }
-    }
-}
-
-private extension HeaderFields {
-    /// Ordered by name.
-    init(configured fields: [String: String]) throws(RuleError) {
-        self.init()
-        for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
-            try ConfiguredField.check(name: name, value: value)
-            replace(name, value)
-        }
-    }
-}
-
-extension FillMode {
-    package init(_ fill: FillPolicy) {
-        switch fill {
-        case .read: self = .read
-        case .ahead(let bytes): self = .ahead(bytes: bytes)
-        case .end: self = .end
-        case .whole: self = .whole
-        }
-    }
-
-    /// The setting's text.
-    package var text: String {
-        switch self {
-        case .read: "read"
-        case .ahead(let bytes): "ahead \(ByteSize.exactText(bytes))"
-        case .end: "end"
-        case .whole: "whole"
-        }
     }
 }

@@ -2,6 +2,11 @@ import Activity
 import CachePolicy
 import HTTPTransport
 
+public typealias ResourceRule = CachePolicy.ResourceRule
+public typealias IgnoredParameters = CachePolicy.IgnoredParameters
+public typealias FillMode = CachePolicy.FillMode
+public typealias CacheMode = CachePolicy.CacheMode
+
 /// The settings of a proxy. The defaults are those of `reelcache serve`.
 public struct ProxyConfiguration: Sendable {
     /// The address to listen on: `host:port`, `[ipv6]:port`, or `:port` for all addresses. Port 0 lets the system choose.

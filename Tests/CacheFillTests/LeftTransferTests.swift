@@ -5,7 +5,7 @@ import Testing
 
 /// What becomes of a transfer that nobody follows any more.
 @Suite struct LeftTransferTests {
-    private static func rule(_ fill: FillPolicy = .ahead(32 << 20), isMetered: Bool = false) -> ResolvedRule {
+    private static func rule(_ fill: FillMode = .ahead(bytes: 32 << 20), isMetered: Bool = false) -> ResolvedRule {
         var rule = ResolvedRule()
         rule.fill = fill
         rule.isMetered = isMetered

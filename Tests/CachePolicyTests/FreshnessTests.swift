@@ -124,7 +124,7 @@ import Testing
     func settingSaysHowLongWhereTheOriginDoesNot(
         fields: HeaderFields, setting: Int64?, lifetime: Int64, shared: Int64
     ) {
-        for (kind, lifetime) in [(CacheKind.private, lifetime), (.shared, shared)] {
+        for (kind, lifetime) in [(CacheMode.private, lifetime), (.shared, shared)] {
             let freshness = Self.freshness(fields, CacheTerms(kind, defaultTTL: setting))
             #expect(freshness == Freshness(lifetime: lifetime, age: Self.age, source: .heuristic))
         }

@@ -15,8 +15,8 @@ import Testing
         #expect(try Mount(parsing: mount.text) == mount)
     }
 
-    @Test(arguments: [("shared", .shared), ("private", .private)] as [(String, CacheKind)])
-    func aMountMaySayForWhomItStores(word: String, kind: CacheKind) throws {
+    @Test(arguments: [("shared", .shared), ("private", .private)] as [(String, CacheMode)])
+    func aMountMaySayForWhomItStores(word: String, kind: CacheMode) throws {
         let mount = try Mount(parsing: "/tv/=https://o.example/vod/ " + word)
         #expect(mount.cache == kind && mount.origin.absolute == "https://o.example/vod/")
         #expect(mount.text == "/tv/=https://o.example/vod/ " + word)

@@ -67,7 +67,7 @@ extension FuzzTarget {
         let url = lines.last.flatMap { try? OriginURL(url: $0) }
         for line in lines {
             _ = try? KeyTemplate(line)
-            _ = try? FillPolicy(line)
+            _ = try? FillMode(line)
             _ = try? HostPattern(line)
             _ = try? PathPattern(line)
             _ = try? Mount(parsing: line)

@@ -123,7 +123,7 @@ extension Scenarios {
 
         @Test func transferOfAPausedPlayerPausesAndGoesOnWithIt() async throws {
             try await scenario {
-                $0.fill(.ahead(1 << 20))
+                $0.fill(.ahead(bytes: 1 << 20))
             } _: { stage in
                 let (long, other) = (Media(seed: 3, size: 64_000_000), Media(seed: 4, size: 16_000_000))
                 stage.origin.serve("/long.mp4", long)

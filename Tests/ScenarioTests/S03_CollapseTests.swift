@@ -128,7 +128,7 @@ extension Scenarios {
         // on.
         @Test func playerThatCatchesUpWithAPausedOneIsNotHeldUp() async throws {
             try await scenario {
-                $0.fill(.ahead(1 << 20))
+                $0.fill(.ahead(bytes: 1 << 20))
             } _: { stage in
                 let (long, other) = (Media(seed: 30, size: 32_000_000), Media(seed: 32, size: 32_000_000))
                 stage.origin.serve("/long.mp4", long)

@@ -85,7 +85,7 @@ extension Scenarios {
         }
 
         @Test(arguments: WayOffline.allCases, [FillMode.read, .whole])
-        func whatIsCachedInPartPlaysUpToTheGap(way: WayOffline, fill: FillMode) async throws {
+        func whatIsCachedInPartPlaysUpToTheGap(way: WayOffline, fill: CachePolicy.FillMode) async throws {
             try await withdrawal(way, fill: .read) { stage, goOffline in
                 stage.origin.serve("/film.mp4", film)
                 _ = try stage.get("/film.mp4", range: "bytes=0-99999")

@@ -437,11 +437,11 @@ extension Scenarios {
 
         /// As a rule adds the operator's credentials.
         @Test func pageOfAnotherSiteChangesNothingWhereARuleAddsFields() async throws {
-            var effects = RuleEffects()
-            effects.headers = HeaderFields([.init(name: "Authorization", value: "Bearer x")])
+            var rule = ResourceRule(hosts: ["http://127.0.0.1:*"])
+            rule.headers = ["Authorization": "Bearer x"]
             for isRuled in [false, true] {
                 try await mounted(
-                    rules: isRuled ? [Rule(hosts: [try HostPattern("http://127.0.0.1:*")], effects: effects)] : []
+                    rules: isRuled ? [try Rule(rule)] : []
                 ) { stage in
                     stage.origin.script("/vod/a") { $0.status = 201 }
                     let foreign = [
@@ -519,10 +519,9 @@ extension Scenarios {
         }
 
         @Test func preflightIsAnsweredByTheProxy() async throws {
-            var effects = RuleEffects()
-            effects.headers = HeaderFields([.init(name: "Authorization", value: "Bearer x")])
-            let rule = Rule(hosts: [try HostPattern("paid.example")], effects: effects)
-            try await mounted(anyOrigin: true, rules: [rule]) { stage in
+            var rule = ResourceRule(hosts: ["paid.example"])
+            rule.headers = ["Authorization": "Bearer x"]
+            try await mounted(anyOrigin: true, rules: [try Rule(rule)]) { stage in
                 let asked = [
                     ("Origin", "https://page.example"), ("Access-Control-Request-Method", "GET"),
                     ("Access-Control-Request-Headers", "range,x-player"),

@@ -51,7 +51,7 @@ extension Scenarios {
 
         @Test func aheadGoesTwiceAsFarAsWasReadUpToItsLimit() async throws {
             try await scenario {
-                $0.fill(.ahead(24 << 20))
+                $0.fill(.ahead(bytes: 24 << 20))
             } _: { stage in
                 stage.origin.serve("/long.mp4", long)
                 let (player, _) = try stage.playerOf("/long.mp4", receiveBuffer: 16_384)

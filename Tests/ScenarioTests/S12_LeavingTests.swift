@@ -87,15 +87,16 @@ extension Scenarios {
             }
         }
 
-        @Test(arguments: [.ahead(32 << 20), .end, .whole] as [FillPolicy])
-        func nothingIsFetchedForAPlayerThatLeftWhereBytesAreMetered(fill: FillPolicy) async throws {
+        @Test(arguments: [.ahead(bytes: 32 << 20), .end, .whole] as [FillMode])
+        func nothingIsFetchedForAPlayerThatLeftWhereBytesAreMetered(fill: FillMode) async throws {
             try await scenario { setting in
                 (setting.tuning.fill.lingerSeconds, setting.tuning.fill.lastChunkSeconds) = (60, 60)
-                var (policy, effects) = (ProxyPolicy(), RuleEffects())
-                policy.fill = fill
-                effects.isMetered = true
-                policy.rules = [Rule(effects: effects)]
-                setting.tuning.policy = policy
+                setting.fill(fill)
+                setting.configure {
+                    var rule = ResourceRule()
+                    rule.isMetered = true
+                    $0.rules = [rule]
+                }
             } _: { stage in
                 stage.origin.serve("/long.mp4", long)
                 try stage.readAndLeave("/long.mp4", count: 3 * chunk + 50_000)

@@ -461,12 +461,12 @@ extension Scenarios {
         }
 
         @Test func onlyIfCachedLeavesNothingBehind() async throws {
-            try await scenario { setting in
-                var policy = ProxyPolicy()
-                var effects = RuleEffects()
-                effects.bypasses = true
-                policy.rules = [Rule(effects: effects)]
-                setting.tuning.policy = policy
+            try await scenario {
+                $0.configure {
+                    var rule = ResourceRule()
+                    rule.bypass = true
+                    $0.rules = [rule]
+                }
             } _: { stage in
                 stage.origin.serve(Self.path, Self.film)
                 let wish = [("Cache-Control", "only-if-cached")]

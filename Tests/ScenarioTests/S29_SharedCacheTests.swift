@@ -227,11 +227,13 @@ extension Scenarios {
         // What is refused to one may be permitted to another; a fault is nobody's own.
         @Test(
             arguments: [
-                (CacheKind.shared, 404, nil, 4), (.shared, 403, nil, 4), (.shared, 404, "max-age=60", 1),
+                (CacheMode.shared, 404, nil, 4), (.shared, 403, nil, 4), (.shared, 404, "max-age=60", 1),
                 (.shared, 500, nil, 1), (.shared, 500, "no-store", 4), (.private, 403, nil, 4), (.private, 404, nil, 1),
                 (.private, 404, "no-cache", 4),
-            ] as [(CacheKind, Int, String?, Int)])
-        func whoWaitsSharesNoRefusal(cache: CacheKind, status: Int, control: String?, count: Int) async throws {
+            ] as [(CacheMode, Int, String?, Int)])
+        func whoWaitsSharesNoRefusal(cache: CachePolicy.CacheMode, status: Int, control: String?, count: Int)
+            async throws
+        {
             try await shared {
                 $0.cache = cache == .shared ? .shared : .private
             } _: { stage in

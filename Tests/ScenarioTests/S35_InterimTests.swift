@@ -10,7 +10,7 @@ extension Scenarios {
     @Suite struct S35Interim {
         /// `/tv/` of the proxy is `/vod/` of the origin, and nothing else is served.
         private static func site(
-            _ cache: CacheKind = .shared, _ story: @escaping @Sendable (Stage) throws -> Void
+            _ cache: CacheMode = .shared, _ story: @escaping @Sendable (Stage) throws -> Void
         ) async throws {
             let origin = try ScriptedOrigin()
             defer { origin.stop() }
@@ -131,8 +131,8 @@ extension Scenarios {
 
         // MARK: Cookies
 
-        @Test(arguments: CacheKind.allCases)
-        func cookieReachesTheClientWhoseRequestWasForwarded(cache: CacheKind) async throws {
+        @Test(arguments: CacheMode.allCases)
+        func cookieReachesTheClientWhoseRequestWasForwarded(cache: CacheMode) async throws {
             try await Self.site(cache) { stage in
                 stage.origin.serve("/vod/film.mp4", film)
                 stage.origin.script("/vod/film.mp4") {
@@ -156,7 +156,7 @@ extension Scenarios {
             }
         }
 
-        @Test(arguments: CacheKind.allCases) func cookieOfAValidationReachesItsClient(cache: CacheKind) async throws {
+        @Test(arguments: CacheMode.allCases) func cookieOfAValidationReachesItsClient(cache: CacheMode) async throws {
             try await Self.site(cache) { stage in
                 stage.origin.serve("/vod/film.mp4", film)
                 stage.origin.script("/vod/film.mp4") { $0.headers = [("Cache-Control", "max-age=60")] }
@@ -173,8 +173,8 @@ extension Scenarios {
             }
         }
 
-        @Test(arguments: CacheKind.allCases)
-        func errorThatSetsACookieIsStoredForNobodyElse(cache: CacheKind) async throws {
+        @Test(arguments: CacheMode.allCases)
+        func errorThatSetsACookieIsStoredForNobodyElse(cache: CacheMode) async throws {
             try await Self.site(cache) { stage in
                 stage.origin.script("/vod/film.mp4") {
                     ($0.status, $0.body) = (404, [1])
@@ -186,8 +186,8 @@ extension Scenarios {
         }
 
         /// In a shared cache each has a response of its own.
-        @Test(arguments: CacheKind.allCases, [200, 404])
-        func twoWhoWaitDoNotShareACookie(cache: CacheKind, status: Int) async throws {
+        @Test(arguments: CacheMode.allCases, [200, 404])
+        func twoWhoWaitDoNotShareACookie(cache: CacheMode, status: Int) async throws {
             try await Self.site(cache) { stage in
                 stage.origin.serve("/vod/film.mp4", film)
                 stage.origin.script("/vod/film.mp4") {
@@ -217,7 +217,7 @@ extension Scenarios {
         }
 
         /// A session that begins at a redirect.
-        @Test(arguments: CacheKind.allCases) func cookieOfARedirectReachesItsClient(cache: CacheKind) async throws {
+        @Test(arguments: CacheMode.allCases) func cookieOfARedirectReachesItsClient(cache: CacheMode) async throws {
             try await Self.site(cache) { stage in
                 stage.origin.serve("/vod/play.mp4", film)
                 stage.origin.script("/vod/play.mp4") { $0.headers = [("Cache-Control", "max-age=60")] }

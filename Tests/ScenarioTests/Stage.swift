@@ -31,9 +31,9 @@ final class Stage: Sendable {
         var configuration: @Sendable (inout ProxyConfiguration) -> Void = { _ in }
 
         /// How much is fetched beyond what is asked for.
-        mutating func fill(_ fill: FillPolicy) {
+        mutating func fill(_ fill: FillMode) {
             tuning.policy?.fill = fill
-            configure { $0.fill = FillMode(fill) }
+            configure { $0.fill = fill }
         }
 
         mutating func configure(_ change: @escaping @Sendable (inout ProxyConfiguration) -> Void) {

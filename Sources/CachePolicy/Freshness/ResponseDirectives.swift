@@ -10,7 +10,7 @@ package struct ResponseDirectives: Sendable, Equatable {
     package let source: String
     /// Whether they are in a field for certain caches, so that `Cache-Control` and `Expires` don't count.
     package let isTargeted: Bool
-    private let kind: CacheKind
+    private let kind: CacheMode
 
     package init(_ fields: HeaderFields, _ terms: CacheTerms) {
         kind = terms.kind
@@ -73,7 +73,7 @@ package struct ResponseDirectives: Sendable, Equatable {
 
 extension CacheControl {
     /// The directives of a response, as a cache of one kind obeys them. A private cache ignores those for shared ones.
-    package func obeyed(by kind: CacheKind) -> CacheControl {
+    package func obeyed(by kind: CacheMode) -> CacheControl {
         guard kind == .shared else { return self }
         var control = self
         // RFC 9111 §5.2.2.10: it takes precedence over max-age and Expires.

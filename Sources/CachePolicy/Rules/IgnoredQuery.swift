@@ -1,5 +1,15 @@
 import HTTPModel
 
+/// The query parameters that the cache key leaves out.
+public enum IgnoredParameters: Sendable, Equatable {
+    /// None: every parameter distinguishes resources.
+    case nothing
+    /// The whole query.
+    case all
+    /// The parameters with these names, in which `*` stands for any run of characters, such as `utm_*`.
+    case parameters([String])
+}
+
 /// Query parameters that do not distinguish resources, such as tokens that expire.
 package enum IgnoredQuery: Sendable, Equatable {
     case nothing
@@ -19,6 +29,15 @@ package enum IgnoredQuery: Sendable, Equatable {
         }
 
         func matches(_ name: Substring) -> Bool { glob.matches(Array(PercentEncoding.normalized(String(name)).utf8)) }
+    }
+
+    init(_ ignored: IgnoredParameters) throws(RuleError) {
+        switch ignored {
+        case .nothing: self = .nothing
+        case .all: self = .all
+        case .parameters(let names):
+            self = .parameters(try names.map { name throws(RuleError) in try ParameterPattern(name) })
+        }
     }
 
     /// Parameters that select one state of a live playlist always stay (`_HLS_msn` and the like,

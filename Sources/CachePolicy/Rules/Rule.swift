@@ -1,22 +1,53 @@
-/// How resources are handled whose host and path match.
+import HTTPModel
+
+/// How resources are handled whose host and path match: a `ResourceRule` whose parts are valid.
 package struct Rule: Sendable, Equatable {
     /// At least one of them must match; an empty list matches all hosts.
-    package var hosts: [HostPattern]
+    let hosts: [HostPattern]
     /// At least one of them must match; an empty list matches all paths.
-    package var paths: [PathPattern]
-    package var effects: RuleEffects
+    let paths: [PathPattern]
+    /// As it was written, with the effects that need no parser.
+    let written: ResourceRule
+    let ignoredQuery: IgnoredQuery?
+    let key: KeyTemplate?
+    let headers: HeaderFields?
+    let refresh: RefreshTemplate?
+    /// Empty to ask none.
+    let parents: [ParentProxy]?
 
-    package init(hosts: [HostPattern] = [], paths: [PathPattern] = [], effects: RuleEffects = RuleEffects()) {
-        self.hosts = hosts
-        self.paths = paths
-        self.effects = effects
+    /// - Throws: for a value that cannot work, or that does not go together with others.
+    package init(_ rule: ResourceRule) throws(RuleError) {
+        written = rule
+        hosts = try rule.hosts.map { text throws(RuleError) in try HostPattern(text) }
+        paths = try rule.paths.map { text throws(RuleError) in try PathPattern(text) }
+        if let ttl = rule.ttl, ttl < .zero {
+            throw RuleError("a ttl is 0 s or longer, not \(ttl.components.seconds) s")
+        }
+        if let size = rule.maxObject, size < 0 { throw RuleError("max_object is 0 bytes or more, not \(size)") }
+        _ = try rule.fill?.checked()
+        _ = try rule.aheadSegments.map(Self.checked)
+        ignoredQuery = try rule.ignoredQuery.map { ignored throws(RuleError) in try IgnoredQuery(ignored) }
+        key = try rule.key.map { text throws(RuleError) in try KeyTemplate(text) }
+        headers = try rule.headers.map { fields throws(RuleError) in try HeaderFields(configured: fields) }
+        refresh = try rule.refresh.map { text throws(RuleError) in try RefreshTemplate(text) }
+        parents = try rule.parents.map { texts throws(RuleError) in try ParentProxy.list(texts) }
+        try checkReach()
+    }
+
+    package static func checked(aheadSegments count: Int) throws(RuleError) -> Int {
+        let range = 0...ResolvedRule.mostAheadSegments
+        guard range.contains(count) else {
+            throw RuleError(
+                "the number of segments to fetch ahead is \(range.lowerBound) to \(range.upperBound), not \(count)")
+        }
+        return count
     }
 
     /// Checks that secrets and shared keys that are meant for one site do not extend to all.
     /// - Throws: if fields or a shared key apply to hosts that anybody can name.
-    package func checkReach() throws(RuleError) {
+    private func checkReach() throws(RuleError) {
         let instead = "such as host: api.example or host: \"*.api.example\""
-        if let headers = effects.headers, !headers.lines.isEmpty {
+        if let headers, !headers.lines.isEmpty {
             guard !hosts.isEmpty else {
                 throw RuleError(
                     "every host would get these fields, which may be secrets; name the hosts that may get them, \(instead)",
@@ -28,10 +59,10 @@ package struct Rule: Sendable, Equatable {
                     key: "headers")
             }
         }
-        if let key = effects.key, !key.template.namesHost {
+        if let key, !key.template.namesHost {
             try checkHosts("choose what others get", "key", instead)
         }
-        if let refresh = effects.refresh, !refresh.template.namesHost {
+        if let refresh, !refresh.template.namesHost {
             try checkHosts("have that address requested", "refresh", instead)
         }
     }
@@ -51,25 +82,15 @@ package struct Rule: Sendable, Equatable {
     func matches(_ url: OriginURL) -> Bool {
         (hosts.isEmpty || hosts.contains { $0.matches(url) }) && (paths.isEmpty || paths.contains { $0.matches(url) })
     }
-
-    /// The effects on a URL that matches. Fields are sent only if a host pattern entrusts them to the URL. A key
-    /// with a fixed scheme applies only to URLs of that scheme, so that content received over http never replaces
-    /// content from https.
-    func effects(on url: OriginURL) -> RuleEffects {
-        var effects = effects
-        if effects.headers?.lines.isEmpty == false, !hosts.contains(where: { $0.entrusts(url) }) {
-            effects.headers = nil
-        }
-        if let scheme = effects.key?.template.scheme, scheme != url.scheme { effects.key = nil }
-        return effects
-    }
 }
 
-extension [Rule] {
-    /// Each effect comes from the first matching rule that sets it: general rules come last.
-    func effects(on url: OriginURL) -> RuleEffects {
-        var effects = RuleEffects()
-        for rule in self where rule.matches(url) { effects.complete(with: rule.effects(on: url)) }
-        return effects
+private extension HeaderFields {
+    /// Ordered by name.
+    init(configured fields: [String: String]) throws(RuleError) {
+        self.init()
+        for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
+            try ConfiguredField.check(name: name, value: value)
+            replace(name, value)
+        }
     }
 }

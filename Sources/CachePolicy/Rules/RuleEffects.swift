@@ -1,51 +1,31 @@
-import HTTPModel
+/// What the rules that match a URL say together: each effect is that of the first rule that names it, so general rules
+/// come last.
+struct RuleEffects {
+    var resolvedRule = ResolvedRule()
+    var ignoredQuery: IgnoredQuery?
+    var key: KeyTemplate?
+    var refresh: RefreshTemplate?
 
-/// The settings that rules make for a resource. A nil value is left to the next rule that matches.
-package struct RuleEffects: Sendable, Equatable {
-    package var bypasses: Bool?
-    /// Seconds.
-    package var ttl: Int64?
-    package var ignoresNoStore: Bool?
-    package var playsStale: Bool?
-    package var ignoredQuery: IgnoredQuery?
-    package var key: KeyTemplate?
-    package var fill: FillPolicy?
-    package var isMetered: Bool?
-    package var aheadSegments: Int?
-    package var prefetchesNext: Bool?
-    package var ignoresReload: Bool?
-    package var headers: HeaderFields?
-    package var pins: Bool?
-    package var storesPages: Bool?
-    /// Bytes.
-    package var largestStored: Int64?
-    package var refresh: RefreshTemplate?
-    /// Empty to ask none.
-    package var parents: [ParentProxy]?
-    package var storesHeuristically: Bool?
+    init() {}
 
-    package init() {}
+    /// - Parameter policy: the rules, and the defaults for what none of them names.
+    init(on url: OriginURL, under policy: ProxyPolicy) {
+        resolvedRule = ResolvedRule(policy)
+        // From the last on, so that the first replaces what the others say.
+        for rule in policy.rules.reversed() where rule.matches(url) { take(rule, on: url) }
+        resolvedRule.complete()
+    }
 
-    /// Takes the values that this one leaves nil from another rule.
-    mutating func complete(with other: RuleEffects) {
-        bypasses = bypasses ?? other.bypasses
-        ttl = ttl ?? other.ttl
-        ignoresNoStore = ignoresNoStore ?? other.ignoresNoStore
-        playsStale = playsStale ?? other.playsStale
-        ignoredQuery = ignoredQuery ?? other.ignoredQuery
-        key = key ?? other.key
-        fill = fill ?? other.fill
-        isMetered = isMetered ?? other.isMetered
-        aheadSegments = aheadSegments ?? other.aheadSegments
-        prefetchesNext = prefetchesNext ?? other.prefetchesNext
-        ignoresReload = ignoresReload ?? other.ignoresReload
-        headers = headers ?? other.headers
-        pins = pins ?? other.pins
-        storesPages = storesPages ?? other.storesPages
-        largestStored = largestStored ?? other.largestStored
-        refresh = refresh ?? other.refresh
-        parents = parents ?? other.parents
-        storesHeuristically = storesHeuristically ?? other.storesHeuristically
+    /// Fields are sent only if a host pattern entrusts them to the URL. A key with a fixed scheme applies only to URLs
+    /// of that scheme, so that content received over http never replaces content from https.
+    private mutating func take(_ rule: Rule, on url: OriginURL) {
+        resolvedRule.take(rule)
+        if let headers = rule.headers, headers.lines.isEmpty || rule.hosts.contains(where: { $0.entrusts(url) }) {
+            resolvedRule.headers = headers
+        }
+        if let key = rule.key, key.scheme == nil || key.scheme == url.scheme { self.key = key }
+        ignoredQuery = rule.ignoredQuery ?? ignoredQuery
+        refresh = rule.refresh ?? refresh
     }
 
     func key(of url: OriginURL) -> CacheKey {
@@ -54,28 +34,5 @@ package struct RuleEffects: Sendable, Equatable {
         if let key { return key.key(of: url, query: query) }
         return OriginURL(scheme: url.scheme, host: url.host, port: url.port, pathAndQuery: String(url.path) + query)
             .cacheKey
-    }
-
-    /// - Parameter policy: the defaults for values that no rule sets.
-    func resolvedRule(under policy: ProxyPolicy) -> ResolvedRule {
-        var resolvedRule = ResolvedRule()
-        resolvedRule.bypasses = bypasses ?? false
-        resolvedRule.ttl = ttl
-        resolvedRule.ignoresNoStore = ignoresNoStore ?? false
-        resolvedRule.stalePlay =
-            playsStale.map { $0 ? .everything : .nothing } ?? (policy.playsPinned ? .kept : .nothing)
-        resolvedRule.fill = fill ?? policy.fill
-        resolvedRule.isMetered = isMetered ?? false
-        resolvedRule.aheadSegments = min(max(0, aheadSegments ?? policy.aheadSegments), ResolvedRule.mostAheadSegments)
-        resolvedRule.prefetchesNext =
-            (prefetchesNext ?? policy.prefetchesNext) && !resolvedRule.isMetered && !resolvedRule.bypasses
-        resolvedRule.ignoresReload = ignoresReload ?? policy.ignoresReload
-        resolvedRule.headers = headers ?? HeaderFields()
-        resolvedRule.pins = pins ?? false
-        resolvedRule.storesPages = storesPages ?? false
-        resolvedRule.largestStored = largestStored
-        resolvedRule.parents = resolvedRule.bypasses ? [] : parents ?? policy.parents
-        resolvedRule.storesHeuristically = storesHeuristically ?? false
-        return resolvedRule
     }
 }

@@ -1,6 +1,20 @@
 import HTTPModel
 
-extension FillPolicy {
+/// How much of a resource to fetch beyond the bytes that players request.
+public enum FillMode: Sendable, Equatable {
+    /// Only the requested bytes.
+    case read
+    /// A read-ahead window of this many bytes beyond the furthest reader, up to 1 TiB.
+    case ahead(bytes: Int64)
+    /// To the end of the resource, even if every reader disconnects.
+    case end
+    /// The whole resource, from its first byte.
+    case whole
+}
+
+extension FillMode {
+    package static let standard = FillMode.ahead(bytes: 32 << 20)
+
     /// The accepted spellings.
     package static let forms = "read, ahead, ahead 32MiB, end or whole"
     /// A longer distance means the end of any resource.
@@ -12,7 +26,7 @@ extension FillPolicy {
         switch (words.first, words.dropFirst().first) {
         case ("read", nil): self = .read
         case ("ahead", nil): self = .standard
-        case ("ahead", let size?): self = .ahead(try Self.distance(String(size)))
+        case ("ahead", let size?): self = .ahead(bytes: try Self.distance(String(size)))
         case ("end", nil): self = .end
         case ("whole", nil): self = .whole
         default: throw RuleError("'\(text)' is not a fill policy; write \(Self.forms)")
@@ -25,8 +39,23 @@ extension FillPolicy {
         return size.bytes
     }
 
+    /// The setting's text.
+    package var text: String {
+        switch self {
+        case .read: "read"
+        case .ahead(let bytes): "ahead \(ByteSize.exactText(bytes))"
+        case .end: "end"
+        case .whole: "whole"
+        }
+    }
+
     /// - Throws: if the distance is out of range.
-    package static func check(distance bytes: Int64) throws(RuleError) {
+    package func checked() throws(RuleError) -> FillMode {
+        if case .ahead(let bytes) = self { try Self.check(distance: bytes) }
+        return self
+    }
+
+    private static func check(distance bytes: Int64) throws(RuleError) {
         guard bytes > 0 else { throw RuleError("ahead 0 means read; write read") }
         guard bytes <= furthest else {
             throw RuleError("that far ahead means end; write end, or at most ahead 1TiB")

@@ -68,25 +68,3 @@ public struct ResourceRule: Sendable, Equatable {
         self.paths = paths
     }
 }
-
-/// The query parameters that the cache key leaves out.
-public enum IgnoredParameters: Sendable, Equatable {
-    /// None: every parameter distinguishes resources.
-    case nothing
-    /// The whole query.
-    case all
-    /// The parameters with these names, in which `*` stands for any run of characters, such as `utm_*`.
-    case parameters([String])
-}
-
-/// How much of a resource to fetch beyond the bytes that players request.
-public enum FillMode: Sendable, Equatable {
-    /// Only the requested bytes.
-    case read
-    /// A read-ahead window of this many bytes beyond the furthest reader, up to 1 TiB.
-    case ahead(bytes: Int64)
-    /// To the end of the resource, even if every reader disconnects.
-    case end
-    /// The whole resource, from its first byte.
-    case whole
-}

@@ -2,10 +2,10 @@ import CachePolicy
 import Testing
 
 /// Whether a URL's responses are stored for one user or for many.
-@Suite struct CacheKindTests {
+@Suite struct CacheModeTests {
     private static func kind(
-        _ url: String, _ mounts: [(String, String, CacheKind?)] = [], cache: CacheKind? = nil, anyOrigin: Bool = true
-    ) throws -> CacheKind {
+        _ url: String, _ mounts: [(String, String, CacheMode?)] = [], cache: CacheMode? = nil, anyOrigin: Bool = true
+    ) throws -> CacheMode {
         var policy = ProxyPolicy()
         policy.mounts = try mounts.map { Mount(path: $0.0, origin: try OriginURL(url: $0.1), cache: $0.2) }
         (policy.cache, policy.servesAnyOrigin) = (cache, anyOrigin)
@@ -15,9 +15,9 @@ import Testing
     @Test(
         arguments: [
             (nil, true, .private), (nil, false, .shared), (.shared, true, .shared), (.private, false, .private),
-        ] as [(CacheKind?, Bool, CacheKind)])
-    func whereOnlyMountsAreServedTheyAreForMany(setting: CacheKind?, anyOrigin: Bool, kind: CacheKind) throws {
-        let mounts: [(String, String, CacheKind?)] = [("/tv/", "https://a.example/vod/", nil)]
+        ] as [(CacheMode?, Bool, CacheMode)])
+    func whereOnlyMountsAreServedTheyAreForMany(setting: CacheMode?, anyOrigin: Bool, kind: CacheMode) throws {
+        let mounts: [(String, String, CacheMode?)] = [("/tv/", "https://a.example/vod/", nil)]
         #expect(try Self.kind("https://a.example/vod/x", mounts, cache: setting, anyOrigin: anyOrigin) == kind)
         #expect(try Self.kind("https://b.example/x", cache: setting, anyOrigin: anyOrigin) == kind)
     }
@@ -31,9 +31,9 @@ import Testing
             ("https://a.example/vod/news/x", .shared),
             // Two mounts of one place: the stricter one.
             ("https://b.example/x", .shared),
-        ] as [(String, CacheKind)])
-    func mountThatCoversTheURLSaysSo(url: String, kind: CacheKind) throws {
-        let mounts: [(String, String, CacheKind?)] = [
+        ] as [(String, CacheMode)])
+    func mountThatCoversTheURLSaysSo(url: String, kind: CacheMode) throws {
+        let mounts: [(String, String, CacheMode?)] = [
             ("/tv/", "https://a.example/vod/", .shared), ("/kids/", "https://a.example/vod/kids/", .private),
             ("/news/", "https://a.example/vod/news/", nil), ("/b/", "https://b.example/", .private),
             ("/c/", "https://b.example/", .shared),
