@@ -30,10 +30,10 @@ extension CacheStore {
     package func bytes(first count: Int, of generation: Generation) throws(StoreError) -> [UInt8]? {
         generation.beginUse()
         defer { generation.endUse() }
-        let (losses, range) = (generation.unverifiedExtents.losses, 0..<Int64(count)) // no trap: what was read
+        let (losses, range) = (generation.withChunks(\.losses), 0..<Int64(count)) // no trap: what was read
         guard generation.gap(in: range) == nil else { return nil }
         let bytes = try generation.file.bytes(range)
-        return generation.isLost(since: losses) ? nil : bytes
+        return generation.withChunks(\.losses) == losses ? bytes : nil
     }
 }
 

@@ -23,7 +23,7 @@ struct RuleEffects {
         if let headers = rule.headers, headers.lines.isEmpty || rule.hosts.contains(where: { $0.entrusts(url) }) {
             resolvedRule.headers = headers
         }
-        if let key = rule.key, key.scheme == nil || key.scheme == url.scheme { self.key = key }
+        if let key = rule.key, key.template.scheme == nil || key.template.scheme == url.scheme { self.key = key }
         ignoredQuery = rule.ignoredQuery ?? ignoredQuery
         refresh = rule.refresh ?? refresh
     }
