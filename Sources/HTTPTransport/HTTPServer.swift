@@ -11,7 +11,7 @@ package final class HTTPServer: Sendable {
     package let address: ListenAddress
     private let servers: [LoopBound<LoopServer>]
     private let balance: ConnectionBalance
-    private let probes = ProbeLedger.Shared()
+    private let probes = ProbeLedger.SharedProbes()
     private let isStopped = Mutex(false)
     private let isHurried = Atomic(false)
     /// Whether a service manager keeps the listening socket, for the next process.
@@ -34,7 +34,7 @@ package final class HTTPServer: Sendable {
         isInherited = listener != nil
         let balance = ConnectionBalance(loops: loops)
         self.balance = balance
-        let table = ClientLedger.Shared()
+        let table = ClientLedger.SharedClients()
         servers = zip(loops, sockets).map { [probes] loop, socket in
             loop.sync {
                 let server = LoopServer(

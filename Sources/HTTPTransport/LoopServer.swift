@@ -15,8 +15,8 @@ final class LoopServer {
     /// A buffer that input is received into, before any of it has to be kept.
     let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 64)
     let clients: ClientRules
-    let table: ClientLedger.Shared
-    private let probes: ProbeLedger.Shared
+    let table: ClientLedger.SharedClients
+    private let probes: ProbeLedger.SharedProbes
     var refusals = Refusals()
     private let balance: ConnectionBalance
     private var listener: SocketWatcher?
@@ -45,9 +45,8 @@ final class LoopServer {
 
     init(
         loop: EventLoop, listeningSocket: Int32?, limits: TransportLimits, clients: ClientRules,
-        table: ClientLedger.Shared,
-        probes: ProbeLedger.Shared, metrics: ProxyMetrics, balance: ConnectionBalance, handler: any RequestHandler,
-        recorder: (any AccessRecorder)?
+        table: ClientLedger.SharedClients, probes: ProbeLedger.SharedProbes, metrics: ProxyMetrics,
+        balance: ConnectionBalance, handler: any RequestHandler, recorder: (any AccessRecorder)?
     ) {
         self.loop = loop
         self.listeningSocket = listeningSocket

@@ -46,7 +46,7 @@ struct ProbeLedger {
 
 extension ProbeLedger {
     /// The ledger of probes that all loops share: each check of a balancer may arrive on another one.
-    final class Shared: Sendable {
+    final class SharedProbes: Sendable {
         let ledger = Mutex(ProbeLedger())
     }
 }

@@ -4,7 +4,7 @@ import Synchronization
 
 extension ClientLedger {
     /// The ledger of clients that all loops share. Without limits for single clients, nobody locks it.
-    final class Shared: Sendable {
+    final class SharedClients: Sendable {
         private let ledger = Mutex(ClientLedger())
 
         func enter(_ client: IPAddress, atMost limit: Int) -> Bool {
