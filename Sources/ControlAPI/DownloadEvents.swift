@@ -21,7 +21,7 @@ package final class DownloadEvents: Sendable {
 
     /// How far a client is.
     struct Cursor: Sendable, Hashable {
-        fileprivate(set) var reading: DownloadSnapshots.Reading
+        fileprivate(set) var reading: DownloadReading
         /// The number of the summary that it was sent last.
         fileprivate var summary: UInt64 = 0
     }

@@ -98,7 +98,7 @@ struct DownloadJob: Sendable, Equatable {
         return report
     }
 
-    var listingPlace: DownloadSnapshots.Place {
+    var listingPlace: DownloadPlace {
         switch state {
         case .downloading: .init(group: 0, priority: order.priority, order: place)
         case .waiting: .init(group: 1, priority: order.priority, order: place)

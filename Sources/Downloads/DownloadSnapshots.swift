@@ -71,11 +71,11 @@ package final class DownloadSnapshots: Sendable {
         package let report: Download
         package let url: OriginURL
         /// Sorts the listing.
-        package let place: Place
+        package let place: DownloadPlace
         /// The revisions of its last change, of its first, and of its end; the latter the greatest number before.
         fileprivate var (revision, added, ended) = (UInt64(0), UInt64(0), UInt64.max)
 
-        package init(report: Download, url: OriginURL, place: Place) {
+        package init(report: Download, url: OriginURL, place: DownloadPlace) {
             (self.report, self.url, self.place) = (report, url, place)
         }
     }
@@ -93,53 +93,6 @@ package final class DownloadSnapshots: Sendable {
         /// The current revision.
         package let revision: UInt64
         package let listing: DownloadListing
-    }
-
-    /// How far a reader is that takes all changes, some at a time: in the order in which they came, each download as
-    /// it is now. What has changed again since comes later.
-    package struct Reading: Sendable, Hashable {
-        /// The revision up to which changes were read.
-        package fileprivate(set) var changes: UInt64
-        /// The same for forgotten downloads.
-        fileprivate var removals: UInt64
-        /// Downloads that had ended by this revision are not wanted.
-        fileprivate var ended: UInt64 = 0
-        /// The greatest of the wanted IDs that were reported as unknown.
-        fileprivate var unknown: Int64 = .max
-    }
-
-    /// Some changes.
-    package struct Step {
-        package let changed: [(revision: UInt64, report: Download)]
-        /// What the reader knows and was forgotten before its end was read, and wanted IDs that are unknown; sorted.
-        package let removed: [Int64]
-        package private(set) var reading: Reading
-        /// The current revision.
-        package let revision: UInt64
-
-        /// Whether these are all.
-        package var isLast: Bool {
-            reading.changes == revision && reading.removals == revision && reading.unknown == .max
-        }
-
-        /// Without the changes after a revision: they are left for the next step.
-        package mutating func end(at revision: UInt64) { reading.changes = revision }
-    }
-
-    /// The position of a download in a listing.
-    package struct Place: Sendable, Comparable {
-        /// Running downloads, then waiting, paused and ended ones.
-        package var group: Int
-        package var priority: Download.Priority
-        package var order: Double
-
-        package init(group: Int, priority: Download.Priority, order: Double) {
-            (self.group, self.priority, self.order) = (group, priority, order)
-        }
-
-        package static func < (a: Place, b: Place) -> Bool {
-            (a.group, a.priority, a.order) < (b.group, b.priority, b.order)
-        }
     }
 
     private let clock: any DownloadClock
@@ -199,7 +152,7 @@ package final class DownloadSnapshots: Sendable {
     /// than it returns, so that it may be called often, however many downloads wait.
     package func page(_ count: Int) -> (downloads: [Download], hidden: Int) {
         state.withLock { state in
-            var (first, total): ([(place: Place, id: Int64)], Int) = ([], 0)
+            var (first, total): ([(place: DownloadPlace, id: Int64)], Int) = ([], 0)
             for (id, entry) in state.entries where !entry.report.state.hasEnded {
                 total += 1
                 guard first.count < count || first.last.map({ entry.place < $0.place }) == true else { continue }
@@ -224,15 +177,15 @@ package final class DownloadSnapshots: Sendable {
     /// - Parameters:
     ///   - hasEnded: whether downloads that have ended already are wanted.
     ///   - isNamed: whether IDs that are unknown are reported.
-    package func reading(hasEnded: Bool, isNamed: Bool) -> Reading {
+    package func reading(hasEnded: Bool, isNamed: Bool) -> DownloadReading {
         let revision = revision
-        return Reading(
+        return DownloadReading(
             changes: 0, removals: revision, ended: hasEnded ? 0 : revision, unknown: isNamed ? 0 : .max)
     }
 
     /// Continues a reading that had come to its end; nil if too much was forgotten since.
-    package func reading(from revision: UInt64) -> Reading? {
-        let reading = Reading(changes: revision, removals: revision)
+    package func reading(from revision: UInt64) -> DownloadReading? {
+        let reading = DownloadReading(changes: revision, removals: revision)
         return state.withLock { $0.revision >= revision && !$0.hasLost(reading) } ? reading : nil
     }
 
@@ -241,7 +194,7 @@ package final class DownloadSnapshots: Sendable {
     ///   - ids: the wanted downloads; nil for all.
     ///   - count: how many changes, and as many forgotten ones.
     /// - Returns: nil if it was so late that forgotten downloads are not known any more.
-    package func step(_ reading: Reading, of ids: Set<Int64>?, atMost count: Int) -> Step? {
+    package func step(_ reading: DownloadReading, of ids: Set<Int64>?, atMost count: Int) -> DownloadReading.Step? {
         state.withLock { $0.step(reading, of: ids, atMost: count) }
     }
 
@@ -269,12 +222,12 @@ extension DownloadSnapshots.State {
     /// How many changes a step visits: others have replaced some.
     private static let mostVisited = 4096
 
-    fileprivate func hasLost(_ reading: DownloadSnapshots.Reading) -> Bool {
+    fileprivate func hasLost(_ reading: DownloadReading) -> Bool {
         reading.changes > 0 && reading.removals < lost.revision && max(reading.changes, reading.ended) < lost.ended
     }
 
-    fileprivate func step(_ start: DownloadSnapshots.Reading, of ids: Set<Int64>?, atMost count: Int)
-        -> DownloadSnapshots.Step?
+    fileprivate func step(_ start: DownloadReading, of ids: Set<Int64>?, atMost count: Int)
+        -> DownloadReading.Step?
     {
         var (reading, removed) = (start, [Int64]())
         if reading.changes >= reading.ended { reading.ended = 0 }
@@ -284,14 +237,14 @@ extension DownloadSnapshots.State {
         }
         let isComplete = takeRemovals(&reading, &removed, ids, count)
         let changed = isComplete ? takeChanges(&reading, ids, count) : []
-        return DownloadSnapshots.Step(
+        return DownloadReading.Step(
             changed: changed.map { ($0.revision, $0.report) }, removed: removed.sorted(), reading: reading,
             revision: revision)
     }
 
     /// - Returns: whether these are all.
     private func takeRemovals(
-        _ reading: inout DownloadSnapshots.Reading, _ removed: inout [Int64], _ ids: Set<Int64>?, _ count: Int
+        _ reading: inout DownloadReading, _ removed: inout [Int64], _ ids: Set<Int64>?, _ count: Int
     ) -> Bool {
         if let ids, reading.unknown < .max {
             let unknown = ids.filter { $0 > reading.unknown && entries[$0] == nil }.sorted()
@@ -312,7 +265,7 @@ extension DownloadSnapshots.State {
         return true
     }
 
-    private func takeChanges(_ reading: inout DownloadSnapshots.Reading, _ ids: Set<Int64>?, _ count: Int)
+    private func takeChanges(_ reading: inout DownloadReading, _ ids: Set<Int64>?, _ count: Int)
         -> [DownloadSnapshots.Entry]
     {
         let (read, ended) = (reading.changes, reading.ended)

@@ -4,12 +4,7 @@ import Downloads
 /// What a subscriber wants of a feed.
 public struct FeedOptions: Sendable, Equatable {
     /// How much of a feed stays cached.
-    public enum Limit: Sendable, Equatable {
-        /// This many of the newest episodes.
-        case episodes(Int)
-        /// The newest episodes, up to this many bytes.
-        case bytes(Int64)
-    }
+    public typealias Limit = EpisodeLimit
 
     /// How many of the newest episodes to download after subscribing, 0 to 1000. Later, each new one is downloaded.
     public var latest: Int
@@ -40,12 +35,7 @@ public struct FeedOptions: Sendable, Equatable {
         do throws(RuleError) { change.caps = try DownloadCap.parse(caps) } catch { throw .invalid(error.reason) }
         (change.latest, change.every) = (latest, every.components.seconds)
         (change.category, change.title) = (category ?? "", title ?? "")
-        change.keep =
-            switch keep {
-            case .episodes(let count): .limit(.count(count))
-            case .bytes(let bytes): .limit(.bytes(bytes))
-            case nil: .all
-            }
+        change.keep = keep.map { .limit($0) } ?? .all
         return change
     }
 }

@@ -66,9 +66,9 @@ import Testing
 
     /// All steps of a reading to its end, and where that is.
     private static func read(
-        _ snapshots: DownloadSnapshots, _ reading: DownloadSnapshots.Reading, of ids: Set<Int64>? = nil,
+        _ snapshots: DownloadSnapshots, _ reading: DownloadReading, of ids: Set<Int64>? = nil,
         atMost count: Int = 64
-    ) throws -> (changed: [Int64], removed: [Int64], steps: Int, reading: DownloadSnapshots.Reading) {
+    ) throws -> (changed: [Int64], removed: [Int64], steps: Int, reading: DownloadReading) {
         var (result, goesOn) = ((changed: [Int64](), removed: [Int64](), steps: 0, reading: reading), true)
         while goesOn {
             let step = try #require(snapshots.step(result.reading, of: ids, atMost: count))
@@ -90,7 +90,7 @@ import Testing
         snapshots.post([], removed: [3], summary: summary)
         #expect(try Self.read(snapshots, second.reading).removed == [3])
         #expect(try Self.read(snapshots, first).removed == [1, 2, 3])
-        var late: [DownloadSnapshots.Reading] = []
+        var late: [DownloadReading] = []
         for id in 4..<20_000 {
             if id > 15_000 { late.append(try #require(snapshots.reading(from: snapshots.revision))) }
             snapshots.post([], removed: [Int64(id)], summary: summary)

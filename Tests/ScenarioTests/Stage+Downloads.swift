@@ -123,7 +123,7 @@ extension DownloadSnapshots {
         let entries = reports.compactMap { report in
             (try? OriginURL(url: report.urlText)).map {
                 Entry(
-                    report: report, url: $0, place: Place(group: 0, priority: .normal, order: Double(report.id)))
+                    report: report, url: $0, place: .init(group: 0, priority: .normal, order: Double(report.id)))
             }
         }
         post(entries, removed: removed, summary: summary)

@@ -2,8 +2,10 @@ import CachePolicy
 import Foundation
 import Logging
 
-/// What became of the episodes of a feed: their downloads, and what is cached of them. Blocks.
-struct EpisodeKeeper: Sendable {
+/// What became of the episodes of a feed: their downloads, and what is cached of them. Blocks. For use inside the
+/// manager only.
+struct EpisodeKeeper {
+    let subscriptions: SubscriptionTable
     let store: any EpisodeStore
     let downloads: DownloadManager
     let logger: Logger
@@ -67,20 +69,52 @@ struct EpisodeKeeper: Sendable {
     }
 
     /// The failed downloads of a subscription.
-    func failedDownloads(of subscription: Subscription) -> [Download] {
+    private func failedDownloads(of subscription: Subscription) -> [Download] {
         downloads(of: subscription).values.filter { $0.state == .failed }
     }
 
-    /// Retries those of some failed downloads whose time has come.
+    /// Retries failed downloads that are due: their feed could be read, so that the network is there.
     /// - Parameter now: seconds since 1970.
-    func retry(_ failed: [Download], now: Double) throws {
-        let ids = failed.filter { Self.retry($0, now: now) == .due }.map(\.id)
-        guard !ids.isEmpty else { return }
-        _ = try downloads.perform { try $0.change(.possible(ids), DownloadChange(action: .retry)) }
+    func retryDownloads(of id: Int64, now: Double) {
+        guard let subscription = subscriptions[id] else { return }
+        let failed = failedDownloads(of: subscription)
+        guard !failed.isEmpty else { return }
+        do {
+            // Not those of episodes that were let go of.
+            let wanted = Set(try subscriptions.database.episodes(of: id, in: [.ordered]).map(\.url.absolute))
+            let ids = failed.filter { wanted.contains($0.urlText) && Self.retry($0, now: now) == .due }.map(\.id)
+            guard !ids.isEmpty else { return }
+            _ = try downloads.perform { try $0.change(.possible(ids), DownloadChange(action: .retry)) }
+        } catch { logger.error("\(error)") }
+    }
+
+    /// Lets go of the episodes that a person has removed since their downloads failed.
+    func noteRemoved(of subscription: Subscription) throws {
+        let failed = failedDownloads(of: subscription)
+        guard failed.contains(where: { $0.bytes > 0 }) else { return }
+        let ordered = try subscriptions.database.episodes(of: subscription.id, in: [.ordered])
+        try letGo(of: try removed(ordered, failed: failed), in: subscription)
+    }
+
+    private func letGo(of removed: [KnownEpisode], in subscription: Subscription) throws {
+        guard !removed.isEmpty else { return }
+        try subscriptions.save(subscription, removed)
+        try cancelFailed(of: removed, in: subscription)
+    }
+
+    /// Removes episodes beyond what the subscriber keeps.
+    func retain(_ id: Int64) {
+        guard let subscription = subscriptions[id], subscription.options.keep != nil else { return }
+        do {
+            let database = subscriptions.database
+            let ordered = try database.episodes(of: id, in: [.ordered])
+            let removed = retain(ordered, of: subscription) { try database.ordered(among: $0, except: id) }
+            try letGo(of: removed, in: subscription)
+        } catch { logger.error("\(error)") }
     }
 
     /// The episodes that a person has removed since their downloads failed: bytes had arrived, and none is cached.
-    func removed(_ ordered: [KnownEpisode], failed: [Download]) throws -> [KnownEpisode] {
+    private func removed(_ ordered: [KnownEpisode], failed: [Download]) throws -> [KnownEpisode] {
         let begun = Set(failed.filter { $0.bytes > 0 }.map(\.urlText))
         let lost = try ordered.filter { episode in
             guard begun.contains(episode.url.absolute), !isBeingDownloaded(episode.url) else { return false }
@@ -90,7 +124,7 @@ struct EpisodeKeeper: Sendable {
     }
 
     /// Cancels the failed downloads of episodes that their feed has let go of: nobody is to retry them.
-    func cancelFailed(of episodes: [KnownEpisode], in subscription: Subscription) throws {
+    private func cancelFailed(of episodes: [KnownEpisode], in subscription: Subscription) throws {
         let urls = Set(episodes.map(\.url.absolute))
         try cancel(failedDownloads(of: subscription).filter { urls.contains($0.urlText) }.map(\.id))
     }
@@ -108,7 +142,7 @@ struct EpisodeKeeper: Sendable {
     ///   - ordered: the episodes that became downloads and that the feed has not let go of.
     ///   - shared: returns which of some URLs are also those of other subscriptions' ordered episodes.
     /// - Returns: the episodes that the feed lets go of, with that state.
-    func retain(
+    private func retain(
         _ ordered: [KnownEpisode], of subscription: Subscription, shared: ([OriginURL]) throws -> Set<OriginURL>
     ) -> [KnownEpisode] {
         guard let limit = subscription.options.keep else { return [] }

@@ -8,7 +8,7 @@ enum EpisodeRetention {
         let newestFirst = cached.sorted { $0.episode.isNewer(than: $1.episode) }
         let kept: Int
         switch limit {
-        case .count(let count): kept = count
+        case .episodes(let count): kept = count
         case .bytes(let limit):
             var sum: Int64 = 0
             kept =

@@ -67,19 +67,31 @@ package struct Subscription: Sendable, Equatable {
         (due, checked) = (due - (last - now), now)
     }
 
-    mutating func succeeded(now: Double) {
+    mutating func succeeded(now: Double, random: Double) {
         (checked, read) = (now, now)
         (failures, brokenSince, message) = (0, nil, nil)
+        due = now + FeedSchedule.delay(every: options.every, lifetime: lifetime, random: random)
+    }
+
+    /// Whether the next check is to read the whole feed again, because episodes may be missing. If that is of no avail,
+    /// not for ever.
+    mutating func readsAgain(after gap: FeedReading.Gap?) -> Bool {
+        gaps = gap == nil ? 0 : min(gaps + 1, 1000)
+        return gap?.hidesEpisodes == true && gaps <= Self.mostGaps
     }
 
     /// The next check passes over what the feed has then, as its known episodes are lost.
     mutating func forgetEpisodes() { (read, wantsLatest, validators) = (nil, false, FeedValidators()) }
 
-    mutating func failed(_ message: String, now: Double) {
+    mutating func failed(_ failure: FeedFailure, now: Double, random: Double) {
         checked = now
         failures = min(failures + 1, 1000)
         brokenSince = brokenSince ?? now
-        self.message = message
+        message = failure.message
+        due =
+            now
+            + FeedSchedule.delay(
+                afterFailures: failures, every: options.every, retryAfter: failure.retryAfter, random: random)
     }
 }
 

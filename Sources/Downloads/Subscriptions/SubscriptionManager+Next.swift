@@ -19,19 +19,7 @@ extension SubscriptionManager {
     private func next(after url: OriginURL) -> PlaybackOrder.Next {
         do throws(DownloadError) {
             try checkOpen()
-            defer { repairLoss() }
-            var answer = PlaybackOrder.Next.unknown
-            for current in try database.episodes(at: url) {
-                guard let subscription = subscriptions[current.subscription] else { continue }
-                let later = try database.episodes(of: subscription.id).filter {
-                    $0.isNewer(than: current) && $0.url.normalized != url.normalized
-                        && subscription.options.title?.matches($0.title) ?? true
-                }
-                // A feed that has something after it decides.
-                if let next = later.min(by: { $1.isNewer(than: $0) }) { return .item(next.url) }
-                answer = .nothing
-            }
-            return answer
+            return try subscriptions.next(after: url)
         } catch {
             // Also while the cache is closing.
             logger.info("cannot find what follows \(url.absolute): \(error)")
@@ -43,8 +31,7 @@ extension SubscriptionManager {
     private func wasOrdered(_ url: OriginURL) -> Bool {
         do throws(DownloadError) {
             try checkOpen()
-            defer { repairLoss() }
-            return try database.episodes(at: url).contains { $0.state != .passedOver }
+            return try subscriptions.wasOrdered(url)
         } catch {
             logger.info("cannot find out whether \(url.absolute) was downloaded before: \(error)")
             return true

@@ -15,8 +15,8 @@ extension SubscriptionManager {
     ) {
         do throws(DownloadError) {
             try checkOpen()
-            if let known = find(url) { return try self.change(known, change, then: end) }
-            try checkCount(adding: 1)
+            if let known = subscriptions.find(url) { return try self.change(known, change, then: end) }
+            try subscriptions.checkCount(adding: 1)
             let options = try change.applied(to: SubscriptionOptions())
             let request = FeedRequest(url: url, validators: FeedValidators())
             read(FeedReading(request, wanted: options.latest, pattern: options.title)) { manager, outcome in
@@ -27,7 +27,7 @@ extension SubscriptionManager {
     }
 
     /// Whether a URL names a subscription.
-    package func isSubscribed(_ url: OriginURL) -> Bool { find(url) != nil }
+    package func isSubscribed(_ url: OriginURL) -> Bool { subscriptions.find(url) != nil }
 
     private func add(
         _ url: OriginURL, _ options: SubscriptionOptions, _ change: SubscriptionChange, _ outcome: FeedReading.Outcome
@@ -37,7 +37,7 @@ extension SubscriptionManager {
         case .failed(let failure): throw DownloadError(.unreadable, "\(url.absolute): \(failure.message)")
         case .unchanged: throw DownloadError(.unreadable, "\(url.absolute): the origin answered 304")
         case .read(let finding):
-            if let same = find(url) ?? find(finding.address) {
+            if let same = subscriptions.find(url) ?? subscriptions.find(finding.address) {
                 if same.url == url {
                     // Somebody else subscribed to it meanwhile.
                     try save(change, of: same)
@@ -47,7 +47,7 @@ extension SubscriptionManager {
                     "\(url.absolute) is the same feed as \(same.url.absolute), which is subscribed: name that one")
             }
             let new = Subscription(url, options: options, added: clock.now, due: clock.now)
-            guard let saved = try save([new]).first else { throw .closed }
+            guard let saved = try subscriptions.save([new]).first else { throw .closed }
             let check = conclude(saved.id, outcome)
             guard check.outcome != .failed else { throw DownloadError(.disk, check.message ?? "") }
             return check
@@ -70,21 +70,15 @@ extension SubscriptionManager {
         changed.options = try change.applied(to: known.options)
         if change.latest != nil { changed.wantsLatest = true }
         guard changed != known else { return false }
-        _ = try save([changed])
+        try subscriptions.save([changed])
         return true
-    }
-
-    private func checkCount(adding count: Int) throws(DownloadError) {
-        guard subscriptions.count + count <= Self.most else {
-            throw .invalid("there can be \(Self.most) subscriptions at most: remove some first")
-        }
     }
 
     /// Unsubscribes, and cancels the feed's downloads that have not ended. Cached episodes stay.
     /// - Returns: the subscription as it was.
     package func remove(_ url: OriginURL) throws(DownloadError) -> FeedSubscription {
         try checkOpen()
-        guard let subscription = find(url) else { throw .notSubscribed(url) }
+        guard let subscription = subscriptions.find(url) else { throw .notSubscribed(url) }
         let report = try reporting.report(of: subscription)
         // Later, nobody could name them: if the process ends in between, the feed is still subscribed, and the same
         // command removes it.
@@ -92,7 +86,7 @@ extension SubscriptionManager {
             throw DownloadError(
                 .disk, "cannot cancel the downloads of \(subscription.url.absolute): \(error); it stays subscribed")
         }
-        try drop(subscription)
+        try subscriptions.remove(subscription)
         return report
     }
 
@@ -105,10 +99,10 @@ extension SubscriptionManager {
             try checkOpen()
             let chosen: [Subscription]
             if let url {
-                guard let found = find(url) else { throw .notSubscribed(url) }
+                guard let found = subscriptions.find(url) else { throw .notSubscribed(url) }
                 chosen = [found]
             } else {
-                chosen = all
+                chosen = subscriptions.all
             }
             guard !chosen.isEmpty else { return end(.success([])) }
             let checks = CheckCollection(chosen.map(\.url.absolute), end)
@@ -137,20 +131,22 @@ extension SubscriptionManager {
     /// All subscriptions, in the order of subscribing.
     package func reports() throws(DownloadError) -> [FeedSubscription] {
         try checkOpen()
-        defer { repairLoss() }
-        return try reporting.reports(of: all)
+        defer { subscriptions.repairLoss() }
+        return try reporting.reports(of: subscriptions.all)
     }
 
     /// A subscription with its newest episodes.
     /// - Parameter limit: the most episodes; nil for all.
     package func detail(of url: OriginURL, limit: Int?) throws(DownloadError) -> SubscriptionDetail {
         try checkOpen()
-        guard let subscription = find(url) else { throw .notSubscribed(url) }
-        defer { repairLoss() }
+        guard let subscription = subscriptions.find(url) else { throw .notSubscribed(url) }
+        defer { subscriptions.repairLoss() }
         return try reporting.detail(of: subscription, limit: limit)
     }
 
-    private var reporting: SubscriptionReports { SubscriptionReports(database: database, episodes: episodes) }
+    private var reporting: SubscriptionReports {
+        SubscriptionReports(database: subscriptions.database, episodes: episodes)
+    }
 
     // MARK: Lists
 
@@ -158,21 +154,10 @@ extension SubscriptionManager {
     /// - Parameter change: the options of the new subscriptions. A feed without a category there gets its folder's.
     package func importList(_ list: OPML, _ change: SubscriptionChange) throws(DownloadError) -> FeedImport {
         try checkOpen()
-        let options = try change.applied(to: SubscriptionOptions())
-        let feeds = list.feeds.filter { find($0.url) == nil }
-        try checkCount(adding: feeds.count)
-        let now = clock.now
-        let new = feeds.map { feed in
-            var options = options
-            options.category = options.category ?? feed.categories.last?.beginning(100)
-            var subscription = Subscription(feed.url, options: options, added: now, due: now)
-            subscription.title = feed.title == feed.url.absolute ? nil : feed.title
-            return subscription
-        }
-        let saved = new.isEmpty ? [] : try save(new)
+        let saved = try subscriptions.add(list, change.applied(to: SubscriptionOptions()), now: clock.now)
         settle()
         return FeedImport(
-            added: saved.map(\.url.absolute), known: list.feeds.count - feeds.count,
+            added: saved.map(\.url.absolute), known: list.feeds.count - saved.count,
             skipped: list.skipped.map { "\($0.name.printable): \($0.reason)" })
     }
 
@@ -181,7 +166,7 @@ extension SubscriptionManager {
         try checkOpen()
         return OPML(
             title: "Reelcache",
-            feeds: all.map {
+            feeds: subscriptions.all.map {
                 OPMLFeed(title: $0.title, url: $0.url, categories: $0.options.category.map { [$0] } ?? [])
             })
     }

@@ -12,22 +12,19 @@ import Synchronization
 package actor SubscriptionManager {
     /// The most feeds that are fetched at once.
     static let mostAtOnce = 3
-    /// The most subscriptions.
-    static let most = 5000
     /// Seconds until it looks again whether the proxy is still offline.
     private static let offlineWait = 60.0
 
     private nonisolated let executor = QueueExecutor(label: "reelcache.feeds")
     /// Whether a look at the downloads has been posted already.
     private nonisolated let isLookPosted = Mutex(false)
-    let database: SubscriptionDatabase
+    let subscriptions: SubscriptionTable
     let episodes: EpisodeKeeper
     let clock: any FeedClock
     private let source: any FeedSource
     private let random: @Sendable () -> Double
     let logger: Logger
 
-    private(set) var subscriptions: [Int64: Subscription] = [:]
     private var phase = Phase.idle
     /// Whether feeds are checked when they are due, not only on demand.
     private var checksByItself = false
@@ -38,8 +35,6 @@ package actor SubscriptionManager {
     private var checking: Set<Int64> = []
     /// Those of them whose options have changed meanwhile, so that their check begins again.
     private var again: Set<Int64> = []
-    /// Whether a new database lacks subscriptions, because they could not be written yet.
-    private var isRepairing = false
     /// Subscriptions to check at once, whoever waits for that.
     private var waiters: [Int64: [@Sendable (FeedCheckResult) -> Void]] = [:]
     private var watch: UInt64?
@@ -58,12 +53,9 @@ package actor SubscriptionManager {
         directory: String, source: any FeedSource, downloads: DownloadManager, store: any EpisodeStore,
         clock: any FeedClock, random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }, logger: Logger
     ) throws(DownloadError) {
-        database = try SubscriptionDatabase(directory: directory, logger: logger)
-        subscriptions = Dictionary(try database.load().map { ($0.id, $0) }) { $1 }
-        episodes = EpisodeKeeper(store: store, downloads: downloads, logger: logger)
+        subscriptions = try SubscriptionTable(directory: directory, downloads: downloads, logger: logger)
+        episodes = EpisodeKeeper(subscriptions: subscriptions, store: store, downloads: downloads, logger: logger)
         (self.source, self.clock, self.random, self.logger) = (source, clock, random, logger)
-        // Before the downloads begin.
-        Self.applyCaps(of: subscriptions.values, to: downloads)
     }
 
     /// Runs work inside the actor and waits for it: not on a loop, nor inside the manager or the download manager.
@@ -86,9 +78,9 @@ package actor SubscriptionManager {
         guard phase == .idle else { return }
         phase = .started
         self.checksByItself = checksByItself
-        let (now, count) = (clock.now, subscriptions.count)
-        for id in Array(subscriptions.keys) {
-            subscriptions[id]?.delayStart(now: now, count: count, random: random())
+        let (now, all) = (clock.now, subscriptions.all)
+        for subscription in all {
+            subscriptions[subscription.id]?.delayStart(now: now, count: all.count, random: random())
         }
         watch = episodes.downloads.snapshots.watch { [weak self] in self?.postLook() }
         lookAtDownloads()
@@ -99,7 +91,7 @@ package actor SubscriptionManager {
     package func stop() {
         guard phase != .stopped else { return }
         lookAtDownloads()
-        repairLoss()
+        subscriptions.repairLoss()
         phase = .stopped
         if let watch { episodes.downloads.snapshots.unwatch(watch) }
         clock.wake(after: nil) {}
@@ -107,57 +99,11 @@ package actor SubscriptionManager {
         let waiting = waiters
         waiters = [:]
         for (id, ends) in waiting { tell(ends, of: failed(id, DownloadError.closed.reason)) }
-        do throws(DownloadError) { try database.close() } catch { logger.error("\(error)") }
+        do throws(DownloadError) { try subscriptions.database.close() } catch { logger.error("\(error)") }
     }
 
     func checkOpen() throws(DownloadError) {
         guard phase != .stopped else { throw .closed }
-    }
-
-    // MARK: Subscriptions
-
-    /// The subscription that a URL names: its own, or the one where it is fetched.
-    func find(_ url: OriginURL) -> Subscription? {
-        subscriptions.values.first { $0.url == url } ?? subscriptions.values.first { $0.address == url }
-    }
-
-    /// In the order of subscribing.
-    var all: [Subscription] { subscriptions.values.sorted { $0.id < $1.id } }
-
-    /// Saves subscriptions, and from then on looks after them.
-    /// - Returns: the subscriptions with their IDs.
-    func save(_ changed: [Subscription]) throws(DownloadError) -> [Subscription] {
-        let saved = try database.save(changed) { everything(except: changed.map(\.id)) }
-        for subscription in saved { subscriptions[subscription.id] = subscription }
-        applyCaps()
-        return saved
-    }
-
-    private func applyCaps() { Self.applyCaps(of: subscriptions.values, to: episodes.downloads) }
-
-    /// Applies the caps of feeds to their downloads.
-    private static func applyCaps(of subscriptions: some Sequence<Subscription>, to downloads: DownloadManager) {
-        let caps = subscriptions.filter { !$0.options.caps.isEmpty }.map { ($0.url.absolute, $0.options.caps) }
-        let byFeed = Dictionary(caps) { $1 }
-        downloads.perform { if $0.feedCaps != byFeed { $0.setFeedCaps(byFeed) } }
-    }
-
-    func save(_ subscription: Subscription, _ episodes: [KnownEpisode], forgetting forgotten: [Int64] = [])
-        throws(DownloadError)
-    {
-        try database.save(subscription, episodes, forgetting: forgotten) { everything(except: [subscription.id]) }
-        subscriptions[subscription.id] = subscription
-    }
-
-    func drop(_ subscription: Subscription) throws(DownloadError) {
-        try database.remove(subscription.id) { everything(except: [subscription.id]) }
-        subscriptions[subscription.id] = nil
-        applyCaps()
-    }
-
-    private func everything(except ids: [Int64]) -> [Subscription] {
-        let ids = Set(ids)
-        return all.filter { !ids.contains($0.id) }
     }
 
     // MARK: Checks
@@ -177,13 +123,13 @@ package actor SubscriptionManager {
     func settle() {
         guard phase != .stopped else { return }
         let (isOffline, now) = (source.isOffline, clock.now)
-        for (id, subscription) in subscriptions where subscription.checked ?? now > now {
-            subscriptions[id]?.follow(clockAt: now)
+        for subscription in subscriptions.all where subscription.checked ?? now > now {
+            subscriptions[subscription.id]?.follow(clockAt: now)
         }
         if isOffline { refuseWaiting() }
         while checking.count < Self.mostAtOnce, !isOffline, let id = nextDue { begin(id) }
         guard checksByItself else { return }
-        let waiting = subscriptions.values.lazy.filter { !self.checking.contains($0.id) }.map(\.due).min()
+        let waiting = subscriptions.all.filter { !checking.contains($0.id) }.map(\.due).min()
         let mayBegin = checking.count < Self.mostAtOnce
         let seconds = mayBegin ? waiting.map { max($0 - clock.now, isOffline ? Self.offlineWait : 0) } : nil
         clock.wake(after: seconds) { [weak self] in self?.post { $0.settle() } }
@@ -193,7 +139,7 @@ package actor SubscriptionManager {
         if let id = waiters.keys.filter({ !checking.contains($0) }).min() { return id }
         guard checksByItself else { return nil }
         let now = clock.now
-        return subscriptions.values.filter { $0.due <= now && !checking.contains($0.id) }.min { $0.due < $1.due }?.id
+        return subscriptions.all.filter { $0.due <= now && !checking.contains($0.id) }.min { $0.due < $1.due }?.id
     }
 
     private func refuseWaiting() {
@@ -248,7 +194,7 @@ package actor SubscriptionManager {
         var check = FeedCheckResult(
             urlText: subscription.url.absolute, title: subscription.title, outcome: .unchanged)
         do {
-            try noteRemoved(of: subscription)
+            try episodes.noteRemoved(of: subscription)
             switch outcome {
             case .failed(let failure): throw failure
             case .unchanged(let newAddress):
@@ -256,7 +202,7 @@ package actor SubscriptionManager {
                 subscription.address = newAddress ?? former
                 subscription.gaps = 0
                 succeed(&subscription)
-                try save(subscription, [])
+                try subscriptions.save(subscription, [])
                 tell(subscription, movedFrom: former)
             case .read(let finding): check = try take(finding, subscription)
             }
@@ -266,13 +212,13 @@ package actor SubscriptionManager {
             fail(id, failure)
         }
         retain(id)
-        if check.outcome != .failed { retryDownloads(of: id) }
+        if check.outcome != .failed { episodes.retryDownloads(of: id, now: clock.now) }
         return check
     }
 
     private func take(_ finding: FeedReading.Finding, _ former: Subscription) throws -> FeedCheckResult {
-        let known = try database.episodes(of: former.id)
-        repairLoss()
+        let known = try subscriptions.database.episodes(of: former.id)
+        subscriptions.repairLoss()
         var subscription = subscriptions[former.id] ?? former
         let downloads = episodes.downloads(of: subscription)
         let plan = SubscriptionPlan(
@@ -285,13 +231,16 @@ package actor SubscriptionManager {
         let formerlySkipped = Set(subscription.skipped)
         (subscription.title, subscription.address) = (finding.title ?? subscription.title, finding.address)
         (subscription.lifetime, subscription.skipped) = (finding.lifetime, finding.skippedLines)
-        let readsAgain = readsAgain(after: finding.gap, of: &subscription)
+        let readsAgain = subscription.readsAgain(after: finding.gap)
+        if subscription.gaps == 1, let gap = finding.gap {
+            logger.notice("the feed \(subscription.url.absolute) was not read completely: \(gap.message)")
+        }
         subscription.validators = readsAgain || plan.awaitsRenewal ? FeedValidators() : finding.validators
         if !readsAgain { subscription.wantsLatest = false }
         succeed(&subscription)
         // The rest of a text that ended early is not new when it comes.
         if readsAgain, former.read == nil, finding.gap?.isInText == true { subscription.read = nil }
-        try save(subscription, plan.changed, forgetting: plan.forgotten)
+        try subscriptions.save(subscription, plan.changed, forgetting: plan.forgotten)
         tell(subscription, movedFrom: former.address)
         let skipped = subscription.skipped.filter { !formerlySkipped.contains($0) }
         for line in skipped { logger.info("an item of \(subscription.url.absolute) is skipped: \(line)") }
@@ -308,29 +257,11 @@ package actor SubscriptionManager {
         logger.notice("the feed \(former.absolute) has moved to \(subscription.address.absolute)")
     }
 
-    /// Whether the next check is to read the whole feed again, because episodes may be missing. If that is of no avail,
-    /// not for ever.
-    private func readsAgain(after gap: FeedReading.Gap?, of subscription: inout Subscription) -> Bool {
-        guard let gap else {
-            subscription.gaps = 0
-            return false
-        }
-        subscription.gaps = min(subscription.gaps + 1, 1000)
-        if subscription.gaps == 1 {
-            logger.notice("the feed \(subscription.url.absolute) was not read completely: \(gap.message)")
-        }
-        return gap.hidesEpisodes && subscription.gaps <= Subscription.mostGaps
-    }
-
     private func succeed(_ subscription: inout Subscription) {
         if subscription.brokenSince != nil {
             logger.notice("the feed \(subscription.url.absolute) can be read again")
         }
-        subscription.succeeded(now: clock.now)
-        subscription.due =
-            clock.now
-            + FeedSchedule.delay(
-                every: subscription.options.every, lifetime: subscription.lifetime, random: random())
+        subscription.succeeded(now: clock.now, random: random())
     }
 
     private func fail(_ id: Int64, _ failure: FeedFailure) {
@@ -338,69 +269,17 @@ package actor SubscriptionManager {
         if subscription.brokenSince == nil {
             logger.warning("the feed \(subscription.url.absolute) cannot be read: \(failure.message)")
         }
-        subscription.failed(failure.message, now: clock.now)
-        subscription.due =
-            clock.now
-            + FeedSchedule.delay(
-                afterFailures: subscription.failures, every: subscription.options.every,
-                retryAfter: failure.retryAfter, random: random())
+        subscription.failed(failure, now: clock.now, random: random())
         subscriptions[id] = subscription
-        do throws(DownloadError) { try save(subscription, []) } catch { logger.error("\(error)") }
-    }
-
-    /// Writes all subscriptions to a new database that replaced a damaged one. The episodes are lost: those that feeds
-    /// have now are passed over, not ordered again.
-    ///
-    /// To be called wherever the database may have been read: until then, the new one is empty.
-    func repairLoss() {
-        if database.takeLoss() {
-            for id in subscriptions.keys { subscriptions[id]?.forgetEpisodes() }
-            isRepairing = true
-        }
-        guard isRepairing else { return }
-        do throws(DownloadError) {
-            _ = try save(all)
-            isRepairing = false
-        } catch { logger.error("\(error)") }
+        do throws(DownloadError) { try subscriptions.save(subscription, []) } catch { logger.error("\(error)") }
     }
 
     // MARK: Episodes
 
-    /// Retries failed downloads that are due: their feed could be read, so that the network is there.
-    private func retryDownloads(of id: Int64) {
-        guard let subscription = subscriptions[id] else { return }
-        let failed = episodes.failedDownloads(of: subscription)
-        guard !failed.isEmpty else { return }
-        do {
-            // Not those of episodes that were let go of.
-            let wanted = Set(try database.episodes(of: id, in: [.ordered]).map(\.url.absolute))
-            try episodes.retry(failed.filter { wanted.contains($0.urlText) }, now: clock.now)
-        } catch { logger.error("\(error)") }
-    }
-
-    /// Lets go of the episodes that a person has removed since their downloads failed.
-    private func noteRemoved(of subscription: Subscription) throws {
-        let failed = episodes.failedDownloads(of: subscription)
-        guard failed.contains(where: { $0.bytes > 0 }) else { return }
-        let ordered = try database.episodes(of: subscription.id, in: [.ordered])
-        try letGo(of: try episodes.removed(ordered, failed: failed), in: subscription)
-    }
-
-    private func letGo(of removed: [KnownEpisode], in subscription: Subscription) throws {
-        guard !removed.isEmpty else { return }
-        try save(subscription, removed)
-        try episodes.cancelFailed(of: removed, in: subscription)
-    }
-
     /// Removes episodes beyond what the subscriber keeps.
     func retain(_ id: Int64) {
-        defer { repairLoss() }
-        guard let subscription = subscriptions[id], subscription.options.keep != nil else { return }
-        do {
-            let ordered = try database.episodes(of: id, in: [.ordered])
-            let removed = episodes.retain(ordered, of: subscription) { try database.ordered(among: $0, except: id) }
-            try letGo(of: removed, in: subscription)
-        } catch { logger.error("\(error)") }
+        episodes.retain(id)
+        subscriptions.repairLoss()
     }
 
     private nonisolated func postLook() {
@@ -421,6 +300,8 @@ package actor SubscriptionManager {
         seenDownloads = changes.revision
         let feeds = Set(changes.listing.downloads.compactMap(\.feed))
         guard !feeds.isEmpty else { return }
-        for subscription in all where feeds.contains(subscription.url.absolute) { retain(subscription.id) }
+        for subscription in subscriptions.all where feeds.contains(subscription.url.absolute) {
+            retain(subscription.id)
+        }
     }
 }

@@ -23,9 +23,11 @@ package struct SubscriptionOptions: Sendable, Equatable {
     package init() {}
 }
 
-/// How many episodes of a feed, or how many bytes of them, stay cached.
-package enum EpisodeLimit: Sendable, Equatable {
-    case count(Int)
+/// How much of a feed stays cached.
+public enum EpisodeLimit: Sendable, Equatable {
+    /// This many of the newest episodes.
+    case episodes(Int)
+    /// The newest episodes, up to this many bytes.
     case bytes(Int64)
 
     private static let longestCount = 100_000
@@ -33,7 +35,7 @@ package enum EpisodeLimit: Sendable, Equatable {
     /// Parses a number of episodes, `5`, or a size with a unit, `2GB`; nil for anything else, and for zero.
     package init?(_ text: String) {
         if let count = Int(text) {
-            self = .count(count)
+            self = .episodes(count)
         } else {
             guard let size = ByteSize(text) else { return nil }
             self = .bytes(size.bytes)
@@ -44,20 +46,20 @@ package enum EpisodeLimit: Sendable, Equatable {
     /// The limit as `init(_:)` parses it.
     package var text: String {
         switch self {
-        case .count(let count): "\(count)"
+        case .episodes(let count): "\(count)"
         case .bytes(let bytes): ByteSize.exactText(bytes) + (bytes % 1000 == 0 || bytes % 1024 == 0 ? "" : "B")
         }
     }
 
     var isValid: Bool {
         switch self {
-        case .count(let count): (1...Self.longestCount).contains(count)
+        case .episodes(let count): (1...Self.longestCount).contains(count)
         case .bytes(let bytes): bytes > 0
         }
     }
 
     /// The greatest number of episodes; nil if their sizes count.
-    var count: Int? { if case .count(let count) = self { count } else { nil } }
+    var count: Int? { if case .episodes(let count) = self { count } else { nil } }
 }
 
 /// Options of a new subscription, or changes to an existing one: nil leaves an option as it is.

@@ -127,7 +127,7 @@ import Testing
     @Test func processThatEndsRightAfterDamageLosesNoSubscription() throws {
         let world = try FeedWorld()
         world.origin.serve(Self.feed, FeedWriter.episodes([1]))
-        try world.subscribe(Self.feed) { $0.keep = .limit(.count(1)) }
+        try world.subscribe(Self.feed) { $0.keep = .limit(.episodes(1)) }
         try world.inDatabase { try $0.execute(sql: "DROP TABLE episode") }
         var order = DownloadOrder(url: FeedWorld.url("https://media.test/e0.mp3"))
         order.episode = EpisodeName(feed: Self.feed, identity: "g0")

@@ -69,7 +69,7 @@ import Testing
 
     @Test func subscribingAgainChangesTheGivenOptionsOnly() throws {
         world.origin.serve(Self.feed, FeedWriter.episodes([5, 4, 3, 2, 1]))
-        try world.subscribe(Self.feed) { ($0.latest, $0.category, $0.keep) = (1, "talks", .limit(.count(9))) }
+        try world.subscribe(Self.feed) { ($0.latest, $0.category, $0.keep) = (1, "talks", .limit(.episodes(9))) }
         try world.subscribe(Self.feed) { $0.every = 7200 }
         var report = try world.report(Self.feed)
         #expect(report.every == 7200 && report.category == "talks" && report.keep == "9" && report.latest == 1)
@@ -89,7 +89,7 @@ import Testing
         let changes: [(inout SubscriptionChange) -> Void] = [
             { $0.latest = -1 }, { $0.latest = 1001 }, { $0.every = 299 }, { $0.every = 2_592_001 },
             { $0.category = "a\nb" }, { $0.category = String(repeating: "a", count: 101) },
-            { $0.title = String(repeating: "a", count: 201) }, { $0.keep = .limit(.count(0)) },
+            { $0.title = String(repeating: "a", count: 201) }, { $0.keep = .limit(.episodes(0)) },
             { $0.keep = .limit(.bytes(-1)) },
         ]
         for change in changes {
@@ -344,7 +344,7 @@ import Testing
         world.origin.serve(Self.feed, FeedWriter.episodes([1]))
         try world.subscribe(Self.feed)
         world.origin.serve(Self.feed) { _ in .missing }
-        #expect(try world.subscribe(Self.feed) { $0.keep = .limit(.count(5)) }.outcome == .failed)
+        #expect(try world.subscribe(Self.feed) { $0.keep = .limit(.episodes(5)) }.outcome == .failed)
         #expect(try world.report(Self.feed).keep == "5")
     }
 
@@ -456,7 +456,7 @@ import Testing
     @Test func episodeThatFailedAndIsOneTooManyIsNotFetchedAgain() throws {
         world.shelf.fails("https://media.test/e2.mp3", after: 40)
         world.origin.serve(Self.feed, FeedWriter.episodes([2, 1]))
-        try world.subscribe(Self.feed) { $0.keep = .limit(.count(2)) }
+        try world.subscribe(Self.feed) { $0.keep = .limit(.episodes(2)) }
         world.origin.serve(Self.feed, FeedWriter.episodes([4, 3, 2, 1]))
         try world.check()
         #expect(world.shelf.cached == ["e3.mp3", "e4.mp3"])
@@ -537,7 +537,7 @@ import Testing
 
     @Test func oldestEpisodesGoAsNewOnesArrive() throws {
         world.origin.serve(Self.feed, FeedWriter.episodes([2, 1]))
-        try world.subscribe(Self.feed) { $0.keep = .limit(.count(2)) }
+        try world.subscribe(Self.feed) { $0.keep = .limit(.episodes(2)) }
         world.origin.serve(Self.feed, FeedWriter.episodes([4, 3, 2, 1]))
         world.pass(3600)
         #expect(world.shelf.cached == ["e3.mp3", "e4.mp3"] && world.shelf.removed == ["e1.mp3", "e2.mp3"])
@@ -553,7 +553,7 @@ import Testing
             world.origin.serve(Self.feed, writer.text)
         }
         serve([1], "https://media.test/a/")
-        try world.subscribe(Self.feed) { $0.keep = .limit(.count(1)) }
+        try world.subscribe(Self.feed) { $0.keep = .limit(.episodes(1)) }
         serve([2, 1], "https://media.test/b/")
         world.pass(3600)
         #expect(world.shelf.cached == ["e2.mp3"] && world.shelf.removed == ["e1.mp3"])
@@ -563,7 +563,7 @@ import Testing
         let url = FeedWorld.url("https://media.test/e1.mp3")
         _ = try world.downloads.perform { try $0.add([DownloadOrder(url: url)]) }
         world.origin.serve(Self.feed, FeedWriter.episodes([1]))
-        try world.subscribe(Self.feed) { $0.keep = .limit(.count(1)) }
+        try world.subscribe(Self.feed) { $0.keep = .limit(.episodes(1)) }
         world.origin.serve(Self.feed, FeedWriter.episodes([2, 1]))
         world.pass(3600)
         world.origin.serve(Self.feed, FeedWriter.episodes([3, 2, 1]))
@@ -578,14 +578,14 @@ import Testing
         for numbers in [[1], [2, 1]] {
             for feed in [Self.feed, other] { world.origin.serve(feed, FeedWriter.episodes(numbers)) }
             if numbers == [1] {
-                try world.subscribe(Self.feed) { $0.keep = .limit(.count(1)) }
+                try world.subscribe(Self.feed) { $0.keep = .limit(.episodes(1)) }
                 try world.subscribe(other)
             } else {
                 world.pass(3600)
             }
         }
         #expect(world.shelf.cached == ["e1.mp3", "e2.mp3"])
-        try world.subscribe(other) { $0.keep = .limit(.count(1)) }
+        try world.subscribe(other) { $0.keep = .limit(.episodes(1)) }
         #expect(world.shelf.cached == ["e2.mp3"])
     }
 
@@ -599,7 +599,7 @@ import Testing
         let long = DownloadOrder(url: FeedWorld.url("https://media.test/long.mp3"))
         let id = try #require(try world.downloads.perform { try $0.add([long]) }.first?.id)
         world.origin.serve(Self.feed, FeedWriter.episodes([1]))
-        try world.subscribe(Self.feed) { $0.keep = .limit(.count(1)) }
+        try world.subscribe(Self.feed) { $0.keep = .limit(.episodes(1)) }
         let items = { (numbers: [Int]) in FeedWriter.episodes(numbers).replacing("<guid>g", with: "<guid>other") }
         world.origin.serve(Self.feed, items([1]))
         world.pass(3600)
@@ -619,7 +619,7 @@ import Testing
 
     @Test func episodeThatIsBeingPlayedStaysUntilItIsOver() throws {
         world.origin.serve(Self.feed, FeedWriter.episodes([1]))
-        try world.subscribe(Self.feed) { $0.keep = .limit(.count(1)) }
+        try world.subscribe(Self.feed) { $0.keep = .limit(.episodes(1)) }
         world.shelf.play("https://media.test/e1.mp3")
         world.origin.serve(Self.feed, FeedWriter.episodes([2, 1]))
         world.pass(3600)

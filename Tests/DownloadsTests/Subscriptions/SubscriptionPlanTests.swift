@@ -93,7 +93,7 @@ import Testing
 
     @Test func noMoreAreOrderedThanAreKept() throws {
         let items = try Self.items([5, 4, 3, 2, 1])
-        #expect(Self.files(Self.first(items, latest: 4, keep: .count(1)).orders) == ["e5.mp3"])
+        #expect(Self.files(Self.first(items, latest: 4, keep: .episodes(1)).orders) == ["e5.mp3"])
     }
 
     // MARK: Later readings
@@ -295,7 +295,7 @@ import Testing
 
     @Test(
         arguments: [
-            ("5", EpisodeLimit.count(5)), ("2GB", .bytes(2_000_000_000)), ("500 kB", .bytes(500_000)),
+            ("5", EpisodeLimit.episodes(5)), ("2GB", .bytes(2_000_000_000)), ("500 kB", .bytes(500_000)),
             ("1B", .bytes(1)),
             ("0", nil), ("-1", nil), ("0GB", nil), ("", nil), ("all", nil), ("999999999", nil), ("5 episodes", nil),
         ] as [(String, EpisodeLimit?)])

@@ -44,8 +44,8 @@ import Testing
 
     private static func subscribe(_ world: FeedWorld, every: Int64 = 3600) throws {
         try world.subscribe(daily) { ($0.latest, $0.every) = (2, every) }
-        try world.subscribe(hourly) { ($0.latest, $0.every, $0.keep) = (2, every, .limit(.count(4))) }
-        try world.subscribe(moving) { ($0.latest, $0.every, $0.keep) = (1, every, .limit(.count(2))) }
+        try world.subscribe(hourly) { ($0.latest, $0.every, $0.keep) = (2, every, .limit(.episodes(4))) }
+        try world.subscribe(moving) { ($0.latest, $0.every, $0.keep) = (1, every, .limit(.episodes(2))) }
     }
 
     /// - Parameter prefix: the files of one feed.
