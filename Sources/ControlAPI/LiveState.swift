@@ -234,18 +234,14 @@ extension LiveState.Record {
 
     /// A report as JSON. Its downloads, which may be many and change seldom, are written only if they have changed.
     private mutating func line(of report: NowReport, showsSecrets: Bool, _ mask: URLMask?) throws -> [UInt8] {
-        var rest = report
-        rest.downloads = []
-        var line = try ControlJSON.line(rest, masked: mask)
-        // Names are sorted, and nothing before this one is text: it is the first.
-        if !report.downloads.isEmpty, let place = line.firstRange(of: Array("\"downloads\":[]".utf8)) {
-            let known = writtenDownloads[showsSecrets]
-            let list =
-                known?.downloads == report.downloads && known?.mask == mask
-                ? known?.text ?? [] : Array(try ControlJSON.line(report.downloads, masked: mask).dropLast())
-            writtenDownloads[showsSecrets] = (report.downloads, mask, list)
-            line.replaceSubrange((place.upperBound - 2)..<place.upperBound, with: list)
+        var members = try report.members(mask)
+        if let known = writtenDownloads[showsSecrets], known.downloads == report.downloads, known.mask == mask {
+            members.set("downloads", known.text)
+        } else {
+            let text = try members.set("downloads", report.downloads, mask)
+            writtenDownloads[showsSecrets] = (report.downloads, mask, text)
         }
+        let line = members.line
         guard line.count > Self.mostBytes, let half = report.half else { return line }
         return try self.line(of: half, showsSecrets: showsSecrets, mask)
     }

@@ -1,4 +1,5 @@
 import Activity
+import CachePolicy
 import Downloads
 
 /// What happens at one moment. Sizes are in bytes, times in seconds since 1970.
@@ -44,6 +45,19 @@ package struct NowReport: Codable, Sendable, Equatable {
     ) {
         (self.time, self.plays, self.transfers, self.downloads) = (time, plays, transfers, downloads)
         (self.queue, self.cache, self.served) = (queue, cache, served)
+    }
+
+    /// As JSON, but for the downloads, which may have been written before.
+    func members(_ mask: URLMask?) throws -> JSONMembers {
+        var members = JSONMembers()
+        try members.set("time", time, mask)
+        try members.set("plays", plays, mask)
+        try members.set("transfers", transfers, mask)
+        try members.set("queue", queue, mask)
+        try members.set("cache", cache, mask)
+        try members.set("served", served, mask)
+        try members.set("hidden", hidden, mask)
+        return members
     }
 
     /// With half of each list; nil if they are empty.
