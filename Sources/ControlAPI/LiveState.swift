@@ -155,10 +155,10 @@ package final class LiveState: Sendable {
             let found = record.book.look(samples, at: moment, mask: mask)
             var report = NowReport(
                 time: moment.time, plays: found.plays, transfers: found.transfers, downloads: page.downloads,
-                queue: queue, cache: .init(size: statistics.cache.size, limit: statistics.cache.limit),
+                queue: queue, cache: .init(size: statistics[\.size], limit: statistics[\.limit]),
                 served: .init(
-                    fromCache: statistics.bytes.fromCache, fromOrigin: statistics.bytes.fromUpstream,
-                    hitRatio: statistics.bytes.hitRatio))
+                    fromCache: statistics[\.bytesFromCache], fromOrigin: statistics[\.bytesFromUpstream],
+                    hitRatio: statistics.hitRatio))
             report.hidden.plays = found.hidden.plays
             report.hidden.transfers = found.hidden.transfers
             report.hidden.downloads = page.hidden

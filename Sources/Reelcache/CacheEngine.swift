@@ -189,14 +189,18 @@ struct CacheEngine: Sendable {
     {
         let started = MonotonicClock.nanoseconds()
         return {
-            let transfers = slots.usage
+            let (transfers, short) = (slots.usage, filler.shortResponses.usage)
+            for (gauge, level) in [
+                (metrics.size, store.ledger.size), (metrics.limit, store.ledger.limit),
+                (metrics.minFree, store.ledger.minFree), (metrics.openResources, Int64(filler.openCount)),
+                (metrics.shortResponses, Int64(short.count)), (metrics.shortResponseBytes, Int64(short.bytes)),
+                (metrics.openTransfers, Int64(transfers.open)), (metrics.pausedTransfers, Int64(transfers.parked)),
+                (metrics.transitBytes, metrics.transit.bytes), (metrics.transitLimit, metrics.transit.limit),
+            ] { gauge.set(level) }
             return StatsSnapshot(
                 metrics, version: Proxy.version,
                 // no trap: the clock never goes back
-                uptimeSeconds: Double((MonotonicClock.nanoseconds() - started) / 1_000_000) / 1000,
-                size: store.ledger.size, limit: store.ledger.limit, minFree: store.ledger.minFree,
-                openResources: filler.openCount, shortResponses: filler.shortResponses.usage,
-                transfers: (transfers.open, transfers.parked))
+                uptimeSeconds: Double((MonotonicClock.nanoseconds() - started) / 1_000_000) / 1000)
         }
     }
 }

@@ -28,13 +28,13 @@ public struct CacheStatistics: Sendable, Equatable {
     public let connections: Int64
 
     init(_ stats: StatsSnapshot) {
-        (size, maxSize, minFree) = (stats.cache.size, stats.cache.limit, stats.cache.minFree)
+        (size, maxSize, minFree) = (stats[\.size], stats[\.limit], stats[\.minFree])
         (requests, hits, partialHits, misses) = (
-            stats.requests.total, stats.requests.hits, stats.requests.partialHits, stats.requests.misses
+            stats[\.requests], stats[\.hits], stats[\.partialHits], stats[\.misses]
         )
         (bytesFromCache, bytesFromOrigins, receivedBytes) = (
-            stats.bytes.fromCache, stats.bytes.fromUpstream, stats.upstream.bytes
+            stats[\.bytesFromCache], stats[\.bytesFromUpstream], stats[\.upstreamBytes]
         )
-        (evictedBytes, connections) = (stats.cache.evictedBytes, stats.connections)
+        (evictedBytes, connections) = (stats[\.evictedBytes], stats[\.connections])
     }
 }

@@ -182,7 +182,5 @@ public final class Proxy: Sendable {
     package var counters: StatsSnapshot { cache.engine.snapshot() }
 
     /// The current counters, as in the response to `GET /stats`: a JSON object.
-    public func statistics() throws -> Data {
-        try JSONEncoder().encode(counters)
-    }
+    public func statistics() throws -> Data { Data(StatsJSON.page(counters)) }
 }

@@ -2,9 +2,13 @@ import Activity
 import CachePolicy
 import HTTPTransport
 
+/// How to handle certain resources: an entry of `rules`.
 public typealias ResourceRule = CachePolicy.ResourceRule
+/// The query parameters that the cache key leaves out.
 public typealias IgnoredParameters = CachePolicy.IgnoredParameters
+/// How much of a resource to fetch beyond the bytes that players request.
 public typealias FillMode = CachePolicy.FillMode
+/// For whom a cache stores responses (RFC 9111 §1).
 public typealias CacheMode = CachePolicy.CacheMode
 
 /// The settings of a proxy. The defaults are those of `reelcache serve`.

@@ -24,8 +24,7 @@ import Testing
                 collect: { [self] then in then(state.withLock { $0.samples }) }, downloads: DownloadSnapshots(),
                 policy: Current(ProxyPolicy()),
                 statistics: {
-                    StatsSnapshot(
-                        ProxyMetrics(), version: "1", uptimeSeconds: 0, size: 0, limit: 0, minFree: 0, openResources: 0)
+                    StatsSnapshot(ProxyMetrics(), version: "1", uptimeSeconds: 0)
                 },
                 perform: { [self] work in
                     let runs = state.withLock { state in

@@ -14,7 +14,7 @@ extension Scenarios {
                 let players = try Background {
                     try concurrently(50) { _ in try stage.get("/film.mp4") }
                 }
-                try stage.waitForStats("49 collapsed requests") { $0.requests.collapsed == 49 }
+                try stage.waitForStats("49 collapsed requests") { $0[\.collapsed] == 49 }
                 stage.origin.release("/film.mp4")
                 let responses = try players.value()
                 for response in responses { expectWhole(response, film) }
@@ -33,7 +33,7 @@ extension Scenarios {
                 let players = try Background {
                     try concurrently(50) { _ in try stage.get("/film.mp4", range: range.rangeField) }
                 }
-                try stage.waitForStats("49 collapsed requests") { $0.requests.collapsed == 49 }
+                try stage.waitForStats("49 collapsed requests") { $0[\.collapsed] == 49 }
                 stage.origin.release("/film.mp4")
                 let responses = try players.value()
                 for response in responses { expectPart(response, range, of: film) }
@@ -51,7 +51,7 @@ extension Scenarios {
                 let players = try Background {
                     try concurrently(50) { _ in try stage.get("/film.mp4", range: range.rangeField) }
                 }
-                try stage.waitForStats("49 collapsed requests") { $0.requests.collapsed == 49 }
+                try stage.waitForStats("49 collapsed requests") { $0[\.collapsed] == 49 }
                 stage.origin.release("/film.mp4")
                 let responses = try players.value()
                 for response in responses { expectPart(response, range, of: film) }
@@ -68,7 +68,7 @@ extension Scenarios {
                 let players = try Background {
                     try concurrently(50) { _ in try stage.get("/film.mp4") }
                 }
-                try stage.waitForStats("49 collapsed requests") { $0.requests.collapsed == 49 }
+                try stage.waitForStats("49 collapsed requests") { $0[\.collapsed] == 49 }
                 stage.origin.release("/film.mp4")
                 for response in try players.value() { expectOneLine(response, status: 502) }
             }
@@ -99,7 +99,7 @@ extension Scenarios {
                 #expect(try first.difference(from: film, in: 0..<300_000) == nil)
                 let (second, _) = try stage.playerOf("/film.mp4")
                 #expect(try second.difference(from: film, in: 0..<300_000) == nil)
-                try stage.waitForStats("a collapsed request") { $0.requests.collapsed == 1 }
+                try stage.waitForStats("a collapsed request") { $0[\.collapsed] == 1 }
                 stage.origin.release("/film.mp4")
                 #expect(try second.difference(from: film, in: 300_000..<film.size) == nil)
                 #expect(try first.difference(from: film, in: 300_000..<film.size) == nil)
@@ -114,7 +114,7 @@ extension Scenarios {
                 let (first, _) = try stage.playerOf("/film.mp4")
                 #expect(try first.difference(from: film, in: 0..<300_000) == nil)
                 let second = try Background { try stage.get("/film.mp4", range: "bytes=1000000-1099999") }
-                try stage.waitForStats("a collapsed request") { $0.requests.collapsed == 1 }
+                try stage.waitForStats("a collapsed request") { $0[\.collapsed] == 1 }
                 stage.origin.release("/film.mp4")
                 let response = try second.value()
                 expectPart(response, 1_000_000..<1_100_000, of: film)
@@ -152,9 +152,9 @@ extension Scenarios {
                 #expect(try first.difference(from: film, in: 0..<300_000) == nil)
                 let (second, _) = try stage.playerOf("/film.mp4")
                 #expect(try second.difference(from: film, in: 0..<300_000) == nil)
-                try stage.waitForStats("a collapsed request") { $0.requests.collapsed == 1 }
+                try stage.waitForStats("a collapsed request") { $0[\.collapsed] == 1 }
                 first.reset()
-                try stage.waitForStats("one connection") { $0.connections == 1 }
+                try stage.waitForStats("one connection") { $0[\.connections] == 1 }
                 stage.origin.release("/film.mp4")
                 #expect(try second.difference(from: film, in: 300_000..<film.size) == nil)
                 #expect(stage.origin.requestCount("/film.mp4") == 1)

@@ -167,12 +167,12 @@ extension Scenarios {
                     $0.headers = [("Cache-Control", "no-store")]; $0.holdHead = true
                 }
                 let players = try Background { try concurrently(8) { _ in try stage.get("/film.mp4") } }
-                try stage.waitForStats("7 collapsed requests") { $0.requests.collapsed == 7 }
+                try stage.waitForStats("7 collapsed requests") { $0[\.collapsed] == 7 }
                 stage.origin.release("/film.mp4")
                 let responses = try players.value()
                 for response in responses { expectWhole(response, film) }
                 #expect(responses.allSatisfy { $0.cacheStatus.hasPrefix("reelcache; fwd=uri-miss; fwd-status=200") })
-                #expect(try stage.stats.requests.misses == 8)
+                #expect(try stage.stats[\.misses] == 8)
                 #expect(stage.origin.requestCount("/film.mp4") == 8)
             }
         }
@@ -276,7 +276,7 @@ extension Scenarios {
                 #expect(try player.difference(from: stream, in: 0..<16_000_000) == nil)
                 player.close()
                 try stage.origin.waitForAbort("/live")
-                try stage.waitForStats("an empty cache") { $0.upstream.openFetches == 0 && $0.cache.size < 1_000_000 }
+                try stage.waitForStats("an empty cache") { $0[\.openFetches] == 0 && $0[\.size] < 1_000_000 }
                 #expect(stage.dataFiles.isEmpty)
             }
         }
@@ -383,7 +383,7 @@ extension Scenarios {
                 let (player, _) = try stage.playerOf("/film.mp4")
                 #expect(try player.difference(from: film, in: 0..<100_000) == nil)
                 let seek = try Background { try stage.get("/film.mp4", range: "bytes=4000000-4099999") }
-                try stage.waitForStats("two requests") { $0.requests.total == 2 }
+                try stage.waitForStats("two requests") { $0[\.requests] == 2 }
                 stage.origin.release("/film.mp4")
                 expectPart(try seek.value(), 4_000_000..<4_100_000, of: film)
                 #expect(try player.difference(from: film, in: 100_000..<film.size) == nil)

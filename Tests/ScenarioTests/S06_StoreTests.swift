@@ -81,9 +81,9 @@ extension Scenarios {
                     stage.origin.serve("/\(index)", film)
                     _ = try stage.get("/\(index)", range: "bytes=\(index * 100_000)-\(index * 200_000)")
                 }
-                let before = try stage.stats.cache.size
+                let before = try stage.stats[\.size]
                 try stage.restart()
-                let after = try stage.stats.cache.size
+                let after = try stage.stats[\.size]
                 // The index is packed when it is closed.
                 #expect(abs(before - after) < 2_000_000)
                 #expect(after >= stage.files.filter { $0.key.hasPrefix("data/") }.values.reduce(0, +))
@@ -160,7 +160,7 @@ extension Scenarios {
                             "round \(round)")
                     }
                 }
-                #expect(try stage.stats.cache.evictedBytes > 60_000_000)
+                #expect(try stage.stats[\.evictedBytes] > 60_000_000)
             }
         }
 
@@ -213,7 +213,7 @@ extension Scenarios {
                     })
                 for (path, film) in films { stage.origin.serve(path, film) }
                 for path in ["/a", "/b", "/c", "/a", "/d", "/e"] { expectWhole(try stage.get(path), films[path]!) }
-                #expect(try stage.stats.cache.evictedExtents > 0)
+                #expect(try stage.stats[\.evictedExtents] > 0)
                 #expect(try stage.get("/a").isHit)
                 #expect(stage.origin.requestCount("/a") == 1)
                 #expect(try stage.get("/b", method: "GET").isHit == false)
@@ -232,7 +232,7 @@ extension Scenarios {
                 for path in ["/a", "/b", "/c", "/a"] { _ = try stage.get(path) }
                 try stage.restart()
                 for path in ["/d", "/e"] { expectWhole(try stage.get(path), films[path]!) }
-                #expect(try stage.stats.cache.evictedExtents > 0)
+                #expect(try stage.stats[\.evictedExtents] > 0)
                 #expect(try stage.get("/a").isHit)
                 #expect(try stage.get("/b").isHit == false)
             }

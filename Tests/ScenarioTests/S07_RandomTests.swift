@@ -21,7 +21,7 @@ extension Scenarios {
                     return try (0..<40).compactMap { _ in try viewer.act().map { "player \(worker): \($0)" } }
                 }
                 #expect(wrong.flatMap { $0 } == [])
-                #expect(try stage.stats.cache.evictedBytes > 10_000_000)
+                #expect(try stage.stats[\.evictedBytes] > 10_000_000)
                 try stage.settle()
 
                 try stage.restart()

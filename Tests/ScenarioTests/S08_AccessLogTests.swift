@@ -105,7 +105,7 @@ extension Scenarios {
                 stage.origin.script("/film.mp4") { $0.stallAfter = 100_000 }
                 let (player, _) = try stage.playerOf("/film.mp4")
                 player.reset()
-                try stage.waitForStats("the end of the connection") { $0.connections == 0 }
+                try stage.waitForStats("the end of the connection") { $0[\.connections] == 0 }
             }
             #expect(lines.count == 1 && lines[0]["complete"] as? Bool == false && lines[0]["status"] as? Int == 200)
         }

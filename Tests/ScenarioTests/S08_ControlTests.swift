@@ -198,7 +198,7 @@ extension Scenarios {
                 let report = try stage.control("PATCH", "/cache", body: "{\"max_size\": \(size)}").decoded(
                     CacheReport.self)
                 #expect(report.maxSize == 16_000_000 && report.minFree == 1_000_000 && report.size <= 16_000_000)
-                #expect(try stage.oversize() == nil && stage.stats.cache.limit == 16_000_000)
+                #expect(try stage.oversize() == nil && stage.stats[\.limit] == 16_000_000)
                 expectWhole(try stage.get("/a.mp4"), large)
                 expectWhole(try stage.get("/b.mp4"), large)
                 #expect(try stage.read(CacheReport.self, "/cache").size <= 16_000_000)
@@ -344,7 +344,7 @@ extension Scenarios {
                 try client.send(Media(seed: 83, size: 2_500_000).allBytes)
                 client.close()
                 try stage.waitForStats("the bytes of a broken import to be gone") {
-                    $0.cache.size <= size + 65_536 && $0.connections == 0
+                    $0[\.size] <= size + 65_536 && $0[\.connections] == 0
                 }
                 #expect(try stage.names == [])
                 #expect(
@@ -417,7 +417,7 @@ extension Scenarios {
                 let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
                 #expect(large.difference(Array(bytes.prefix(Int(large.size))), from: 0..<large.size) == nil)
                 client.close()
-                try stage.waitForStats("what is too much to be evicted") { $0.cache.size <= 16_000_000 }
+                try stage.waitForStats("what is too much to be evicted") { $0[\.size] <= 16_000_000 }
             }
         }
 

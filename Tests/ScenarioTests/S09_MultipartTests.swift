@@ -119,7 +119,7 @@ extension Scenarios {
                     try player.send(player.request(stage.target("/film.mp4"), range: Self.field(parts)))
                     return player
                 }
-                try stage.waitForStats("a joined request") { $0.requests.collapsed == 1 }
+                try stage.waitForStats("a joined request") { $0[\.collapsed] == 1 }
                 stage.origin.release("/film.mp4")
                 for player in players { expectParts(try player.readResponse(), parts, of: film) }
                 try stage.settle()
@@ -141,7 +141,7 @@ extension Scenarios {
                     expectParts(responses[2], [2_999_999..<3_000_000, 0..<1], of: film)
                     expectPart(responses[3], 5..<10, of: film)
                 }
-                #expect(try stage.stats.acceptedConnections == 1)
+                #expect(try stage.stats[\.acceptedConnections] == 1)
             }
         }
 

@@ -58,7 +58,7 @@ extension Scenarios {
                 }
                 // The same connection all the time.
                 #expect(try client.get("/healthz").text == "ok\n")
-                #expect(try stage.stats.upstream.requests["method"] == 2)
+                #expect(try stage.stats.reasons["method"] == 2)
             }
         }
 

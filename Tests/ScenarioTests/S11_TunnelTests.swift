@@ -47,9 +47,9 @@ extension Scenarios {
                 let body = Array(received.suffix(Int(film.size)))
                 #expect(film.difference(body, from: 0..<film.size) == nil)
                 #expect(String(decoding: received.prefix(12), as: UTF8.self) == "HTTP/1.1 200")
-                try stage.waitForStats("the tunnel's end") { $0.tunnels.open == 0 && $0.connections == 0 }
+                try stage.waitForStats("the tunnel's end") { $0[\.openTunnels] == 0 && $0[\.connections] == 0 }
                 let stats = try stage.stats
-                #expect(stats.tunnels.total == 1 && stats.tunnels.bytes > 5_000_000 && stats.upstream.bytes == 0)
+                #expect(stats[\.tunnels] == 1 && stats[\.tunnelBytes] > 5_000_000 && stats[\.upstreamBytes] == 0)
                 #expect(stage.dataFiles.isEmpty)
             }
         }
@@ -72,9 +72,9 @@ extension Scenarios {
             try await tunnelled { stage in
                 let (client, head) = try connect(stage)
                 #expect(head.status == 200)
-                try stage.waitForStats("the tunnel") { $0.tunnels.open == 1 }
+                try stage.waitForStats("the tunnel") { $0[\.openTunnels] == 1 }
                 client.close()
-                try stage.waitForStats("its end") { $0.tunnels.open == 0 }
+                try stage.waitForStats("its end") { $0[\.openTunnels] == 0 }
             }
         }
 
@@ -96,9 +96,9 @@ extension Scenarios {
                     if count == 0 { _ = try stage.stats }
                 }
                 #expect(sent < most && refusals == 50)
-                #expect(try stage.stats.tunnels.open == 1)
+                #expect(try stage.stats[\.openTunnels] == 1)
                 client.close()
-                try stage.waitForStats("the tunnel's end") { $0.tunnels.open == 0 }
+                try stage.waitForStats("the tunnel's end") { $0[\.openTunnels] == 0 }
             }
         }
 
@@ -107,7 +107,7 @@ extension Scenarios {
                 let (client, head) = try connect(stage)
                 #expect(head.status == 200)
                 #expect(try client.isClosedByPeer())
-                try stage.waitForStats("its end") { $0.tunnels.open == 0 && $0.connections == 0 }
+                try stage.waitForStats("its end") { $0[\.openTunnels] == 0 && $0[\.connections] == 0 }
             }
         }
 
@@ -119,10 +119,10 @@ extension Scenarios {
                 let (client, head) = try connect(stage, receiveBuffer: 8192)
                 #expect(head.status == 200)
                 try client.send("GET /long.mp4 HTTP/1.1\r\nHost: a\r\n\r\n")
-                try stage.waitForStats("bytes") { $0.tunnels.bytes > 100_000 }
-                try stage.waitForStats("its end") { $0.tunnels.open == 0 && $0.connections == 0 }
+                try stage.waitForStats("bytes") { $0[\.tunnelBytes] > 100_000 }
+                try stage.waitForStats("its end") { $0[\.openTunnels] == 0 && $0[\.connections] == 0 }
                 // The host waited, too.
-                #expect(try stage.stats.tunnels.bytes < long.size)
+                #expect(try stage.stats[\.tunnelBytes] < long.size)
                 client.close()
             }
         }

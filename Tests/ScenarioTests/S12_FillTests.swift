@@ -13,7 +13,7 @@ private let piece: Int64 = 65_536
 
 extension StatsSnapshot {
     /// Fetched and not yet given to a player, where nothing is read from the cache.
-    fileprivate var lead: Int64 { Int64(upstream.bytes) - Int64(bytes.fromUpstream) }
+    fileprivate var lead: Int64 { Int64(self[\.upstreamBytes]) - Int64(self[\.bytesFromUpstream]) }
 }
 
 extension Stage {
@@ -58,11 +58,11 @@ extension Scenarios {
                 #expect(try player.difference(from: long, in: 0..<100_000) == nil)
                 // What the proxy has given away is more than that, by what the kernel takes.
                 try stage.waitForStats("a transfer ahead of its reader") {
-                    $0.bytes.fromUpstream >= 100_000 && $0.lead >= 96 << 10 + Int64($0.bytes.fromUpstream) / 2
+                    $0[\.bytesFromUpstream] >= 100_000 && $0.lead >= 96 << 10 + Int64($0[\.bytesFromUpstream]) / 2
                 }
                 try stage.passTime()
                 let stats = try stage.stats
-                let given = Int64(stats.bytes.fromUpstream) - other.size
+                let given = Int64(stats[\.bytesFromUpstream]) - other.size
                 #expect(stats.lead <= 128 << 10 + 2 * given + piece)
                 #expect(2 * given < 16 << 20)
                 #expect(try player.difference(from: long, in: 100_000..<40_000_000) == nil)
@@ -118,11 +118,11 @@ extension Scenarios {
                     try stage.get("/film.mp4", range: "bytes=4999999-4999999"), film.size - 1..<film.size, of: film)
                 expectPart(try stage.get("/film.mp4", range: "bytes=3000000-3000009"), 3_000_000..<3_000_010, of: film)
                 try stage.waitForStats("filling to the end") {
-                    $0.upstream.openFetches == 0 && $0.upstream.bytes == film.size - seek
+                    $0[\.openFetches] == 0 && $0[\.upstreamBytes] == film.size - seek
                 }
                 expectPart(try stage.get("/film.mp4", range: "bytes=1000000-1000009"), 1_000_000..<1_000_010, of: film)
                 try stage.waitForStats("filling up to what is there") {
-                    $0.upstream.openFetches == 0 && $0.upstream.bytes == film.size - 1_000_000 / chunk * chunk
+                    $0[\.openFetches] == 0 && $0[\.upstreamBytes] == film.size - 1_000_000 / chunk * chunk
                 }
                 let asked = stage.origin.ranges("/film.mp4", of: film)
                 #expect(asked.allSatisfy { $0.lowerBound >= 1_000_000 / chunk * chunk })
@@ -138,7 +138,7 @@ extension Scenarios {
                 stage.origin.serve("/film.mp4", film)
                 let (start, end) = (3_000_000 / chunk * chunk, (3_000_009 / chunk + 1) * chunk)
                 expectPart(try stage.get("/film.mp4", range: "bytes=3000000-3000009"), 3_000_000..<3_000_010, of: film)
-                try stage.waitForStats("the whole") { $0.upstream.openFetches == 0 && $0.upstream.bytes == film.size }
+                try stage.waitForStats("the whole") { $0[\.openFetches] == 0 && $0[\.upstreamBytes] == film.size }
                 #expect(stage.origin.ranges("/film.mp4", of: film) == [start..<end, end..<film.size, 0..<start])
                 #expect(stage.origin.bytesSent("/film.mp4") == film.size)
                 stage.origin.stop()
@@ -157,7 +157,7 @@ extension Scenarios {
                 }
                 for (range, response) in parts { expectPart(response, range, of: film) }
                 // A transfer stops where another one has been; what the origin has sent by then is not kept.
-                try stage.waitForStats("the whole") { $0.upstream.openFetches == 0 && $0.upstream.bytes == film.size }
+                try stage.waitForStats("the whole") { $0[\.openFetches] == 0 && $0[\.upstreamBytes] == film.size }
                 stage.origin.stop()
                 expectWhole(try stage.get("/film.mp4"), film)
             }
@@ -175,7 +175,7 @@ extension Scenarios {
                 #expect(stage.origin.requestCount("/film.mp4") == 2)
                 stage.origin.release("/film.mp4")
                 // One after another: between them there is a moment without any.
-                try stage.waitForStats("the whole") { $0.upstream.openFetches == 0 && $0.upstream.bytes >= film.size }
+                try stage.waitForStats("the whole") { $0[\.openFetches] == 0 && $0[\.upstreamBytes] >= film.size }
                 stage.origin.stop()
                 expectWhole(try stage.get("/film.mp4"), film)
             }
@@ -193,11 +193,11 @@ extension Scenarios {
                 stage.origin.script("/film.mp4") { $0.status = 403 }
                 stage.origin.release("/film.mp4")
                 try stage.waitForStats("the failure") {
-                    $0.upstream.openFetches == 0 && $0.errors["origin-error"] == 1
+                    $0[\.openFetches] == 0 && $0.errors["origin-error"] == 1
                 }
                 stage.origin.script("/film.mp4") { $0.status = nil }
                 #expect(try stage.get("/film.mp4", range: "bytes=0-9").isHit)
-                try stage.waitForStats("the whole") { $0.upstream.openFetches == 0 && $0.upstream.bytes >= film.size }
+                try stage.waitForStats("the whole") { $0[\.openFetches] == 0 && $0[\.upstreamBytes] >= film.size }
                 stage.origin.stop()
                 expectWhole(try stage.get("/film.mp4"), film)
             }
@@ -212,7 +212,7 @@ extension Scenarios {
                 try stage.glance("/film.mp4", of: film, at: 0, count: 1000)
                 try stage.restart()
                 try stage.origin.waitForAbort("/film.mp4")
-                #expect(try stage.stats.upstream.openFetches == 0)
+                #expect(try stage.stats[\.openFetches] == 0)
                 stage.origin.release("/film.mp4")
                 expectWhole(try stage.get("/film.mp4"), film)
             }
@@ -230,7 +230,7 @@ extension Scenarios {
                 expectPart(try stage.get("/large.mp4", range: "bytes=0-9"), 0..<10, of: large)
                 expectPart(try stage.get("/small.mp4", range: "bytes=0-9"), 0..<10, of: small)
                 try stage.waitForStats("the end of filling") {
-                    $0.upstream.openFetches == 0 && $0.upstream.bytes >= small.size
+                    $0[\.openFetches] == 0 && $0[\.upstreamBytes] >= small.size
                 }
                 #expect(stage.origin.bytesSent("/small.mp4") == small.size)
                 #expect(stage.origin.bytesSent("/large.mp4") == chunk)
@@ -248,11 +248,11 @@ extension Scenarios {
                 for index in 1..<films.count {
                     try stage.glance("/\(index)", of: films[index], at: 8_000_000, count: 1000)
                     try stage.waitForStats("the end of filling") {
-                        $0.upstream.openFetches <= 1 && stage.origin.bytesSent("/\(index)") >= films[index].size
+                        $0[\.openFetches] <= 1 && stage.origin.bytesSent("/\(index)") >= films[index].size
                     }
                     #expect(try stage.oversize() == nil)
                 }
-                #expect(try stage.stats.cache.evictedBytes > 0)
+                #expect(try stage.stats[\.evictedBytes] > 0)
                 #expect(try reader.difference(from: films[0], in: 5_000_000..<films[0].size) == nil)
             }
         }
@@ -266,8 +266,8 @@ extension Scenarios {
                 stage.origin.serve("/long.mp4", long)
                 for offset in stride(from: Int64(0), to: 20_000_000, by: 2_000_000) {
                     try stage.glance("/long.mp4", of: long, at: offset, count: 2_000_000)
-                    try stage.waitForStats("a connection less") { $0.connections == 0 }
-                    #expect(try stage.stats.upstream.openFetches == 1)
+                    try stage.waitForStats("a connection less") { $0[\.connections] == 0 }
+                    #expect(try stage.stats[\.openFetches] == 1)
                 }
                 let (player, _) = try stage.playerOf("/long.mp4", range: "bytes=1000000-")
                 #expect(try player.difference(from: long, in: 1_000_000..<long.size) == nil)
@@ -284,13 +284,13 @@ extension Scenarios {
                 let (player, _) = try stage.playerOf("/long.mp4", receiveBuffer: 16_384)
                 #expect(try player.difference(from: long, in: 0..<100_000) == nil)
                 player.close()
-                try stage.waitForStats("the reader's leaving") { $0.connections == 0 }
-                let given = Int64(try stage.stats.bytes.fromUpstream)
+                try stage.waitForStats("the reader's leaving") { $0[\.connections] == 0 }
+                let given = Int64(try stage.stats[\.bytesFromUpstream])
                 try stage.waitForStats("a transfer that goes on") { $0.lead >= 96 << 10 }
                 try stage.passTime()
                 let stats = try stage.stats
                 #expect(stats.lead <= 128 << 10 + 2 * given + piece)
-                #expect(stats.upstream.openFetches == 1)
+                #expect(stats[\.openFetches] == 1)
             }
         }
 
@@ -302,7 +302,7 @@ extension Scenarios {
                 try stage.glance("/long.mp4", of: long, at: 0, count: 100_000)
                 try stage.settle()
                 try stage.origin.waitForAbort("/long.mp4")
-                let bytes = Int64(try stage.stats.upstream.bytes)
+                let bytes = Int64(try stage.stats[\.upstreamBytes])
                 #expect(bytes % chunk == 0 && bytes < long.size)
                 stage.origin.stop()
                 let response = try stage.get("/long.mp4", range: "bytes=0-\(bytes - 1)")
@@ -317,10 +317,10 @@ extension Scenarios {
             } _: { stage in
                 stage.origin.serve("/long.mp4", long)
                 try stage.glance("/long.mp4", of: long, at: 0, count: 1000)
-                try stage.waitForStats("the reader's leaving") { $0.connections == 0 }
+                try stage.waitForStats("the reader's leaving") { $0[\.connections] == 0 }
                 let (player, _) = try stage.playerOf("/long.mp4", range: "bytes=60000000-", receiveBuffer: 16_384)
                 #expect(try player.difference(from: long, in: 60_000_000..<60_001_000) == nil)
-                try stage.waitForStats("one transfer") { $0.upstream.openFetches == 1 }
+                try stage.waitForStats("one transfer") { $0[\.openFetches] == 1 }
                 try stage.origin.waitForAbort("/long.mp4")
                 #expect(stage.origin.requestCount("/long.mp4") == 2)
             }
@@ -361,7 +361,7 @@ extension Scenarios {
                     try stage.glance("/\(index)", of: film, at: 0, count: 3_500_000)
                 }
                 try stage.waitForStats("one transfer that lingers") {
-                    $0.connections == 0 && $0.upstream.openFetches == 1
+                    $0[\.connections] == 0 && $0[\.openFetches] == 1
                 }
                 try stage.passTime()
                 #expect(try stage.get("/other.mp4").isHit)
@@ -384,7 +384,7 @@ extension Scenarios {
                     let (player, _) = try stage.playerOf("/huge.mp4", range: "bytes=\(offset)-")
                     #expect(try player.difference(from: huge, in: offset..<offset + glanced) == nil)
                     // Each ends as soon as its loop hears of it.
-                    try stage.waitForStats("at most two transfers") { $0.upstream.openFetches <= 2 }
+                    try stage.waitForStats("at most two transfers") { $0[\.openFetches] <= 2 }
                     try stage.origin.waitUntil("at most two responses") {
                         $0.requests.count { !$0.finished && !$0.aborted } <= 2
                     }
@@ -525,7 +525,7 @@ extension Scenarios {
                 }
                 #expect(try stage.get("/busy").status == 429)
                 let waiting = try Background { try stage.get("/film.mp4") }
-                try stage.waitForStats("the request") { $0.requests.total == 2 && $0.upstream.openFetches == 1 }
+                try stage.waitForStats("the request") { $0[\.requests] == 2 && $0[\.openFetches] == 1 }
                 #expect(stage.origin.requestCount("/film.mp4") == 0)
                 clock.pass(seconds: 1)
                 expectWhole(try waiting.value(), film)

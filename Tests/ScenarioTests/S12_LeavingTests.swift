@@ -16,13 +16,15 @@ extension Stage {
         let (player, _) = try playerOf(path, receiveBuffer: 16_384)
         #expect(try player.difference(from: long, in: 0..<count) == nil)
         player.close()
-        try waitForStats("the reader's leaving") { $0.connections == 0 }
+        try waitForStats("the reader's leaving") { $0[\.connections] == 0 }
         // It waits on, as there is a place where the next one would stop.
         origin.script(path) { $0.stallAfter = .max }
     }
 
     /// Fetched and not given to a player.
-    fileprivate var lead: Int64 { get throws { Int64(try stats.upstream.bytes) - Int64(try stats.bytes.fromUpstream) } }
+    fileprivate var lead: Int64 {
+        get throws { Int64(try stats[\.upstreamBytes]) - Int64(try stats[\.bytesFromUpstream]) }
+    }
 
     /// Lets time pass by something that takes some.
     fileprivate func passTime() throws {
@@ -45,7 +47,7 @@ extension Scenarios {
                 try stage.readAndLeave("/long.mp4", count: 3 * chunk + 50_000)
                 expectPart(
                     try stage.get("/long.mp4", range: "bytes=60000000-60000999"), 60_000_000..<60_001_000, of: long)
-                #expect(try stage.stats.upstream.openFetches == 1)
+                #expect(try stage.stats[\.openFetches] == 1)
                 stage.origin.release("/long.mp4")
                 try stage.settle()
                 let sent = stage.origin.bytesSent("/long.mp4")
@@ -80,10 +82,10 @@ extension Scenarios {
                 stage.origin.serve("/long.mp4", long)
                 try stage.readAndLeave("/long.mp4", count: read)
                 stage.origin.release("/long.mp4")
-                try stage.waitForStats("a transfer that goes on") { Int64($0.upstream.bytes) - read >= most / 2 }
+                try stage.waitForStats("a transfer that goes on") { Int64($0[\.upstreamBytes]) - read >= most / 2 }
                 try stage.passTime()
                 #expect(try stage.lead <= most + piece)
-                #expect(try stage.stats.upstream.openFetches == 1)
+                #expect(try stage.stats[\.openFetches] == 1)
             }
         }
 
@@ -102,7 +104,7 @@ extension Scenarios {
                 try stage.readAndLeave("/long.mp4", count: 3 * chunk + 50_000)
                 stage.origin.release("/long.mp4")
                 try stage.settle()
-                #expect(try Int64(stage.stats.upstream.bytes) == 4 * chunk)
+                #expect(try Int64(stage.stats[\.upstreamBytes]) == 4 * chunk)
             }
         }
     }

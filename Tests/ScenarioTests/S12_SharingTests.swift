@@ -17,7 +17,7 @@ extension Scenarios {
                 stage.origin.release("/film.mp4")
                 #expect(try first.difference(from: film, in: 300_000..<film.size) == nil)
                 try stage.settle()
-                #expect(try stage.stats.upstream.bytes == film.size)
+                #expect(try stage.stats[\.upstreamBytes] == film.size)
                 // What was on its way when the transfer ended was in vain.
                 #expect(stage.origin.bytesSent("/film.mp4") <= film.size * 5 / 4)
             }
@@ -34,7 +34,7 @@ extension Scenarios {
                 }
                 for (start, response) in parts { expectPart(response, start..<film.size, of: film) }
                 try stage.settle()
-                #expect(try stage.stats.upstream.bytes == film.size)
+                #expect(try stage.stats[\.upstreamBytes] == film.size)
                 #expect(stage.origin.bytesSent("/film.mp4") <= film.size * 5 / 4)
             }
         }

@@ -47,7 +47,7 @@ extension Scenarios {
 
                 let again = try Self.play(stage)
                 #expect(again.isHit && stage.origin.requestCount(Self.path) == 2)
-                #expect(try stage.stats.requests.validated == 1)
+                #expect(try stage.stats[\.validated] == 1)
             }
         }
 
@@ -95,7 +95,7 @@ extension Scenarios {
                 let players = try (0..<100).map { _ in try stage.player() }
                 for player in players { try player.send(player.request(stage.target(Self.path))) }
                 try stage.origin.waitForRequests(Self.path, count: 2)
-                try stage.waitForStats("all to ask") { $0.requests.collapsed == 99 }
+                try stage.waitForStats("all to ask") { $0[\.collapsed] == 99 }
                 stage.origin.release(Self.path)
                 for player in players {
                     let response = try player.readResponse()
@@ -271,7 +271,7 @@ extension Scenarios {
                             == "reelcache; fwd=stale; fwd-status=\(status); ttl=-40; detail=\"origin-error\""
                 )
                 #expect(stale.headers["Age"] == "100")
-                #expect(try stage.stats.requests.stale == 1)
+                #expect(try stage.stats[\.stale] == 1)
                 let head = try stage.get(Self.path, method: "HEAD")
                 #expect(head.status == 200 && head.cacheStatus.hasPrefix("reelcache; fwd=stale; fwd-status=\(status)"))
                 stage.origin.script(Self.path) { $0.status = nil }
@@ -290,7 +290,7 @@ extension Scenarios {
                 // Known to be down, it is not tried again at once.
                 #expect(try stage.get(Self.path, method: "HEAD").status == 200)
                 #expect(Self.isFilm(try Self.play(stage)))
-                #expect(try stage.stats.upstream.requests["validation"] == 1)
+                #expect(try stage.stats.reasons["validation"] == 1)
             }
         }
 
@@ -434,7 +434,7 @@ extension Scenarios {
                     ($0.status, $0.body, $0.holdHead) = (404, Array("no more".utf8), true)
                 }
                 let players = try Background { try concurrently(20) { _ in try Self.play(stage) } }
-                try stage.waitForStats("all to wait") { $0.requests.collapsed == 19 }
+                try stage.waitForStats("all to wait") { $0[\.collapsed] == 19 }
                 stage.origin.release(Self.path)
                 for response in try players.value() {
                     #expect(
@@ -453,7 +453,7 @@ extension Scenarios {
                 try beyond.send(beyond.request(stage.target(Self.path), range: "bytes=2000000-"))
                 try stage.origin.waitForRequests(Self.path, count: 1)
                 let inside = try Background { try Self.play(stage, range: "bytes=0-99") }
-                try stage.waitForStats("the second to join") { $0.requests.collapsed == 1 }
+                try stage.waitForStats("the second to join") { $0[\.collapsed] == 1 }
                 stage.origin.release(Self.path)
                 #expect(try beyond.readResponse().status == 416)
                 expectPart(try inside.value(), 0..<100, of: Self.film)
@@ -472,7 +472,7 @@ extension Scenarios {
                 let wish = [("Cache-Control", "only-if-cached")]
                 let responses = [try Self.play(stage, wish), try stage.get(Self.path, headers: wish, method: "HEAD")]
                 #expect(responses.allSatisfy { $0.status == 504 })
-                #expect(try stage.stats.upstream.openFetches == 0 && stage.origin.requestCount(Self.path) == 0)
+                #expect(try stage.stats[\.openFetches] == 0 && stage.origin.requestCount(Self.path) == 0)
             }
         }
 
@@ -541,7 +541,7 @@ extension Scenarios {
                 try english.send(english.request(stage.target(Self.path), headers: [("Accept-Language", "en")]))
                 try stage.origin.waitForRequests(Self.path, count: 1)
                 try german.send(german.request(stage.target(Self.path), headers: [("Accept-Language", "de")]))
-                try stage.waitForStats("the second to join") { $0.requests.collapsed == 1 }
+                try stage.waitForStats("the second to join") { $0[\.collapsed] == 1 }
                 stage.origin.serve(Self.path, Self.remake, etag: "\"de\"")
                 stage.origin.release(Self.path)
                 #expect(try english.readResponse().headers["ETag"] == "\"en\"")

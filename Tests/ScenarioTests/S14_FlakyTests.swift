@@ -19,7 +19,7 @@ extension Scenarios {
                 stage.origin.script(Self.path) { $0.stallAfter = 1_000_000 }
                 expectWhole(try stage.get(Self.path), Self.film)
                 #expect(stage.origin.requestCount(Self.path) >= 3)
-                #expect(try stage.stats.upstream.resumedTransfers >= 2)
+                #expect(try stage.stats[\.resumedTransfers] >= 2)
             }
         }
 

@@ -41,7 +41,7 @@ extension Scenarios {
                 try stage.origin.waitForRequests("/first.mp4", count: 1)
                 let downloads = try ["/download.mp4", "/played.mp4"].map { try stage.download($0) }
                 try player.send(player.request(stage.target("/played.mp4")))
-                try stage.waitForStats("the player") { $0.requests.total >= 2 }
+                try stage.waitForStats("the player") { $0[\.requests] >= 2 }
                 stage.origin.release("/first.mp4")
                 expectWhole(try first.readResponse(), film)
                 expectWhole(try player.readResponse(), film)

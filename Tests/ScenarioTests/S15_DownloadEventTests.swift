@@ -184,7 +184,7 @@ extension Scenarios {
                 let listener = try stage.listener()
                 #expect(try listener.batch().texts == ["summary"])
                 listener.client.close()
-                try stage.waitForStats("the end of the connection") { $0.connections == 0 }
+                try stage.waitForStats("the end of the connection") { $0[\.connections] == 0 }
                 stage.snapshots.post(.sample(1))
                 #expect(try stage.listener().batch().texts == ["1 waiting", "summary"])
             }
@@ -200,7 +200,7 @@ extension Scenarios {
                     #expect(refused.head.status == 429 && refused.head.headers["Content-Type"] == "application/json")
                 }
                 listeners.removeFirst().client.close()
-                try stage.waitForStats("the end of the connection") { $0.connections == 63 }
+                try stage.waitForStats("the end of the connection") { $0[\.connections] == 63 }
                 listeners.append(try stage.listener())
                 #expect(try listeners[63].batch().texts == ["summary"])
             }

@@ -255,7 +255,7 @@ extension Scenarios {
                 stage.origin.script("/v/film.m3u8") { $0.stallAfter = 20 }
                 let player = try stage.player()
                 try player.send(player.request(stage.target("/v/film.m3u8")))
-                try stage.waitForStats("the playlist to come") { $0.upstream.openFetches == 1 }
+                try stage.waitForStats("the playlist to come") { $0[\.openFetches] == 1 }
                 player.close()
                 try stage.settle()
             }

@@ -70,12 +70,12 @@ extension Scenarios {
                 stage.origin.serve("/film.mp4", film)
                 let players = try (0..<100).map { _ in try stage.player() }
                 for player in players { try player.send(player.request(stage.target("/watch?v=1"))) }
-                try stage.waitForStats("a hundred requests") { $0.requests.total == 100 }
+                try stage.waitForStats("a hundred requests") { $0[\.requests] == 100 }
                 try resolver.touch("go")
                 for player in players { expectWhole(try player.readResponse(), film) }
                 #expect(resolver.runs.count == 1)
                 #expect(stage.origin.bytesSent("/film.mp4") == film.size)
-                #expect(try stage.stats.upstream.resolverRuns == 1)
+                #expect(try stage.stats[\.resolverRuns] == 1)
             }
         }
 
@@ -307,7 +307,7 @@ extension Scenarios {
             try await Stage.resolving("sleep 1000; true") { stage, resolver in
                 let player = try stage.player()
                 try player.send(player.request(stage.target("/watch?v=1")))
-                try stage.waitForStats("a run") { $0.upstream.resolverRuns == 1 }
+                try stage.waitForStats("a run") { $0[\.resolverRuns] == 1 }
                 try stage.stop()
             }
         }

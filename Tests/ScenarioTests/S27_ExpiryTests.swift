@@ -34,7 +34,7 @@ extension Scenarios {
                 expectWhole(try stage.get("/watch?v=1"), film)
                 #expect(resolver.runs.count == 6)
                 #expect(stage.origin.filmBytes == film.size, "something was fetched twice")
-                #expect(try stage.stats.upstream.refreshedLinks == 5)
+                #expect(try stage.stats[\.refreshedLinks] == 5)
                 try stage.settle()
                 #expect(try stage.get("/watch?v=1").isHit)
             }

@@ -44,7 +44,7 @@ private func expectOfEach(_ stage: Stage, _ path: String, count: Int, _ check: (
     let before = stage.origin.requestCount(path)
     stage.origin.holdHeads(path)
     let users = try Background { try concurrently(4) { try stage.get(path, headers: [("X-Emby-Token", "\($0)")]) } }
-    try stage.waitForStats("all to wait") { $0.requests.collapsed == 3 }
+    try stage.waitForStats("all to wait") { $0[\.collapsed] == 3 }
     stage.origin.release(path)
     for response in try users.value() { check(response) }
     let asked = stage.origin.requests(path).dropFirst(before)
@@ -86,7 +86,7 @@ extension Scenarios {
                 stage.serve(control: "private, max-age=60")
                 stage.origin.holdHeads(path)
                 let players = try Background { try concurrently(6) { _ in try stage.get(path) } }
-                try stage.waitForStats("5 collapsed requests") { $0.requests.collapsed == 5 }
+                try stage.waitForStats("5 collapsed requests") { $0[\.collapsed] == 5 }
                 stage.origin.release(path)
                 for response in try players.value() { expectWhole(response, film) }
                 #expect(stage.origin.requestCount(path) == 6 && stage.dataFiles.isEmpty)
@@ -176,7 +176,7 @@ extension Scenarios {
                 let users = try Background {
                     try concurrently(2) { try stage.get(path, headers: [anna, ben][$0]) }
                 }
-                try stage.waitForStats("both to wait") { $0.requests.collapsed == 1 }
+                try stage.waitForStats("both to wait") { $0[\.collapsed] == 1 }
                 stage.origin.release(path)
                 for response in try users.value() { expectWhole(response, film) }
                 let asked = stage.origin.requests(path).compactMap { $0.headers["Authorization"] }

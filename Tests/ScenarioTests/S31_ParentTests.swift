@@ -26,7 +26,7 @@ extension Scenarios {
                 let players = try Background {
                     try concurrently(3) { try edges[$0].get("/film.mp4", range: range.rangeField) }
                 }
-                try parent.waitForStats("the requests of all edges") { $0.requests.total == 6 }
+                try parent.waitForStats("the requests of all edges") { $0[\.requests] == 6 }
                 origin.release("/film.mp4")
 
                 for response in try players.value() { expectPart(response, range, of: film) }
@@ -77,7 +77,7 @@ extension Scenarios {
                 origin.serve("/film.mp4", film)
                 let response = try stages[1].get("/film.mp4", method: "HEAD")
                 #expect(response.status == 200 && response.headers["Content-Length"] == "\(film.size)")
-                try #expect(stages[0].stats.requests.total == 1)
+                try #expect(stages[0].stats[\.requests] == 1)
                 #expect(origin.requestCount("/film.mp4") == 1)
             }
         }
@@ -90,9 +90,9 @@ extension Scenarios {
                 (none.parents, all.parents) = ([], [stages[0].proxy.baseURL])
                 try stages[1].proxy.cache.reconfigure { $0.rules = [none, all] }
                 expectWhole(try stages[1].get("/own.mp4"), film)
-                try #expect(stages[0].stats.requests.total == 0)
+                try #expect(stages[0].stats[\.requests] == 0)
                 expectWhole(try stages[1].get("/film.mp4"), film)
-                try #expect(stages[0].stats.requests.total == 1)
+                try #expect(stages[0].stats[\.requests] == 1)
             }
         }
 
@@ -146,7 +146,7 @@ extension Scenarios {
                 let own = "\(stages[1].proxy.baseURL)/http/127.0.0.1:\(origin.port)/2.ts"
                 #expect(try stages[1].get("/film.m3u8").text == text.replacing(origin.url("/2.ts"), with: own))
                 expectWhole(try stages[1].get("/2.ts"), film)
-                try #expect(stages[0].stats.requests.total >= 2)
+                try #expect(stages[0].stats[\.requests] >= 2)
                 #expect(origin.requestCount("/film.m3u8") == 1 && origin.requestCount("/2.ts") == 1)
             }
         }
@@ -195,7 +195,7 @@ extension Scenarios {
                     origin.serve("/\(number).mp4", film)
                     expectWhole(try stages[2].get("/\(number).mp4"), film)
                 }
-                try #expect(stages[1].stats.requests.total == 4)
+                try #expect(stages[1].stats[\.requests] == 4)
             }
         }
 
@@ -359,7 +359,7 @@ extension Scenarios {
                     #expect(answer.status == 503 && answer.headers["Retry-After"] != nil)
                 }
                 expectWhole(try stages[1].get("/film.mp4"), film)
-                try #expect(stages[0].stats.requests.total == 3)
+                try #expect(stages[0].stats[\.requests] == 3)
                 #expect(busy.requestCount("/a/2.mp4") == 0)
             }
         }

@@ -48,7 +48,7 @@ extension Scenarios {
                 #expect(head.status == status && head.isHit && head.headers["Content-Length"] == "18")
                 #expect(stage.origin.requestCount(path) == 1)
                 let stats = try stage.stats
-                #expect(stats.requests.hits == 3 && stats.cache.shortResponses == 1)
+                #expect(stats[\.hits] == 3 && stats[\.shortResponses] == 1)
 
                 stage.wait(seconds: 11)
                 #expect(
@@ -71,7 +71,7 @@ extension Scenarios {
                     #expect(answer.status == 404 && answer.cacheStatus == "reelcache; fwd=uri-miss; fwd-status=404")
                     #expect(stage.origin.requestCount(path) == count)
                 }
-                #expect(try stage.stats.cache.shortResponses == 0)
+                #expect(try stage.stats[\.shortResponses] == 0)
             }
         }
 
@@ -92,7 +92,7 @@ extension Scenarios {
                 let refused = try Background { try stage.get(bad + "2") }
                 try stage.origin.waitForRequests(bad + "2", count: 1)
                 let player = try Background { try stage.get(good) }
-                try stage.waitForStats("both to wait") { $0.requests.collapsed == 1 }
+                try stage.waitForStats("both to wait") { $0[\.collapsed] == 1 }
                 stage.origin.release(bad + "2")
                 #expect(try refused.value().status == 403)
                 expectWhole(try player.value(), film)
@@ -177,7 +177,7 @@ extension Scenarios {
                 Self.refuse(stage, 204, [("Cache-Control", "max-age=60")], body: "")
                 stage.origin.holdHeads(path)
                 let players = try Background { try concurrently(20) { _ in try stage.get(path) } }
-                try stage.waitForStats("all to wait") { $0.requests.collapsed == 19 }
+                try stage.waitForStats("all to wait") { $0[\.collapsed] == 19 }
                 stage.origin.release(path)
                 #expect(try players.value().allSatisfy { $0.status == 204 })
                 #expect(stage.origin.requestCount(path) == 1)
@@ -199,7 +199,7 @@ extension Scenarios {
                 for _ in 1...2 { #expect(try stage.get(path).cacheStatus == "reelcache; fwd=stale; fwd-status=403") }
                 Self.serveFilm(stage, [("Cache-Control", "max-age=60")])
                 expectWhole(try stage.get(path), film)
-                #expect(try stage.stats.cache.shortResponses == 0)
+                #expect(try stage.stats[\.shortResponses] == 0)
             }
         }
 
@@ -214,7 +214,7 @@ extension Scenarios {
                 #expect(try stage.get(path).cacheStatus == "reelcache; hit; ttl=30")
                 // A reload finds out, and from then on nobody gets the error.
                 expectWhole(try stage.get(path, headers: [("Cache-Control", "no-cache")]), film)
-                #expect(try stage.stats.cache.shortResponses == 0)
+                #expect(try stage.stats[\.shortResponses] == 0)
                 let again = try stage.get(path)
                 expectWhole(again, film)
                 #expect(again.isHit)

@@ -196,7 +196,7 @@ extension Scenarios {
                 }
                 stage.origin.holdHeads("/vod/film.mp4")
                 let players = try Background { try concurrently(2) { _ in try stage.ask("/tv/film.mp4") } }
-                try stage.waitForStats("both to wait") { $0.requests.collapsed == 1 }
+                try stage.waitForStats("both to wait") { $0[\.collapsed] == 1 }
                 stage.origin.release("/vod/film.mp4")
                 let answers = try players.value()
                 for answer in answers { #expect(answer.status == status) }

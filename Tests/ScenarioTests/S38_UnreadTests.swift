@@ -39,11 +39,11 @@ extension Scenarios {
                     #expect(try player.readHead().status == (kind == .error ? 403 : 200))
                     return player
                 }
-                try stage.waitForStats("their transfers") { $0.upstream.pausedTransfers == players.count }
-                let transit = try stage.stats.transit
-                #expect(transit.limit == 4 << 20 && transit.bytes > 1 << 20 && transit.bytes <= transit.limit)
+                try stage.waitForStats("their transfers") { $0[\.pausedTransfers] == Int64(players.count) }
+                let (limit, bytes) = (try stage.stats[\.transitLimit], try stage.stats[\.transitBytes])
+                #expect(limit == 4 << 20 && bytes > 1 << 20 && bytes <= limit)
                 for player in players { try expectRest(of: player) }
-                try stage.waitForStats("nothing in transit") { $0.transit.bytes == 0 }
+                try stage.waitForStats("nothing in transit") { $0[\.transitBytes] == 0 }
             }
         }
 
@@ -79,7 +79,7 @@ extension Scenarios {
                 try stage.settle()
                 let (player, head) = try stage.playerOf("/film.mp4", receiveBuffer: 4096)
                 #expect(head.isHit)
-                try #expect(stage.stats.transit.bytes == 0)
+                try #expect(stage.stats[\.transitBytes] == 0)
                 try expectRest(of: player)
             }
         }
@@ -94,7 +94,7 @@ extension Scenarios {
                 }
                 let more = try (9..<12).map { try ask("/\($0)", .notStored, on: stage) }
                 try stage.waitForStats("all of them") {
-                    $0.upstream.openFetches == 12 && $0.upstream.openTransfers == 6 && $0.upstream.pausedTransfers == 3
+                    $0[\.openFetches] == 12 && $0[\.openTransfers] == 6 && $0[\.pausedTransfers] == 3
                 }
                 #expect((0..<12).filter { stage.origin.requestCount("/vod/\($0)") > 0 } == Array(0..<9))
                 for player in first { try expectRest(of: player) }
@@ -102,7 +102,7 @@ extension Scenarios {
                     #expect(try player.readHead().status == 200)
                     try expectRest(of: player)
                 }
-                try stage.waitForStats("the end") { $0.upstream.openTransfers == 0 && $0.upstream.pausedTransfers == 0 }
+                try stage.waitForStats("the end") { $0[\.openTransfers] == 0 && $0[\.pausedTransfers] == 0 }
             }
         }
 
@@ -134,7 +134,7 @@ extension Scenarios {
                     return player
                 }
                 try stage.waitForStats("those that stay") {
-                    $0.upstream.openFetches == 2 && $0.upstream.pausedTransfers == 2 && $0.upstream.openTransfers == 0
+                    $0[\.openFetches] == 2 && $0[\.pausedTransfers] == 2 && $0[\.openTransfers] == 0
                 }
                 for player in players { try expectRest(of: player) }
                 #expect((0..<4).allSatisfy { stage.origin.requestCount("/\($0).mp4") > 1 })

@@ -173,7 +173,7 @@ final class Stage: Sendable {
     }
 
     /// Waits until no transfer is open: a player's last byte may be there before the end of its chunk.
-    func settle() throws { try waitForStats("the end of transfers") { $0.upstream.openFetches == 0 } }
+    func settle() throws { try waitForStats("the end of transfers") { $0[\.openFetches] == 0 } }
 
     /// The files in the cache, by what they take on the disk as `du` counts it, in bytes.
     var files: [String: Int64] {
@@ -195,7 +195,7 @@ final class Stage: Sendable {
     /// The files are looked at one after the other. What was evicted from one behind the look may be in another before
     /// it, and count twice: so it takes three sums in a row that are too much.
     func oversize() throws -> String? {
-        let size = try stats.cache.size
+        let size = try stats[\.size]
         if size > setting.maxSize { return "the statistics count \(size) bytes, of \(setting.maxSize)" }
         var onDisk: Int64 = 0
         for _ in 0..<3 {

@@ -1,10 +1,21 @@
 import Synchronization
 
 /// A number that only grows. Safe to use from any thread.
-package final class Counter: Sendable {
+package final class Counter: Sendable, ProxyMetrics.Number {
     private let total = Atomic<UInt64>(0)
+    let name: ProxyMetrics.Name?
 
-    package init() {}
+    package init() { name = nil }
+
+    /// - Parameters: as those of `ProxyMetrics.Name`.
+    init(
+        _ place: String, _ metric: String, in unit: MetricFamily.Unit? = nil,
+        label: (name: String, value: String)? = nil, _ help: String
+    ) {
+        name = ProxyMetrics.Name(place, metric, unit, label, help)
+    }
+
+    var reading: MetricFamily.Value? { .count(value) }
 
     package func add(_ amount: Int64 = 1) {
         total.wrappingAdd(UInt64(amount), ordering: .relaxed)
@@ -35,29 +46,44 @@ package final class Counter: Sendable {
 }
 
 /// A number that goes up and down. Safe to use from any thread.
-package final class Gauge: Sendable {
+package final class Gauge: Sendable, ProxyMetrics.Number {
     private let level = Atomic<Int64>(0)
+    let name: ProxyMetrics.Name?
 
-    package init() {}
+    package init() { name = nil }
+
+    /// - Parameters: as those of `ProxyMetrics.Name`.
+    init(_ place: String, _ metric: String, in unit: MetricFamily.Unit? = nil, _ help: String) {
+        name = ProxyMetrics.Name(place, metric, unit, nil, help)
+    }
+
+    /// One that `/metrics` does not have.
+    init(_ place: String) { name = ProxyMetrics.Name(place, nil, nil, nil, "") }
+
+    var reading: MetricFamily.Value? { .level(value) }
 
     package func add(_ amount: Int64) {
         level.wrappingAdd(amount, ordering: .relaxed)
         Counter.noteChange()
     }
     package func set(_ amount: Int64) {
-        level.store(amount, ordering: .relaxed)
-        Counter.noteChange()
+        if level.exchange(amount, ordering: .relaxed) != amount { Counter.noteChange() }
     }
 
     package var value: Int64 { level.load(ordering: .relaxed) }
 }
 
 /// A number that is measured now and then. Safe to use from any thread.
-package final class Measurement: Sendable {
+package final class Measurement: Sendable, ProxyMetrics.Number {
     private let level = Atomic<Int64>(0)
     private let isKnown = Atomic(false)
+    let name: ProxyMetrics.Name?
 
-    package init() {}
+    init(_ metric: String, in unit: MetricFamily.Unit?, _ help: String) {
+        name = ProxyMetrics.Name(nil, metric, unit, nil, help)
+    }
+
+    var reading: MetricFamily.Value? { value.map { .level($0) } }
 
     package func set(_ amount: Int64) {
         level.store(amount, ordering: .relaxed)

@@ -1,41 +1,5 @@
-/// The answer to `GET /stats`: the counters at one moment. Counts are since the start of the process.
-package struct StatsSnapshot: Codable, Sendable, Equatable {
-    package struct Requests: Codable, Sendable, Equatable {
-        package var total, hits, partialHits, misses, bypasses, collapsed, validated, stale: UInt64
-    }
-    package struct Bytes: Codable, Sendable, Equatable {
-        package var fromCache, fromUpstream: UInt64
-        /// Bytes served from the cache divided by all bytes served, 0...1; nil before the first byte.
-        package var hitRatio: Double?
-    }
-    package struct Upstream: Codable, Sendable, Equatable {
-        /// Requests sent to origins, by reason.
-        package var requests: [String: UInt64]
-        package var bytes: UInt64
-        package var openFetches: Int64
-        package var resumedTransfers: UInt64
-        package var resolverRuns, refreshedLinks: UInt64
-        /// Transfers that have a slot, and those that have given it to others because their clients do not read.
-        package var openTransfers, pausedTransfers: Int
-    }
-    /// Bytes that wait in memory for clients and origins, and their limit.
-    package struct Transit: Codable, Sendable, Equatable {
-        package var bytes, limit: Int64
-    }
-    package struct Cache: Codable, Sendable, Equatable {
-        /// Bytes: allocated on the disk, the limit, and the amount to keep free on the disk.
-        package var size, limit, minFree: Int64
-        package var evictedExtents, evictedBytes, droppedChunks, checkpoints: UInt64
-        package var openResources: Int
-        /// Responses in memory that are not media, and the bytes that they take of their limit.
-        package var shortResponses, shortResponseBytes: Int
-    }
-    /// The tunnels that CONNECT opened.
-    package struct Tunnels: Codable, Sendable, Equatable {
-        package var total: UInt64
-        package var open: Int64
-        package var bytes: UInt64
-    }
+/// The answer to `GET /stats`: the numbers at one moment. Counts are since the start of the process.
+package struct StatsSnapshot: Sendable, Equatable {
     /// Milliseconds from a request to the first byte of its body.
     package struct FirstByte: Codable, Sendable, Equatable {
         package var count: UInt64
@@ -53,55 +17,76 @@ package struct StatsSnapshot: Codable, Sendable, Equatable {
 
     package var version: String
     package var uptimeSeconds: Double
-    package var requests: Requests
-    package var bytes: Bytes
-    package var upstream: Upstream
-    package var cache: Cache
-    package var transit: Transit
-    package var tunnels: Tunnels
-    package var connections: Int64
-    package var acceptedConnections: UInt64
-    /// Idle connections that were closed to make room for new ones.
-    package var connectionsClosedForRoom: UInt64
+    /// Each number by its place, such as `cache.size`.
+    package private(set) var numbers: [String: Int64] = [:]
+    /// Requests sent to origins, by reason.
+    package var reasons: [String: UInt64]
     package var firstByteOfHits, firstByteOfMisses: FirstByte
     package var errors: [String: UInt64]
 
-    package init(
-        _ metrics: ProxyMetrics, version: String, uptimeSeconds: Double, size: Int64, limit: Int64, minFree: Int64,
-        openResources: Int, shortResponses: (count: Int, bytes: Int) = (0, 0),
-        transfers: (open: Int, paused: Int) = (0, 0)
-    ) {
-        self.version = version
-        self.uptimeSeconds = uptimeSeconds
-        requests = Requests(
-            total: metrics.requests.value, hits: metrics.hits.value, partialHits: metrics.partialHits.value,
-            misses: metrics.misses.value, bypasses: metrics.bypasses.value, collapsed: metrics.collapsed.value,
-            validated: metrics.validated.value, stale: metrics.stale.value)
-        let (cached, fetched) = (metrics.bytesFromCache.value, metrics.bytesFromUpstream.value)
-        bytes = Bytes(
-            fromCache: cached, fromUpstream: fetched,
-            hitRatio: cached + fetched == 0 ? nil : Double(cached) / Double(cached + fetched))
-        upstream = Upstream(
-            requests: Dictionary(
-                uniqueKeysWithValues: FetchReason.allCases.map { ($0.rawValue, metrics.upstreamReasons[$0].value) }),
-            bytes: metrics.upstreamBytes.value, openFetches: metrics.openFetches.value,
-            resumedTransfers: metrics.resumedTransfers.value, resolverRuns: metrics.resolverRuns.value,
-            refreshedLinks: metrics.refreshedLinks.value, openTransfers: transfers.open,
-            pausedTransfers: transfers.paused)
-        transit = Transit(bytes: metrics.transit.bytes, limit: metrics.transit.limit)
-        cache = Cache(
-            size: size, limit: limit, minFree: minFree, evictedExtents: metrics.evictedExtents.value,
-            evictedBytes: metrics.evictedBytes.value,
-            droppedChunks: metrics.droppedChunks.value, checkpoints: metrics.checkpoints.value,
-            openResources: openResources, shortResponses: shortResponses.count,
-            shortResponseBytes: shortResponses.bytes)
-        tunnels = Tunnels(
-            total: metrics.tunnels.value, open: metrics.openTunnels.value, bytes: metrics.tunnelBytes.value)
-        connections = metrics.connections.value
-        acceptedConnections = metrics.acceptedConnections.value
-        connectionsClosedForRoom = metrics.closedForRoom.value
-        firstByteOfHits = FirstByte(metrics.firstByteOfHits)
-        firstByteOfMisses = FirstByte(metrics.firstByteOfMisses)
+    package init(_ metrics: ProxyMetrics, version: String, uptimeSeconds: Double) {
+        (self.version, self.uptimeSeconds) = (version, uptimeSeconds)
+        for number in metrics.numbers {
+            guard let place = number.name?.place else { continue }
+            switch number.reading {
+            case .count(let count): numbers[place] = Int64(clamping: count)
+            case .level(let level): numbers[place] = level
+            default: break
+            }
+        }
+        reasons = Dictionary(
+            uniqueKeysWithValues: FetchReason.allCases.map { ($0.rawValue, metrics.upstreamReasons[$0].value) })
+        (firstByteOfHits, firstByteOfMisses) = (
+            FirstByte(metrics.firstByteOfHits), FirstByte(metrics.firstByteOfMisses)
+        )
         errors = metrics.errors.values
+    }
+
+    /// A count.
+    package subscript(_ counter: KeyPath<ProxyMetrics, Counter>) -> UInt64 {
+        UInt64(clamping: number(Self.names[keyPath: counter].name))
+    }
+
+    /// A level.
+    package subscript(_ gauge: KeyPath<ProxyMetrics, Gauge>) -> Int64 { number(Self.names[keyPath: gauge].name) }
+
+    /// Knows the names.
+    private static let names = ProxyMetrics()
+
+    private func number(_ name: ProxyMetrics.Name?) -> Int64 { name?.place.flatMap { numbers[$0] } ?? 0 }
+
+    /// Bytes served from the cache divided by all bytes served, 0...1; nil before the first byte.
+    package var hitRatio: Double? {
+        let (cached, fetched) = (self[\.bytesFromCache], self[\.bytesFromUpstream])
+        return cached == 0 && fetched == 0 ? nil : Double(cached) / (Double(cached) + Double(fetched))
+    }
+}
+
+extension StatsSnapshot: Decodable {
+    private struct Key: CodingKey, ExpressibleByStringLiteral {
+        let stringValue: String
+        var intValue: Int? { nil }
+
+        init(stringValue: String) { self.stringValue = stringValue }
+        init(stringLiteral name: String) { stringValue = name }
+        init?(intValue: Int) { nil }
+    }
+
+    /// Numbers that are missing, as a proxy of another version does not have them, are 0.
+    package init(from decoder: any Decoder) throws {
+        let all = try decoder.container(keyedBy: Key.self)
+        version = try all.decode(String.self, forKey: "version")
+        uptimeSeconds = try all.decode(Double.self, forKey: "uptime_seconds")
+        errors = try all.decode([String: UInt64].self, forKey: "errors")
+        firstByteOfHits = try all.decode(FirstByte.self, forKey: "first_byte_of_hits")
+        firstByteOfMisses = try all.decode(FirstByte.self, forKey: "first_byte_of_misses")
+        reasons = try all.nestedContainer(keyedBy: Key.self, forKey: "upstream")
+            .decode([String: UInt64].self, forKey: "requests")
+        for place in Self.names.numbers.compactMap({ $0.name?.place }) {
+            let parts = place.split(separator: ".").map { Key(stringValue: String($0)) }
+            guard let last = parts.last else { continue }
+            let object = parts.count == 1 ? all : try? all.nestedContainer(keyedBy: Key.self, forKey: parts[0])
+            if let number = try? object?.decode(Int64.self, forKey: last) { numbers[place] = number }
+        }
     }
 }

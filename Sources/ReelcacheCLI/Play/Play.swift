@@ -153,7 +153,7 @@ struct Play: ParsableCommand {
     /// Waits until all clients of this process's proxy have disconnected, or until a signal arrives.
     private static func waitForOthers(of proxy: Proxy, _ signals: PlayerSignals) {
         var step = 0
-        while case let count = connections(proxy), count > 0 {
+        while case let count = proxy.counters[\.connections], count > 0 {
             if step == steps.ofPlayer {
                 Terminal.writeError(
                     "reelcache: the player has ended; \(count.of("other connection")) to \(proxy.baseURL) \(count == 1 ? "is" : "are") open: "
@@ -162,12 +162,5 @@ struct Play: ParsableCommand {
             step = min(step, steps.ofPlayer) + 1
             if case .signal = signals.wait(milliseconds: steps.milliseconds) { return signals.allowInterrupt() }
         }
-    }
-
-    private static func connections(_ proxy: Proxy) -> Int64 {
-        guard let statistics = try? proxy.statistics(),
-            let snapshot = try? JSONDecoder().decode(StatsSnapshot.self, from: statistics)
-        else { return 0 }
-        return snapshot.connections
     }
 }

@@ -23,17 +23,17 @@ package struct StatsRates {
 
     /// Rates per second, the share of the sent bytes that came from the cache, and how things are now.
     package var line: String {
-        let cached = rate(\.bytes.fromCache), fetched = rate(\.bytes.fromUpstream)
+        let cached = rate(\.bytesFromCache), fetched = rate(\.bytesFromUpstream)
         let ratio = StatsText.percent(of: cached.count, in: cached.count +| fetched.count) ?? "-"
         return Self.line([
-            requests, ratio, bytes(cached.perSecond), bytes(fetched.perSecond), bytes(rate(\.upstream.bytes).perSecond),
-            "\(now.upstream.openFetches)", "\(downloads.downloading)", "\(now.connections)",
-            StatsText.size(now.cache.size),
+            requests, ratio, bytes(cached.perSecond), bytes(fetched.perSecond), bytes(rate(\.upstreamBytes).perSecond),
+            "\(now[\.openFetches])", "\(downloads.downloading)", "\(now[\.connections])",
+            StatsText.size(now[\.size]),
         ])
     }
 
     private var requests: String {
-        let perSecond = rate(\.requests.total).perSecond
+        let perSecond = rate(\.requests).perSecond
         let text = perSecond < 9.95 ? "\((perSecond * 10).rounded() / 10)" : "\(Int64(saturating: perSecond.rounded()))"
         return text + "/s"
     }
@@ -41,10 +41,10 @@ package struct StatsRates {
     private func bytes(_ perSecond: Double) -> String { StatsText.size(Int64(saturating: perSecond.rounded())) + "/s" }
 
     /// The growth of a counter. Another proxy, which began later, has counted from zero.
-    private func rate(_ counter: KeyPath<StatsSnapshot, UInt64>) -> (count: UInt64, perSecond: Double) {
+    private func rate(_ counter: KeyPath<ProxyMetrics, Counter>) -> (count: UInt64, perSecond: Double) {
         let isSame = now.uptimeSeconds >= before.uptimeSeconds
         let seconds = isSame ? now.uptimeSeconds - before.uptimeSeconds : now.uptimeSeconds
-        let count = isSame ? now[keyPath: counter] -| before[keyPath: counter] : now[keyPath: counter]
+        let count = isSame ? now[counter] -| before[counter] : now[counter]
         return (count, seconds > 0 ? Double(count) / seconds : 0)
     }
 

@@ -30,32 +30,32 @@ package struct StatsText {
 
     private var proxy: [String] {
         let up = TimeSpan(seconds: Int64(saturating: stats.uptimeSeconds))
-        let connections = Self.plural(UInt64(clamping: stats.connections), "connection")
+        let connections = Self.plural(UInt64(clamping: stats[\.connections]), "connection")
         return Self.part("proxy", ["\(baseURL), version \(stats.version), up \(up), \(connections)"])
     }
 
     private var requests: [String] {
-        let requests = stats.requests
+        let total = stats[\.requests]
         func share(_ count: UInt64, _ word: String) -> String {
-            "\(count) \(word)" + (Self.percent(of: count, in: requests.total).map { " (\($0))" } ?? "")
+            "\(count) \(word)" + (Self.percent(of: count, in: total).map { " (\($0))" } ?? "")
         }
         let further = [
-            (requests.stale, "stale"), (requests.validated, "revalidated"),
-            (requests.collapsed, "joined another's fetch"),
+            (stats[\.stale], "stale"), (stats[\.validated], "revalidated"),
+            (stats[\.collapsed], "joined another's fetch"),
         ].filter { $0.0 > 0 }.map { "\($0) \($1)" }
         return Self.part(
             "requests",
             [
-                "\(requests.total): "
+                "\(total): "
                     + [
-                        share(requests.hits, "hits"), share(requests.partialHits, "partial"),
-                        share(requests.misses, "misses"), "\(requests.bypasses) bypassed",
+                        share(stats[\.hits], "hits"), share(stats[\.partialHits], "partial"),
+                        share(stats[\.misses], "misses"), "\(stats[\.bypasses]) bypassed",
                     ].joined(separator: ", "), further.isEmpty ? nil : further.joined(separator: ", "),
             ])
     }
 
     private var sent: [String] {
-        let (cached, fetched) = (stats.bytes.fromCache, stats.bytes.fromUpstream)
+        let (cached, fetched) = (stats[\.bytesFromCache], stats[\.bytesFromUpstream])
         let ratio = Self.percent(of: cached, in: cached +| fetched).map { " (\($0))" } ?? ""
         return Self.part(
             "sent",
@@ -82,10 +82,9 @@ package struct StatsText {
     private static let timeWidth = 7
 
     private var origins: [String] {
-        let upstream = stats.upstream
-        let reasons = upstream.requests.filter { $0.value > 0 }.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
-        let resumed = upstream.resumedTransfers > 0 ? ", \(upstream.resumedTransfers) resumed" : ""
-        let (runs, links) = (upstream.resolverRuns, upstream.refreshedLinks)
+        let reasons = stats.reasons.filter { $0.value > 0 }.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+        let resumed = stats[\.resumedTransfers] > 0 ? ", \(stats[\.resumedTransfers]) resumed" : ""
+        let (runs, links) = (stats[\.resolverRuns], stats[\.refreshedLinks])
         let located = [
             runs > 0 ? "\(Self.plural(runs, "run")) of resolvers" : nil,
             links > 0 ? "\(Self.plural(links, "expired link")) replaced" : nil,
@@ -93,7 +92,7 @@ package struct StatsText {
         return Self.part(
             "origins",
             [
-                "\(Self.size(upstream.bytes)) received, \(upstream.openFetches) running\(resumed)",
+                "\(Self.size(stats[\.upstreamBytes])) received, \(stats[\.openFetches]) running\(resumed)",
                 reasons.isEmpty
                     ? nil : "requests: " + reasons.map { "\($0.value) \($0.key)" }.joined(separator: ", "),
                 located.isEmpty ? nil : located.joined(separator: ", "),
@@ -101,23 +100,22 @@ package struct StatsText {
     }
 
     private var cache: [String] {
-        let cache = stats.cache
-        let filled = Self.percent(of: UInt64(clamping: cache.size), in: UInt64(clamping: cache.limit)) ?? "0 %"
-        let evicted = "\(Self.size(cache.evictedBytes)) evicted in \(Self.plural(cache.evictedExtents, "extent"))"
+        let filled = Self.percent(of: UInt64(clamping: stats[\.size]), in: UInt64(clamping: stats[\.limit])) ?? "0 %"
+        let evicted = "\(Self.size(stats[\.evictedBytes])) evicted in \(Self.plural(stats[\.evictedExtents], "extent"))"
         return Self.part(
             "cache",
             [
-                "\(Self.size(cache.size)) of \(Self.size(cache.limit)) (\(filled)), at least \(Self.size(cache.minFree)) of the disk stay free",
-                cache.evictedExtents > 0 ? evicted : nil,
-                cache.droppedChunks > 0 ? "\(Self.plural(cache.droppedChunks, "damaged chunk")) dropped" : nil,
+                "\(Self.size(stats[\.size])) of \(Self.size(stats[\.limit])) (\(filled)), at least \(Self.size(stats[\.minFree])) of the disk stay free",
+                stats[\.evictedExtents] > 0 ? evicted : nil,
+                stats[\.droppedChunks] > 0 ? "\(Self.plural(stats[\.droppedChunks], "damaged chunk")) dropped" : nil,
             ])
     }
 
     private var tunnels: [String] {
-        guard stats.tunnels.total > 0 else { return [] }
+        guard stats[\.tunnels] > 0 else { return [] }
         return Self.part(
             "tunnels",
-            ["\(stats.tunnels.total), \(stats.tunnels.open) open, \(Self.size(stats.tunnels.bytes)) through them"])
+            ["\(stats[\.tunnels]), \(stats[\.openTunnels]) open, \(Self.size(stats[\.tunnelBytes])) through them"])
     }
 
     private var downloadLines: [String] {

@@ -14,9 +14,13 @@ import Testing
     }()
 
     private var families: [MetricFamily] {
-        let stats = StatsSnapshot(
-            metrics, version: "1.2.3", uptimeSeconds: 4.5, size: 10, limit: 20, minFree: 30, openResources: 2,
-            shortResponses: (3, 4000))
+        let levels =
+            [
+                (metrics.size, 10), (metrics.limit, 20), (metrics.minFree, 30), (metrics.openResources, 2),
+                (metrics.shortResponses, 3), (metrics.shortResponseBytes, 4000), (metrics.transitLimit, 64_000_000),
+            ] as [(Gauge, Int64)]
+        for (gauge, level) in levels { gauge.set(level) }
+        let stats = StatsSnapshot(metrics, version: "1.2.3", uptimeSeconds: 4.5)
         return MetricsSnapshot(metrics, stats, process: .read()).families(surroundings)
     }
 

@@ -5,14 +5,10 @@ import Testing
 @Suite struct StatsSnapshotTests {
     private let metrics = ProxyMetrics()
 
-    private var snapshot: StatsSnapshot {
-        StatsSnapshot(
-            metrics, version: "1.2.3", uptimeSeconds: 4.5, size: 10, limit: 20, minFree: 30, openResources: 2,
-            shortResponses: (3, 4000))
-    }
+    private var snapshot: StatsSnapshot { StatsSnapshot(metrics, version: "1.2.3", uptimeSeconds: 4.5) }
 
     @Test func beforeTheFirstByteThereAreNoRatios() {
-        #expect(snapshot.bytes.hitRatio == nil)
+        #expect(snapshot.hitRatio == nil)
         #expect(snapshot.firstByteOfHits.p50 == nil)
         #expect(snapshot.firstByteOfHits.count == 0)
     }
@@ -20,7 +16,7 @@ import Testing
     @Test func hitRatioIsOfBytes() {
         metrics.bytesFromCache.add(300)
         metrics.bytesFromUpstream.add(100)
-        #expect(snapshot.bytes.hitRatio == 0.75)
+        #expect(snapshot.hitRatio == 0.75)
     }
 
     @Test func firstByteTimesAreMilliseconds() throws {
@@ -35,32 +31,20 @@ import Testing
         metrics.errors.add("disk-read")
 
         let stats = snapshot
-        let requests = stats.requests
         #expect(
-            [
-                requests.total, requests.hits, requests.partialHits, requests.misses, requests.bypasses,
-                requests.collapsed,
-            ] == [1, 2, 3, 4, 5, 6])
-        #expect([requests.validated, requests.stale] == [17, 18])
+            stats.numbers.filter { $0.value > 0 && $0.value != 64_000_000 } == [
+                "requests.total": 1, "requests.hits": 2, "requests.partial_hits": 3, "requests.misses": 4,
+                "requests.bypasses": 5, "requests.collapsed": 6, "upstream.bytes": 8, "upstream.open_fetches": 9,
+                "upstream.resumed_transfers": 10, "cache.evicted_extents": 11, "cache.evicted_bytes": 12,
+                "cache.dropped_chunks": 13, "cache.checkpoints": 14, "connections": 15, "accepted_connections": 16,
+                "requests.validated": 17, "requests.stale": 18,
+            ])
+        #expect(stats[\.requests] == 1 && stats[\.connections] == 15)
         #expect(
-            stats.upstream.requests == [
+            stats.reasons == [
                 "uri-miss": 0, "gap": 7, "resume": 0, "bypass": 0, "validation": 0, "head": 0, "feed": 0, "method": 0,
             ])
-        #expect(stats.upstream.bytes == 8 && stats.upstream.openFetches == 9 && stats.upstream.resumedTransfers == 10)
-        let cache = stats.cache
-        #expect(
-            [cache.evictedExtents, cache.evictedBytes, cache.droppedChunks, cache.checkpoints] == [11, 12, 13, 14])
-        #expect(cache.size == 10 && cache.limit == 20 && cache.minFree == 30 && cache.openResources == 2)
-        #expect(cache.shortResponses == 3 && cache.shortResponseBytes == 4000)
-        #expect(stats.connections == 15 && stats.acceptedConnections == 16)
         #expect(stats.errors == ["disk-read": 1])
-    }
-
-    @Test func jsonReadsBackToAnEqualValue() throws {
-        metrics.firstByteOfHits.record(nanoseconds: 1_000_000)
-        metrics.errors.add("accept")
-        let stats = snapshot
-        #expect(try JSONDecoder().decode(StatsSnapshot.self, from: JSONEncoder().encode(stats)) == stats)
     }
 }
 

@@ -10,10 +10,10 @@ import Testing
     private let metrics = ProxyMetrics()
 
     private func stats(up seconds: Double = 5, size: Int64 = 5_000_000_000) -> StatsSnapshot {
-        StatsSnapshot(
-            metrics, version: "1.2.3", uptimeSeconds: seconds, size: size, limit: 20_000_000_000,
-            minFree: 1_000_000_000,
-            openResources: 0)
+        metrics.size.set(size)
+        metrics.limit.set(20_000_000_000)
+        metrics.minFree.set(1_000_000_000)
+        return StatsSnapshot(metrics, version: "1.2.3", uptimeSeconds: seconds)
     }
 
     private func lines(up seconds: Double = 5, _ downloads: DownloadTotals = DownloadTotals()) -> [String] {
@@ -129,8 +129,7 @@ import Testing
         let before = stats(up: 500)
         let again = ProxyMetrics()
         again.requests.add(200)
-        let now = StatsSnapshot(
-            again, version: "1.2.3", uptimeSeconds: 2, size: 0, limit: 1, minFree: 0, openResources: 0)
+        let now = StatsSnapshot(again, version: "1.2.3", uptimeSeconds: 2)
         #expect(line(before, now).first == "100/s")
     }
 }

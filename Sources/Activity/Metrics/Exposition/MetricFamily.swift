@@ -39,7 +39,7 @@ package struct MetricFamily: Sendable, Equatable {
     package let unit: Unit?
     /// One sentence.
     package let help: String
-    package let samples: [Sample]
+    package internal(set) var samples: [Sample]
 }
 
 extension MetricFamily {

@@ -5,8 +5,8 @@ package struct MetricsSnapshot: Sendable {
     package var firstByteOfMisses: LatencyCounts
     /// The bytes of the hosts with most of them, and of all others.
     package var origins: [(host: String, bytes: OriginBytes)]
-    /// Bytes of pinned resources, and those that are free on the disk; nil until they were first measured.
-    package var pinnedBytes, freeBytes: Int64?
+    /// The numbers that have a name, each metric whole.
+    private let numbers: [MetricFamily]
     package var process: ProcessFacts
 
     /// - Parameter stats: of the same moment.
@@ -14,7 +14,7 @@ package struct MetricsSnapshot: Sendable {
         self.stats = stats
         (firstByteOfHits, firstByteOfMisses) = (metrics.firstByteOfHits.counts, metrics.firstByteOfMisses.counts)
         origins = metrics.origins.listed
-        (pinnedBytes, freeBytes) = (metrics.pinnedBytes.value, metrics.freeBytes.value)
+        numbers = Self.families(metrics.numbers)
         self.process = process
     }
 
@@ -39,7 +39,7 @@ package struct MetricsSnapshot: Sendable {
     }
 
     package func families(_ surroundings: Surroundings) -> [MetricFamily] {
-        general(surroundings) + players + origin + cache + server + errors(surroundings) + downloads(surroundings)
+        general(surroundings) + numbers + [firstByte] + origin + errors(surroundings) + downloads(surroundings)
             + processFamilies
     }
 
@@ -59,57 +59,39 @@ package struct MetricsSnapshot: Sendable {
         ]
     }
 
-    private var players: [MetricFamily] {
-        let requests = stats.requests
-        return [
-            .one(.counter, "reelcache_requests", .count(requests.total), "Requests of players for media."),
-            .each(
-                .counter, "reelcache_answers", by: "cache",
-                [
-                    ("hit", .count(requests.hits)), ("partial", .count(requests.partialHits)),
-                    ("miss", .count(requests.misses)), ("bypass", .count(requests.bypasses)),
-                ], "Answers by how much of them was cached."),
-            .one(
-                .counter, "reelcache_answers_validated", .count(requests.validated),
-                "Answers from the cache after the origin had validated them."),
-            .one(.counter, "reelcache_answers_stale", .count(requests.stale), "Stale answers from the cache."),
-            .one(
-                .counter, "reelcache_requests_collapsed", .count(requests.collapsed),
-                "Requests that joined a fetch of another request."),
-            .each(
-                .counter, "reelcache_sent_bytes", in: .bytes, by: "source",
-                [("cache", .count(stats.bytes.fromCache)), ("origin", .count(stats.bytes.fromUpstream))],
-                "Bytes of bodies sent to players: stored before they were requested, or received from origins meanwhile."
-            ),
-            .each(
-                .histogram, "reelcache_first_byte_seconds", in: .seconds, by: "cache",
-                [
-                    ("hit", .durations(DurationBuckets(firstByteOfHits))),
-                    ("miss", .durations(DurationBuckets(firstByteOfMisses))),
-                ], "Time from a request to the first byte of its body."),
-        ]
+    /// Numbers of one metric stand side by side; its help is that of the first.
+    private static func families(_ numbers: [any ProxyMetrics.Number]) -> [MetricFamily] {
+        var families: [MetricFamily] = []
+        for number in numbers {
+            guard let name = number.name, let metric = name.metric, let reading = number.reading else { continue }
+            let sample = MetricFamily.Sample(labels: name.label.map { [$0] } ?? [], value: reading)
+            if families.last?.name == metric {
+                families[families.count - 1].samples.append(sample)
+            } else {
+                families.append(
+                    MetricFamily(
+                        name: metric, kind: number is Counter ? .counter : .gauge, unit: name.unit, help: name.help,
+                        samples: [sample]))
+            }
+        }
+        return families
+    }
+
+    private var firstByte: MetricFamily {
+        .each(
+            .histogram, "reelcache_first_byte_seconds", in: .seconds, by: "cache",
+            [
+                ("hit", .durations(DurationBuckets(firstByteOfHits))),
+                ("miss", .durations(DurationBuckets(firstByteOfMisses))),
+            ], "Time from a request to the first byte of its body.")
     }
 
     private var origin: [MetricFamily] {
-        let upstream = stats.upstream
-        return [
+        [
             .each(
                 .counter, "reelcache_origin_requests", by: "reason",
-                upstream.requests.sorted { $0.key < $1.key }.map { ($0.key, .count($0.value)) },
+                stats.reasons.sorted { $0.key < $1.key }.map { ($0.key, .count($0.value)) },
                 "Requests sent to origins, by reason."),
-            .one(
-                .counter, "reelcache_origin_received_bytes", in: .bytes, .count(upstream.bytes),
-                "Bytes of bodies received from origins, downloads included."),
-            .one(.gauge, "reelcache_origin_fetches", .level(upstream.openFetches), "Fetches that are running."),
-            .one(
-                .counter, "reelcache_origin_transfers_resumed", .count(upstream.resumedTransfers),
-                "Transfers that broke off and were resumed."),
-            .one(
-                .counter, "reelcache_resolver_runs", .count(upstream.resolverRuns),
-                "Programs that were run to find media behind pages."),
-            .one(
-                .counter, "reelcache_links_refreshed", .count(upstream.refreshedLinks),
-                "Expired links that were replaced."),
             .each(
                 .counter, "reelcache_host_received_bytes", in: .bytes, by: "host",
                 origins.map { ($0.host, .count($0.bytes.received)) },
@@ -124,74 +106,6 @@ package struct MetricsSnapshot: Sendable {
                             value: .count(count))
                     }
                 }),
-        ]
-    }
-
-    private var cache: [MetricFamily] {
-        let cache = stats.cache
-        let measured: [MetricFamily?] = [
-            pinnedBytes.map {
-                .one(
-                    .gauge, "reelcache_cache_pinned_bytes", in: .bytes, .level($0),
-                    "Cached bytes of pinned resources, which are never evicted. Measured once a minute.")
-            },
-            freeBytes.map {
-                .one(
-                    .gauge, "reelcache_disk_free_bytes", in: .bytes, .level($0),
-                    "Free space on the disk of the cache. Measured once a minute.")
-            },
-        ]
-        return [
-            .one(
-                .gauge, "reelcache_cache_size_bytes", in: .bytes, .level(cache.size),
-                "Disk space that the cache takes, its index included."),
-            .one(.gauge, "reelcache_cache_limit_bytes", in: .bytes, .level(cache.limit), "The limit of that space."),
-            .one(
-                .gauge, "reelcache_cache_min_free_bytes", in: .bytes, .level(cache.minFree),
-                "Space that the cache leaves free on its disk."),
-        ] + measured.compactMap(\.self) + [
-            .one(
-                .counter, "reelcache_cache_evicted_bytes", in: .bytes, .count(cache.evictedBytes),
-                "Bytes evicted to make room."),
-            .one(
-                .counter, "reelcache_cache_evicted_extents", .count(cache.evictedExtents),
-                "Extents (4 MiB) evicted to make room."),
-            .one(
-                .counter, "reelcache_cache_dropped_chunks", .count(cache.droppedChunks),
-                "Chunks (64 KiB) dropped because they were damaged."),
-            .one(.counter, "reelcache_cache_checkpoints", .count(cache.checkpoints), "Saves of the index."),
-            .one(
-                .gauge, "reelcache_cache_open_resources", .level(Int64(cache.openResources)),
-                "Resources that are in use, or were lately."),
-            .one(
-                .gauge, "reelcache_short_responses", .level(Int64(cache.shortResponses)),
-                "Responses in memory that are not media, such as errors and redirects."),
-            .one(
-                .gauge, "reelcache_short_response_bytes", in: .bytes, .level(Int64(cache.shortResponseBytes)),
-                "What these take of their limit."),
-        ]
-    }
-
-    private var server: [MetricFamily] {
-        [
-            .one(.gauge, "reelcache_connections", .level(stats.connections), "Open connections of clients."),
-            .one(
-                .counter, "reelcache_connections_accepted", .count(stats.acceptedConnections),
-                "Connections that were accepted."),
-            .one(
-                .counter, "reelcache_connections_closed_for_room", .count(stats.connectionsClosedForRoom),
-                "Idle connections that were closed to make room for new ones."),
-            .one(
-                .gauge, "reelcache_transit_bytes", in: .bytes, .level(stats.transit.bytes),
-                "Bytes that wait in memory for clients and origins."),
-            .one(
-                .gauge, "reelcache_transit_limit_bytes", in: .bytes, .level(stats.transit.limit),
-                "The limit of these."),
-            .one(.gauge, "reelcache_tunnels_open", .level(stats.tunnels.open), "Open tunnels."),
-            .one(.counter, "reelcache_tunnels", .count(stats.tunnels.total), "Tunnels that were requested."),
-            .one(
-                .counter, "reelcache_tunnel_bytes", in: .bytes, .count(stats.tunnels.bytes),
-                "Bytes that passed through tunnels, both ways."),
         ]
     }
 

@@ -1,0 +1,46 @@
+import Synchronization
+
+extension ProxyMetrics {
+    /// What a number is called, and where it is shown.
+    package final class Name: Sendable {
+        /// In `GET /stats`: its own name, after that of the object that it is in, such as `cache.size`; nil if it is not
+        /// there.
+        let place: String?
+        /// In `GET /metrics`, without the ending of its kind; nil if it is not there.
+        let metric: String?
+        let unit: MetricFamily.Unit?
+        /// Tells it from others of the same metric, which stand beside it and have no help.
+        let label: MetricFamily.Label?
+        /// One sentence.
+        let help: String
+
+        init(
+            _ place: String?, _ metric: String?, _ unit: MetricFamily.Unit?, _ label: (name: String, value: String)?,
+            _ help: String
+        ) {
+            (self.place, self.metric, self.unit, self.help) = (place, metric, unit, help)
+            self.label = label.map { MetricFamily.Label(name: $0.name, value: $0.value) }
+        }
+    }
+
+    /// A number that is shown under its name.
+    protocol Number: Sendable {
+        /// Nil if it is a part of something else.
+        var name: Name? { get }
+        /// Nil as long as it is unknown.
+        var reading: MetricFamily.Value? { get }
+    }
+
+    /// The numbers that have a name, in the order of their declarations.
+    var numbers: [any Number] {
+        found.all.withLock { all in
+            if all.isEmpty { all = Mirror(reflecting: self).children.compactMap { $0.value as? any Number } }
+            return all
+        }
+    }
+
+    /// The numbers, once they were looked for.
+    final class Found: Sendable {
+        fileprivate let all = Mutex<[any Number]>([])
+    }
+}
