@@ -125,13 +125,13 @@ extension ProxyConfiguration {
     private func limit(_ proxy: Proxy, _ use: CacheUse) throws {
         // The store leaves up to 8 MiB of its limit free, and something small fits in addition. Downloads are large, so
         // the cache must not grow for them beyond its size or its limit.
-        let size = proxy.counters.cache.size, room: Int64 = use == .downloading ? 0 : 12 << 20
+        let size = proxy.counters[\.size], room: Int64 = use == .downloading ? 0 : 12 << 20
         var (info, minFree) = (statvfs(), minFree)
         if statvfs(cacheDirectory, &info) == 0 {
             // If less is free already, nothing is evicted to change that.
             minFree = min(minFree, Int64(clamping: info.f_bavail) *| Int64(clamping: info.f_frsize) / 2)
         }
-        try proxy.cache.setLimits(maxSize: max(maxSize, size +| room), minFree: minFree)
+        try proxy.cache.reconfigure { ($0.maxSize, $0.minFree) = (max(maxSize, size +| room), minFree) }
     }
 
     private func openStore() throws -> CacheStore {
