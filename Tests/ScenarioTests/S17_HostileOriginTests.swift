@@ -76,13 +76,13 @@ extension Scenarios {
                 let player = try stage.player()
                 try player.send(player.request(stage.target("/film.m3u8"), headers: [("Connection", "close")]))
                 try stage.waitForStats("most of it") {
-                    guard $0.upstream.bytes >= size - 10 else { return false }
-                    return isStored ? $0.transit.bytes <= 600 << 10 : $0.transit.bytes > 800 << 10
+                    guard $0[\.upstreamBytes] >= size - 10 else { return false }
+                    return isStored ? $0[\.transitBytes] <= 600 << 10 : $0[\.transitBytes] > 800 << 10
                 }
                 stage.origin.release("/film.m3u8")
                 let answer = try player.readResponse()
                 #expect(answer.status == 200 && answer.text.components(separatedBy: "/https/a.example/").count == 1801)
-                try stage.waitForStats("nothing in transit") { $0.transit.bytes == 0 }
+                try stage.waitForStats("nothing in transit") { $0[\.transitBytes] == 0 }
             }
         }
 

@@ -60,14 +60,14 @@ extension Scenarios {
                 let players = try (0..<3).map { _ in try stage.playerOf("/l.m3u8", range: range, receiveBuffer: 4096) }
                 #expect(players.map(\.head.status) == [range == nil ? 200 : 206, 503, 503])
                 #expect(players[2].head.headers["Retry-After"] != nil)
-                let transit = try stage.stats.transit
-                #expect(transit.bytes > 2_000_000 && transit.bytes <= transit.limit)
+                let stats = try stage.stats
+                #expect(stats[\.transitBytes] > 2_000_000 && stats[\.transitBytes] <= stats[\.transitLimit])
                 var rest = 0
                 while case let piece = try players[0].player.readBody(upTo: 1 << 20), !piece.isEmpty {
                     rest += piece.count
                 }
                 #expect(rest > 2_000_000)
-                try stage.waitForStats("nothing in transit") { $0.transit.bytes == 0 }
+                try stage.waitForStats("nothing in transit") { $0[\.transitBytes] == 0 }
                 try #expect(stage.get("/l.m3u8").status == 200)
             }
         }
@@ -114,7 +114,7 @@ extension Scenarios {
             } _: { stage in
                 for index in 0..<8 { stage.origin.serve("/\(index).mp4", index < 2 ? film : short) }
                 let players = try (0..<2).map { try stage.playerOf("/\($0).mp4", receiveBuffer: 4096).player }
-                try stage.waitForStats("those that pause") { $0.upstream.pausedTransfers == 2 }
+                try stage.waitForStats("those that pause") { $0[\.pausedTransfers] == 2 }
                 for index in 2..<8 { expectWhole(try stage.get("/\(index).mp4"), short) }
                 for player in players { try expectRest(of: player) }
                 #expect((0..<2).allSatisfy { stage.origin.requestCount("/\($0).mp4") == 1 })

@@ -37,6 +37,19 @@ import Testing
         #expect(line.steps < 200)
     }
 
+    /// It was to have the room that a host has, and has meanwhile all that it may have: the room is for the next.
+    @Test func roomIsForTheNextIfTheFirstMayHaveNoMore() {
+        var taken = TransferSlots.Taken(.init(total: 4, perHost: 2)), line = FairLine<String>()
+        for one in [party(0, 8), party(0, 9)] { taken.count(one, by: 1) }
+        line.append("first", 1, for: party(0, 1), taken)
+        line.append("next", 2, for: party(0, 2), taken)
+        taken.count(party(0, 8), by: -1)
+        line.hasRoom(within: party(0, 8).bounds, taken)
+        for host in 1...3 { taken.count(party(host, 1), by: 1) }
+        let next = line.next(taken)
+        #expect(next?.waiter == "next")
+    }
+
     /// Whoever stands aside keeps its place: the next is the first that may have one more, as if all were looked at.
     @Test func nextIsTheFirstThatMayHaveOneMore() {
         var random = SplitMix64.forTest("nextIsTheFirstThatMayHaveOneMore")
