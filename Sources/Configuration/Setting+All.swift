@@ -101,10 +101,11 @@ extension Setting {
             standard: "a sixteenth of the memory, 16MB to 48MB",
             "Use this much memory for bytes that wait for players and origins; at least 4MiB.",
             """
-            These are answers that are not stored and whose players read slowly or have paused, bodies of requests, \
-            and what is not on the disk yet. Nothing is dropped: the less is left, the less is read ahead of each \
-            player, down to 64 KiB. A quarter is set aside for that, and one client has three quarters of the rest at \
-            most. What is cached takes nothing of it.
+            These are answers that are not stored and whose players read slowly or have paused, long playlists and \
+            lists while they are sent, bodies of requests, and what is not on the disk yet. Nothing is dropped: the \
+            less is left, the less is read ahead of each player, down to 64 KiB, and while nothing is left, a playlist \
+            or list of more than 64 KiB is answered with 503 (`proxy-busy`). A quarter is set aside for that, and one \
+            client has three quarters of the rest at most. What is cached takes nothing of it.
             """, example: "256MiB"),
         Setting(
             "allow", .list(of: .privateOrigin), at: \.proxy.allow, standard: "none",

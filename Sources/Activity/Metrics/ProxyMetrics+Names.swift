@@ -32,15 +32,28 @@ extension ProxyMetrics {
     }
 
     /// The numbers that have a name, in the order of their declarations.
-    var numbers: [any Number] {
-        found.all.withLock { all in
-            if all.isEmpty { all = Mirror(reflecting: self).children.compactMap { $0.value as? any Number } }
-            return all
+    var numbers: [any Number] { found(\.all) }
+
+    /// Those that `GET /stats` has.
+    var placed: [any Number] { found(\.placed) }
+
+    private func found(_ list: KeyPath<Found.Lists, [any Number]>) -> [any Number] {
+        found.lists.withLock { lists in
+            if lists.all.isEmpty {
+                lists.all = Mirror(reflecting: self).children.compactMap { $0.value as? any Number }
+                lists.placed = lists.all.filter { $0.name?.place != nil }
+            }
+            return lists[keyPath: list]
         }
     }
 
     /// The numbers, once they were looked for.
     final class Found: Sendable {
-        fileprivate let all = Mutex<[any Number]>([])
+        fileprivate struct Lists {
+            var all: [any Number] = []
+            var placed: [any Number] = []
+        }
+
+        fileprivate let lists = Mutex(Lists())
     }
 }

@@ -17,8 +17,8 @@ package struct StatsSnapshot: Sendable, Equatable {
 
     package var version: String
     package var uptimeSeconds: Double
-    /// Each number by its place, such as `cache.size`.
-    package private(set) var numbers: [String: Int64] = [:]
+    /// The numbers, in the order of `places`.
+    package private(set) var numbers: [Int64]
     /// Requests sent to origins, by reason.
     package var reasons: [String: UInt64]
     package var firstByteOfHits, firstByteOfMisses: FirstByte
@@ -26,12 +26,11 @@ package struct StatsSnapshot: Sendable, Equatable {
 
     package init(_ metrics: ProxyMetrics, version: String, uptimeSeconds: Double) {
         (self.version, self.uptimeSeconds) = (version, uptimeSeconds)
-        for number in metrics.numbers {
-            guard let place = number.name?.place else { continue }
+        numbers = metrics.placed.map { number in
             switch number.reading {
-            case .count(let count): numbers[place] = Int64(clamping: count)
-            case .level(let level): numbers[place] = level
-            default: break
+            case .count(let count): Int64(clamping: count)
+            case .level(let level): level
+            default: 0
             }
         }
         reasons = Dictionary(
@@ -52,8 +51,13 @@ package struct StatsSnapshot: Sendable, Equatable {
 
     /// Knows the names.
     private static let names = ProxyMetrics()
+    /// Where each number stands, such as `cache.size`.
+    package static let places = names.placed.compactMap { $0.name?.place }
+    private static let indices = Dictionary(places.enumerated().map { ($1, $0) }) { a, _ in a }
 
-    private func number(_ name: ProxyMetrics.Name?) -> Int64 { name?.place.flatMap { numbers[$0] } ?? 0 }
+    private func number(_ name: ProxyMetrics.Name?) -> Int64 {
+        name?.place.flatMap { Self.indices[$0] }.map { numbers[$0] } ?? 0
+    }
 
     /// Bytes served from the cache divided by all bytes served, 0...1; nil before the first byte.
     package var hitRatio: Double? {
@@ -82,11 +86,11 @@ extension StatsSnapshot: Decodable {
         firstByteOfMisses = try all.decode(FirstByte.self, forKey: "first_byte_of_misses")
         reasons = try all.nestedContainer(keyedBy: Key.self, forKey: "upstream")
             .decode([String: UInt64].self, forKey: "requests")
-        for place in Self.names.numbers.compactMap({ $0.name?.place }) {
+        numbers = Self.places.map { place in
             let parts = place.split(separator: ".").map { Key(stringValue: String($0)) }
-            guard let last = parts.last else { continue }
+            guard let last = parts.last else { return 0 }
             let object = parts.count == 1 ? all : try? all.nestedContainer(keyedBy: Key.self, forKey: parts[0])
-            if let number = try? object?.decode(Int64.self, forKey: last) { numbers[place] = number }
+            return (try? object?.decode(Int64.self, forKey: last)) ?? 0
         }
     }
 }

@@ -77,7 +77,7 @@ final class PlaylistReading {
             return true
         }
         share.hold(Int64(bytes.count))
-        return Int64(bytes.count) <= share.window * 8
+        return Int64(bytes.count) <= share.window *| 8
     }
 
     private static let mostHeld = 256 << 10
