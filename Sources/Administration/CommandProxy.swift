@@ -106,8 +106,12 @@ extension ProxyConfiguration {
         var (configuration, tuning) = (self, ProxyTuning())
         // Only this process uses the proxy.
         (configuration.listen, configuration.servesAnyOrigin, configuration.accessLog) = ("127.0.0.1:0", true, nil)
+        (configuration.trusted, configuration.expectsProxyHeader) = ([], false)
+        (configuration.maxConnectionsPerClient, configuration.maxRequestsPerClient) = (nil, nil)
         (configuration.maxSize, configuration.minFree) = (Self.noLimit, 0)
-        if !use.fetches { (configuration.threads, configuration.isOffline) = (1, true) }
+        if !use.fetches {
+            (configuration.threads, configuration.isOffline, configuration.certificateFile) = (1, true, nil)
+        }
         tuning.evictsAhead = false
         tuning.adviceWords = .flags
         tuning.downloads = use == .downloading

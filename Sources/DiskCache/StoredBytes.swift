@@ -28,12 +28,15 @@ extension CacheStore {
     /// Reads the beginning of a generation, which a reader has passed and so verified. Blocks.
     /// - Returns: nil if not all of it is there any more.
     package func bytes(first count: Int, of generation: Generation) throws(StoreError) -> [UInt8]? {
-        generation.beginUse()
-        defer { generation.endUse() }
+        // Nothing of it is evicted meanwhile.
+        generation.state.withLock { ($0.usage.users, $0.usage.holds) = ($0.usage.users + 1, $0.usage.holds + 1) }
+        defer {
+            generation.state.withLock { ($0.usage.users, $0.usage.holds) = ($0.usage.users - 1, $0.usage.holds - 1) }
+        }
         let (losses, range) = (generation.withChunks(\.losses), 0..<Int64(count)) // no trap: what was read
         guard generation.gap(in: range) == nil else { return nil }
         let bytes = try generation.file.bytes(range)
-        return generation.withChunks(\.losses) == losses ? bytes : nil
+        return bytes.count == count && generation.withChunks(\.losses) == losses ? bytes : nil
     }
 }
 

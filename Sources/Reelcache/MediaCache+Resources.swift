@@ -214,29 +214,22 @@ extension MediaCache {
     {
         guard scrubs.begin() else { throw CacheError.validationIsRunning }
         defer { scrubs.end() }
-        let wish = Wish()
+        let budget = WorkBudget(bytes: 0)
         let report = try await withTaskCancellationHandler {
             try await perform(isLong: true) { cache throws(CacheError) in
                 try cache.asking { store throws(StoreError) in
                     try store.scrub(repairs: isRepairing) { scrub in
                         if scrub.totalBytes > 0 { progress(min(1, Double(scrub.bytes) / Double(scrub.totalBytes))) }
-                        return !wish.isOver
+                        return !budget.isCancelled
                     }
                 }
             }
         } onCancel: {
-            wish.end()
+            budget.cancel()
         }
         try Task.checkCancellation()
         guard report.isComplete else { throw CacheError.closed }
         return CacheValidation(report)
-    }
-
-    /// Whether a long task is still needed.
-    private final class Wish: Sendable {
-        private let over = Atomic(false)
-        var isOver: Bool { over.load(ordering: .relaxed) }
-        func end() { over.store(true, ordering: .relaxed) }
     }
 
     // MARK: Calling the store

@@ -47,7 +47,10 @@ extension MediaCache {
         let downloads = try DownloadSettings(new)
         if new.accessLog != old.accessLog { try engine.accessLog.open(new.accessLog) }
         if (new.maxSize, new.minFree) != (old.maxSize, old.minFree) {
-            try engine.store.setLimits(maxSize: new.maxSize, minFree: new.minFree)
+            do { try engine.store.setLimits(maxSize: new.maxSize, minFree: new.minFree) } catch {
+                try engine.accessLog.open(old.accessLog)
+                throw error
+            }
         }
         change(to: policy)
         if new.allow != old.allow { engine.addresses.change { $0 = addresses.on($0.local, $0.translations) } }
@@ -58,7 +61,7 @@ extension MediaCache {
         engine.filler.shortResponses.setLimit(Int(maxShortResponses))
         engine.metrics.transit.setLimit(maxBuffered)
         engine.accessLog.format.value = new.accessLogFormat
-        clientLimits.value = clients.bounded(by: engine.descriptors, logger)
+        if try clients != old.clientLimits() { clientLimits.value = clients.bounded(by: engine.descriptors, logger) }
         manager.perform { manager in
             var settings = manager.snapshots.summary.settings
             guard settings != downloads else { return }

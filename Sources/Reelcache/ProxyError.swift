@@ -81,8 +81,6 @@ extension ProxyError {
         case let error as StoreError: self.init(error)
         case let error as DownloadError:
             self = error.advice == .laterVersion ? .unusableCache(Explanation(error)) : .disk(Explanation(error))
-        case let error as DownloadError:
-            self = error.advice == .laterVersion ? .unusableCache(Explanation(error)) : .disk(Explanation(error))
         case let error as ListenError:
             self =
                 error.isPortTaken

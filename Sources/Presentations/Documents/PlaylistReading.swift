@@ -72,7 +72,9 @@ final class PlaylistReading {
     private func take(_ piece: UnsafeRawBufferPointer) -> Bool {
         if left == 0 { bytes += piece } else { left += piece.count }
         guard bytes.count > Self.mostHeld else { return true }
-        if generation.isStored, !reader.hasLeftDisk {
+        // What may stop being stored midway, or could not be requested again, stays in memory.
+        let isKept = generation.isStored && generation.length != nil && generation.head.rangeCondition != nil
+        if isKept, !generation.isRetired, !reader.hasLeftDisk, !reader.lacksRoom {
             (left, bytes) = (bytes.count, [])
             return true
         }
@@ -94,7 +96,8 @@ final class PlaylistReading {
 
     private func read() {
         reader.finish()
-        guard left == 0 || !reader.hasLeftDisk else { return end(.failed(.notStored("the disk failed meanwhile"))) }
+        // Lost meanwhile, it is requested again.
+        guard left == 0 || !reader.hasLeftDisk && !reader.lacksRoom else { return end(.failed(.changed)) }
         let (held, left, generation, key, whole) = (bytes, left, generation, key, generation.whole)
         let (head, id) = (generation.head, generation.id)
         let base = (try? OriginURL(url: head.finalURL)) ?? url
@@ -107,10 +110,8 @@ final class PlaylistReading {
             var outcome: PlaylistLibrary.Outcome, news: News?
             var bytes: [UInt8]? = held
             do {
-                if left > 0 { bytes = try store.bytes(first: left, of: generation) }
-                guard let bytes else {
-                    return bound.post { $0.end(.failed(.notStored("it was evicted before all of it was there"))) }
-                }
+                if left > 0 { bytes = try? store.bytes(first: left, of: generation) }
+                guard let bytes else { return bound.post { $0.end(.failed(.changed)) } }
                 let text = try ContentCoding.decoded(bytes, head.fields)
                 budget.earn(text.count)
                 let type = head.fields["Content-Type"]

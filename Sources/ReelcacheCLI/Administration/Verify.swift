@@ -24,6 +24,7 @@ struct Verify: ParsableCommand {
         let interruption = Interruption()
         let configuration = try cache.configuration
         let progress = ProgressLine()
+        defer { progress.clear() }
         let report = try configuration.verify(repairs: repair) { far in
             if let far {
                 progress.show(

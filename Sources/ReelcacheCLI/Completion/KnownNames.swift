@@ -7,7 +7,6 @@ import DiskCache
 import Downloads
 import Foundation
 import HTTPModel
-import Logging
 import Reelcache
 
 /// Kinds of names that completion looks up in the cache. To add one, add a case and the function that lists its names.
@@ -113,6 +112,4 @@ enum KnownNames: String {
 extension CompletionKind {
     /// Names that `reelcache complete` looks up.
     static func known(_ names: KnownNames) -> CompletionKind { .shellCommand(names.rawValue) }
-
-    static let logLevels = list(Logger.Level.allCases.map(\.rawValue))
 }
