@@ -42,7 +42,7 @@ package final class CacheReader {
 
     private let filler: LoopFiller
     private let resource: OpenResource
-    private let demand: Demand
+    package let demand: Demand
     private let follower: FollowerID
     private var lease: ExtentLease?
     /// Up to here, the bytes of the leased extent are known to be readable.

@@ -39,7 +39,7 @@ package final class Demand: Sendable {
     /// Whether cookies reach the origin, and its own the client: they know each other.
     let passesCookies: Bool
     /// The address under which its client is counted; nil for the proxy itself.
-    let client: IPAddress?
+    package let client: IPAddress?
     private let passesCredentials: Bool
     private let referrer: Referrer
     private let passedFields = Mutex<HeaderFields?>(nil)

@@ -43,7 +43,7 @@ package final class PresentationTitles: Sendable {
     func add(to reports: inout [ResourceReport], in store: CacheStore) {
         let places = reports.indices.filter { reports[$0].parts != nil }.prefix(Self.mostOfAList)
         let titles = titles(of: places.map { CacheKey(text: reports[$0].url) }) { key in
-            (try? PlaylistDocument(stored: key, in: store))?.title
+            (try? PlaylistDocument.stored(key, in: store))?.title
         }
         for place in places { reports[place].title = titles[CacheKey(text: reports[place].url)] }
     }

@@ -64,6 +64,7 @@ package final class CacheStore: Sendable {
     package let parts: Parts
     package let restorePoints: RestorePoints
     package let verifier: Verifier
+    package let readings = SharedReadings()
     let core: StoreCore
     let queue: StoreQueue
     let loader: Loader

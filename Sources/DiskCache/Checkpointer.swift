@@ -7,7 +7,7 @@ import Foundation
 final class Checkpointer {
     /// A checkpoint is due after this many bytes, if not after a second.
     static let bytes: Int64 = 64 << 20
-    /// The same while a download is running, whose bytes should survive a crash (`Generation.isEager`).
+    /// The same while a download is running, whose bytes should survive a crash (`CacheStore.setEager`).
     static let eagerBytes: Int64 = 2 << 20
     /// From this many files on, one `syncfs` is faster than two calls for each file.
     private static let filesForOneSync = 16

@@ -7,6 +7,7 @@ package struct StoredBytes: Sendable {
     package let fields: HeaderFields
     /// Where it came from, after redirects.
     package let finalURL: String
+    package let generation: GenerationID
 }
 
 extension CacheStore {
@@ -23,6 +24,12 @@ extension CacheStore {
             range.upperBound -| range.lowerBound <= Int64(limit), hold.gaps(in: range).isEmpty
         else { return nil }
         return try hold.bytes(range)
+    }
+
+    /// The generation of a resource that is completely cached; nil if none is. Blocks, like other commands.
+    package func completeGeneration(of key: CacheKey) throws(StoreError) -> GenerationID? {
+        guard let generation = try loader.load(key), generation.isComplete else { return nil }
+        return generation.id
     }
 
     /// Reads the beginning of a generation, which a reader has passed and so verified. Blocks.
@@ -58,6 +65,8 @@ extension FileHold {
     fileprivate func bytes(_ range: Range<Int64>) throws(StoreError) -> StoredBytes? {
         let bytes = try generation.file.bytes(range)
         guard bytes.count == range.count, !isLost else { return nil }
-        return StoredBytes(bytes: bytes, fields: generation.head.fields, finalURL: generation.head.finalURL)
+        let head = generation.head
+        return StoredBytes(
+            bytes: bytes, fields: head.fields, finalURL: head.finalURL, generation: generation.id)
     }
 }

@@ -22,7 +22,7 @@ struct DownloadChoice {
             }
             return ids
         case .possible(let ids): return possible(Self.unique(ids).compactMap { queue[$0] })
-        case .all: return possible(queue.jobs.values.sorted { $0.listingPlace < $1.listingPlace })
+        case .all: return possible(queue.all.sorted { $0.listingPlace < $1.listingPlace })
         }
     }
 

@@ -65,7 +65,7 @@ package actor DownloadManager {
         budget = DownloadBudget(DownloadUsage(contents.usage), in: clock.local)
         var summary = queue.summary
         summary.isOffline = source?.isOffline ?? false
-        snapshots.post(queue.jobs.keys.sorted().compactMap(queue.snapshot), summary: summary)
+        snapshots.post(queue.ids.sorted().compactMap(queue.snapshot), summary: summary)
     }
 
     /// Runs work inside the actor and waits for it: not on a loop, nor inside the manager.
@@ -181,7 +181,7 @@ package actor DownloadManager {
     ///   - since: only downloads that were ordered at this time or later, in seconds since 1970.
     package func downloads(ofFeed feed: String, since: Double) -> [String: Download] {
         var found: [String: Download] = [:]
-        for job in queue.jobs.values where job.order.episode?.feed == feed && job.added >= since {
+        for job in queue.all where job.order.episode?.feed == feed && job.added >= since {
             guard let identity = job.order.episode?.identity else { continue }
             let (report, other) = (job.report, found[identity])
             var latest = other.map { $0.id > report.id ? $0 : report } ?? report
@@ -412,7 +412,7 @@ package actor DownloadManager {
     }
 
     private func everything(except some: [Int64: DownloadJob] = [:]) -> [DownloadJob] {
-        queue.jobs.values.filter { some[$0.id] == nil }
+        queue.all.filter { some[$0.id] == nil }
     }
 
     private func post() {

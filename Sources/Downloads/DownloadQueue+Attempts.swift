@@ -14,7 +14,7 @@ extension DownloadQueue {
 
     /// Takes the progress of a running download.
     mutating func progress(_ id: Int64, _ progress: DownloadProgress, monotonic: Double) {
-        guard var job = jobs[id], job.state == .downloading else { return }
+        guard var job = self[id], job.state == .downloading else { return }
         let before = job
         let (failures, message) = (job.failures, job.message)
         job.take(progress)
@@ -26,7 +26,7 @@ extension DownloadQueue {
 
     /// An attempt has ended by itself.
     mutating func attemptEnded(_ id: Int64, _ end: DownloadEnd, now: Double, monotonic: Double) {
-        guard var job = jobs[id], job.state == .downloading else { return }
+        guard var job = self[id], job.state == .downloading else { return }
         switch end {
         case .completed(let progress):
             job.take(progress)

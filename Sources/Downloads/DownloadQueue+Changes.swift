@@ -10,7 +10,7 @@ extension DownloadQueue {
         var effects: [Effect] = []
         for id in ids { effects += apply(change, to: id, now: now) }
         guard case .possible(let named) = selection else { return (ids, effects) }
-        return (DownloadChoice.unique(named).filter { jobs[$0] != nil }, effects)
+        return (DownloadChoice.unique(named).filter { self[$0] != nil }, effects)
     }
 
     // MARK: Applying
@@ -83,7 +83,7 @@ extension DownloadQueue {
 
     /// Numbers the unfinished downloads of a priority with integers, in the same order.
     private mutating func renumber(_ priority: Download.Priority) {
-        let live = jobs.values.filter { $0.order.priority == priority && !$0.state.hasEnded }.sorted {
+        let live = all.filter { $0.order.priority == priority && !$0.state.hasEnded }.sorted {
             ($0.place, $0.id) < ($1.place, $1.id)
         }
         for (index, var job) in live.enumerated() {

@@ -2,20 +2,20 @@
 extension DownloadQueue {
     /// Records what was cached before the first byte.
     mutating func setRestorePoint(_ id: Int64, _ restorePoint: RestorePoint) {
-        guard var job = jobs[id] else { return }
+        guard var job = self[id] else { return }
         (job.restorePoint, job.key) = (restorePoint, restorePoint.key)
         put(job)
     }
 
     /// Puts a download back that was about to begin, because its restore point could not be saved.
     mutating func holdBack(_ id: Int64, _ reason: String) {
-        guard var job = jobs[id], job.state == .downloading else { return }
+        guard var job = self[id], job.state == .downloading else { return }
         (job.state, job.restorePoint, job.message) = (.waiting, nil, reason)
         put(job)
     }
 
     mutating func dropRestorePoint(_ id: Int64) {
-        guard var job = jobs[id], job.restorePoint != nil else { return }
+        guard var job = self[id], job.restorePoint != nil else { return }
         job.restorePoint = nil
         put(job)
     }
@@ -23,7 +23,7 @@ extension DownloadQueue {
     /// - Returns: the restore point to return to, which the caller then drops. Nil if there is none, or if other
     ///   downloads want these bytes: these inherit the restore point, and it is dropped.
     mutating func release(_ id: Int64) -> RestorePoint? {
-        guard let restorePoint = jobs[id]?.restorePoint else { return nil }
+        guard let restorePoint = self[id]?.restorePoint else { return nil }
         let others = others(sharing: restorePoint, with: id)
         guard !others.isEmpty else { return restorePoint }
         for var other in others where other.state != .completed {
@@ -36,12 +36,12 @@ extension DownloadQueue {
     }
 
     private func others(sharing restorePoint: RestorePoint, with id: Int64) -> [DownloadJob] {
-        guard let url = jobs[id]?.url else { return [] }
+        guard let url = self[id]?.url else { return [] }
         let found = jobs(sharing: restorePoint.key) + (url == restorePoint.key ? [] : jobs(sharing: url))
         return found.filter { other in
             // A download that was complete before this one began is in the restore point. One whose key is not known
             // yet, but whose URL is the same, will have the same key.
-            other.id != id && (other.state != .completed || other.finished ?? 0 >= jobs[id]?.started ?? 0)
+            other.id != id && (other.state != .completed || other.finished ?? 0 >= self[id]?.started ?? 0)
                 && (other.key.map { $0 == restorePoint.key } ?? (other.url == url))
         }
     }

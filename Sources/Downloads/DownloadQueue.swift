@@ -22,7 +22,8 @@ struct DownloadQueue {
         case begin(Int64)
     }
 
-    private(set) var jobs: [Int64: DownloadJob] = [:]
+    /// On the heap: a dictionary has room for up to twice as many as there are.
+    private var jobs: [Int64: Stored] = [:]
     private(set) var settings: DownloadSettings
     var nextID: Int64 = 1
     var nextPlace = 1.0
@@ -65,21 +66,31 @@ struct DownloadQueue {
         _ = takeChanges()
     }
 
-    subscript(_ id: Int64) -> DownloadJob? { jobs[id] }
+    private final class Stored: Sendable {
+        let job: DownloadJob
+        init(_ job: DownloadJob) { self.job = job }
+    }
+
+    subscript(_ id: Int64) -> DownloadJob? { jobs[id]?.job }
+
+    var ids: some Collection<Int64> { jobs.keys }
+
+    /// All, in no order.
+    var all: some Collection<DownloadJob> { jobs.values.lazy.map(\.job) }
 
     // MARK: Updating
 
     /// - Parameter isProgress: whether only progress has changed, which may be saved later.
     mutating func put(_ job: DownloadJob, isProgress: Bool = false) {
-        if let old = jobs[job.id] { lines.remove(old) }
-        jobs[job.id] = job
+        if let old = self[job.id] { lines.remove(old) }
+        jobs[job.id] = Stored(job)
         lines.insert(job)
         if isProgress { changes.progressed.insert(job.id) } else { changes.altered.insert(job.id) }
     }
 
     /// Forgets a download that has ended.
     mutating func forget(_ id: Int64) {
-        guard let job = jobs[id], job.state.hasEnded else { return }
+        guard let job = self[id], job.state.hasEnded else { return }
         lines.remove(job)
         jobs[id] = nil
         changes.altered.remove(id)
@@ -97,11 +108,11 @@ struct DownloadQueue {
 
     // MARK: Looking up
 
-    func liveOne(_ identity: DownloadJob.Identity) -> DownloadJob? { lines.live[identity].flatMap { jobs[$0] } }
+    func liveOne(_ identity: DownloadJob.Identity) -> DownloadJob? { lines.live[identity].flatMap { self[$0] } }
 
-    func failedOne(_ identity: DownloadJob.Identity) -> DownloadJob? { lines.failed[identity].flatMap { jobs[$0] } }
+    func failedOne(_ identity: DownloadJob.Identity) -> DownloadJob? { lines.failed[identity].flatMap { self[$0] } }
 
-    func jobs(sharing name: String) -> [DownloadJob] { (lines.sharers[name] ?? []).compactMap { jobs[$0] } }
+    func jobs(sharing name: String) -> [DownloadJob] { (lines.sharers[name] ?? []).compactMap { self[$0] } }
 
     /// The oldest first.
     var endedIDs: [Int64] { Array(lines.ended.ids) }
@@ -111,8 +122,8 @@ struct DownloadQueue {
 
     /// All waiting downloads of a priority, in order.
     func waiting(_ priority: Download.Priority) -> [DownloadJob] {
-        let delayed = lines.delayed.ids.compactMap { jobs[$0] }.filter { $0.order.priority == priority }
-        return (lines.ready(priority).compactMap { jobs[$0] } + delayed).sorted {
+        let delayed = lines.delayed.ids.compactMap { self[$0] }.filter { $0.order.priority == priority }
+        return (lines.ready(priority).compactMap { self[$0] } + delayed).sorted {
             ($0.place, $0.id) < ($1.place, $1.id)
         }
     }
@@ -127,7 +138,7 @@ struct DownloadQueue {
 
     var summary: DownloadTotals {
         var summary = lines.summary
-        summary.bytesPerSecond = lines.running.ids.reduce(0) { $0 +| (jobs[$1]?.rate.bytesPerSecond ?? 0) }
+        summary.bytesPerSecond = lines.running.ids.reduce(0) { $0 +| (self[$1]?.rate.bytesPerSecond ?? 0) }
         summary.eta = TransferRate.seconds(for: summary.total.map { $0 -| summary.bytes }, at: summary.bytesPerSecond)
         summary.settings = settings
         if lines.readyLanes.contains(where: { $0 != .atOnce }) {
@@ -138,11 +149,11 @@ struct DownloadQueue {
     }
 
     /// A download for people.
-    func report(_ id: Int64) -> Download? { jobs[id].map(report) }
+    func report(_ id: Int64) -> Download? { self[id].map(report) }
 
     /// A download as listings show it.
     func snapshot(_ id: Int64) -> DownloadSnapshots.Entry? {
-        jobs[id].map { .init(report: report($0), url: $0.order.url, place: $0.listingPlace) }
+        self[id].map { .init(report: report($0), url: $0.order.url, place: $0.listingPlace) }
     }
 
     private func report(_ job: DownloadJob) -> Download {
@@ -161,7 +172,7 @@ struct DownloadQueue {
     mutating func begin(now: Double) -> [Effect] {
         var effects: [Effect] = []
         while lines.running.count < settings.maxActive,
-            let id = lines.next(where: { allowance.hold(for: $0) == nil }), var job = jobs[id]
+            let id = lines.next(where: { allowance.hold(for: $0) == nil }), var job = self[id]
         {
             job.state = .downloading
             job.started = job.started ?? now
@@ -188,7 +199,7 @@ struct DownloadQueue {
         changes.repainted.formUnion(lanes.flatMap { lines.ready($0) })
         self.allowance = allowance
         let held = lines.running.ids.filter { id in
-            jobs[id].map { allowance.hold(for: $0.order.lane) != nil } ?? false
+            self[id].map { allowance.hold(for: $0.order.lane) != nil } ?? false
         }
         return held.flatMap { suspend($0) }
     }
@@ -197,7 +208,7 @@ struct DownloadQueue {
     mutating func suspendAll() -> [Effect] { Array(lines.running.ids).flatMap { suspend($0) } }
 
     private mutating func suspend(_ id: Int64) -> [Effect] {
-        guard var job = jobs[id] else { return [] }
+        guard var job = self[id] else { return [] }
         job.state = .waiting
         put(job)
         return [.stop(id)]
@@ -205,7 +216,7 @@ struct DownloadQueue {
 
     /// Lets downloads whose next attempt is due wait for their turn.
     mutating func wake(monotonic: Double) {
-        while let due = lines.delayed.firstKey, due <= monotonic, let id = lines.delayed.first, var job = jobs[id] {
+        while let due = lines.delayed.firstKey, due <= monotonic, let id = lines.delayed.first, var job = self[id] {
             (job.due, job.retryAt) = (nil, nil)
             put(job)
         }

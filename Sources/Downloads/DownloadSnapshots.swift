@@ -25,9 +25,8 @@ package final class DownloadSnapshots: Sendable {
         mutating func put(_ new: Entry) {
             revision += 1 // no trap: a count of events
             let (id, old) = (new.report.id, entries[new.report.id])
-            var entry = new
-            (entry.revision, entry.added) = (revision, old?.added ?? revision)
-            entry.ended = entry.report.state.hasEnded ? min(old?.ended ?? .max, revision) : .max
+            let ended = new.report.state.hasEnded ? min(old?.ended ?? .max, revision) : .max
+            let entry = Entry(new, revision: revision, added: old?.added ?? revision, ended: ended)
             entries[id] = entry
             if old == nil { idsByURL[entry.url, default: []].append(id) }
             log.append((revision, id))
@@ -66,17 +65,22 @@ package final class DownloadSnapshots: Sendable {
         }
     }
 
-    /// A download for readers.
-    package struct Entry: Sendable {
+    /// A download for readers. On the heap: readers hold many at a time.
+    package final class Entry: Sendable {
         package let report: Download
         package let url: OriginURL
         /// Sorts the listing.
         package let place: DownloadPlace
         /// The revisions of its last change, of its first, and of its end; the latter the greatest number before.
-        fileprivate var (revision, added, ended) = (UInt64(0), UInt64(0), UInt64.max)
+        fileprivate let (revision, added, ended): (UInt64, UInt64, UInt64)
 
         package init(report: Download, url: OriginURL, place: DownloadPlace) {
-            (self.report, self.url, self.place) = (report, url, place)
+            (self.report, self.url, self.place, revision, added, ended) = (report, url, place, 0, 0, .max)
+        }
+
+        fileprivate init(_ new: Entry, revision: UInt64, added: UInt64, ended: UInt64) {
+            (report, url, place) = (new.report, new.url, new.place)
+            (self.revision, self.added, self.ended) = (revision, added, ended)
         }
     }
 

@@ -1,14 +1,15 @@
 import CachePolicy
 import HTTPModel
 
-/// Finds positions by address. For each address, it stores a hash of the path and query with the range: 32 bytes,
-/// whatever the address's length.
+/// Finds positions by address. For each address, it stores a hash of the path and query, and where its range begins: 16
+/// bytes, whatever the address's length.
 struct AddressIndex: Sendable {
     private struct Entry: Sendable {
-        /// The hash.
-        let name: Int
-        let range: Range<Int64>
+        /// A part of the hash.
+        let name: UInt32
         let position: Int32
+        /// The first byte; 0 without a range.
+        let first: Int64
     }
 
     private var entries: [Entry] = []
@@ -22,26 +23,27 @@ struct AddressIndex: Sendable {
         within budget: WorkBudget
     ) throws(PlaylistError) {
         var directories = DirectoryMemo<String?>()
+        entries.reserveCapacity(references.underestimatedCount)
         for (position, (reference, range)) in references.enumerated() {
             let path = try path(reference, base, &directories, budget)
-            if let path { add(path, range ?? Self.everything, at: position) }
+            if let path { add(path, range?.lowerBound ?? 0, at: position) }
         }
         sort()
     }
 
     /// - Parameter paths: paths with their queries, each with its position.
     init(paths: some Sequence<(path: String, position: Int)>) {
-        for (path, position) in paths { add(path, Self.everything, at: position) }
+        for (path, position) in paths { add(path, 0, at: position) }
         sort()
     }
 
-    private mutating func add(_ path: String, _ range: Range<Int64>, at position: Int) {
+    private mutating func add(_ path: String, _ first: Int64, at position: Int) {
         guard let position = Int32(exactly: position) else { return }
-        entries.append(Entry(name: Self.name(path), range: range, position: position))
+        entries.append(Entry(name: Self.name(path), position: position, first: first))
     }
 
     private mutating func sort() {
-        entries.sort { ($0.name, $0.range.lowerBound, $0.position) < ($1.name, $1.range.lowerBound, $1.position) }
+        entries.sort { ($0.name, $0.first, $0.position) < ($1.name, $1.first, $1.position) }
     }
 
     /// The memory that it takes, in bytes.
@@ -69,13 +71,12 @@ struct AddressIndex: Sendable {
         return url.pathAndQuery
     }
 
-    private static let everything: Range<Int64> = 0..<ByteNumber.greatest
-
     /// How many entries with the same name are examined: the same path on several hosts, or a few ranges that
     /// overlap.
     private static let tries = 64
 
-    /// The first position that contains this byte, among those that `isRight` confirms to be at this URL.
+    /// The first position that contains this byte, among those that `isRight` confirms to be at this URL, and to end
+    /// after the byte.
     func position(
         of url: OriginURL, at byte: Int64?, isRight: (Int) throws(PlaylistError) -> Bool
     ) throws(PlaylistError) -> Int? {
@@ -85,7 +86,7 @@ struct AddressIndex: Sendable {
         var left = Self.tries
         while place >= 0, entries[place].name == name, left > 0 {
             let entry = entries[place]
-            if entry.range.contains(byte), try isRight(Int(entry.position)) { found = Int(entry.position) }
+            if try isRight(Int(entry.position)) { found = Int(entry.position) }
             place -= 1
             left -= 1
         }
@@ -93,20 +94,21 @@ struct AddressIndex: Sendable {
     }
 
     /// The index of the first entry after those of this name that begin at this byte or before it.
-    private func upperBound(_ name: Int, _ byte: Int64) -> Int {
+    private func upperBound(_ name: UInt32, _ byte: Int64) -> Int {
         var low = 0, high = entries.count
         while low < high {
             let middle = low + (high - low) / 2
             let entry = entries[middle]
-            if (entry.name, entry.range.lowerBound) <= (name, byte) { low = middle + 1 } else { high = middle }
+            if (entry.name, entry.first) <= (name, byte) { low = middle + 1 } else { high = middle }
         }
         return low
     }
 
     /// A hash of the normalised spelling of a path and query.
-    private static func name(_ path: String) -> Int {
+    private static func name(_ path: String) -> UInt32 {
         let path = path.utf8.contains(UInt8(ascii: "#")) ? String(path.prefix { $0 != "#" }) : path
-        return (path.utf8.contains(UInt8(ascii: "%")) ? PercentEncoding.normalized(path) : path).hashValue
+        let hash = (path.utf8.contains(UInt8(ascii: "%")) ? PercentEncoding.normalized(path) : path).hashValue
+        return UInt32(truncatingIfNeeded: hash)
     }
 }
 

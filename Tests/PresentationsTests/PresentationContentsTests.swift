@@ -52,6 +52,18 @@ import Testing
             type: "application/vnd.apple.mpegurl")
     }
 
+    /// A long playlist is in memory once, for players and all who list its segments; not where others may replace its
+    /// variables.
+    @Test func readPlaylistsAreShared() throws {
+        try put("a.m3u8", "#EXT-X-TARGETDURATION:2", "#EXTINF:2,", "a.ts", "#EXT-X-ENDLIST", isPart: false)
+        let key = CacheKey(text: "https://a.example/v/a.m3u8")
+        let first = try #require(try PlaylistDocument.stored(key, in: store))
+        #expect(try PlaylistDocument.stored(key, in: store) === first)
+        #expect(try PlaylistDocument.stored(key, in: store, importing: ["a": "b"]) !== first)
+        try put("a.m3u8", "#EXT-X-TARGETDURATION:2", "#EXTINF:2,", "b.ts", "#EXT-X-ENDLIST", isPart: false)
+        #expect(try PlaylistDocument.stored(key, in: store)?.generation != first.generation)
+    }
+
     /// What a text makes it do may never end: the one that is being read finds the store closed, those behind it are
     /// not begun.
     @Test func closingWaitsForNoText() throws {

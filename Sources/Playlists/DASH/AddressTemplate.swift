@@ -19,13 +19,20 @@ struct AddressTemplate: Sendable, Equatable {
     /// - Parameter text: the template, in the form of `Reference.text`.
     /// - Throws: for an unknown identifier, or an unmatched `$`.
     init(_ text: String) throws(PlaylistError) {
-        var pieces: [Piece] = []
+        var (pieces, literal) = ([Piece](), "")
         // Every second part is between two dollar signs.
         let parts = text.split(separator: "$", omittingEmptySubsequences: false)
         guard parts.count % 2 == 1 else { throw .malformed("the template \(text.prefix(200)) has an unmatched $") }
         for (place, part) in parts.enumerated() {
-            pieces.append(place % 2 == 0 ? .text(String(part)) : try Self.piece(part))
+            guard place % 2 == 1, !part.isEmpty else {
+                literal += place % 2 == 0 ? part : "$"
+                continue
+            }
+            if !literal.isEmpty { pieces.append(.text(literal)) }
+            literal = ""
+            pieces.append(try Self.piece(part))
         }
+        if !literal.isEmpty { pieces.append(.text(literal)) }
         (self.pieces, length) = (pieces, text.utf8.count)
     }
 
@@ -33,7 +40,6 @@ struct AddressTemplate: Sendable, Equatable {
         let name = identifier.prefix { $0 != "%" }
         guard let width = width(identifier.dropFirst(name.count)) else { throw unknown(identifier) }
         switch name {
-        case "": return .text("$")
         case "RepresentationID": return .id
         case "Bandwidth": return .bandwidth(width: width)
         case "Number": return .number(width: width)

@@ -73,7 +73,7 @@ package struct MPD: Sendable {
         package let isProtected: Bool
         /// Alternatives, in the order of the text; empty if none can be fetched over HTTP.
         package let baseURLs: [OriginURL]
-        let information: SegmentInformation
+        let information: SegmentInformation.Shared
         /// The range of the element.
         let range: Range<Int>
     }

@@ -67,7 +67,7 @@ struct MPDElement: Sendable {
     }
 
     /// The attributes that are kept.
-    static let attributes: Set<String> = [
+    private static let known: Set<String> = [
         "availabilityStartTime", "bandwidth", "bitstreamSwitching", "codecs", "contentType", "d", "duration",
         "endNumber",
         "frameRate", "height", "id", "index", "indexRange", "initialization", "lang", "maxSegmentDuration", "media",
@@ -85,7 +85,8 @@ struct MPDElement: Sendable {
     }
 
     let name: Name
-    let attributes: [String: String]
+    /// Few, so that they are found by going through them; names are not copied for each element.
+    private let attributes: [Attribute]
     /// The attributes that contain addresses; `xlink:href` is allowed in any element.
     let addresses: [String: Text]
     /// From the start of its first tag to the end of its last one.
@@ -100,6 +101,18 @@ struct MPDElement: Sendable {
     /// The entries of a `SegmentList`.
     var segmentURLs: [SegmentURLEntry] = []
 
+    /// - Parameters:
+    ///   - tag: the range of its first tag.
+    ///   - bytes: the text.
+    init(_ name: Name, _ attributes: [Attribute], tag: Range<Int>, in bytes: [UInt8]) {
+        (self.name, self.attributes, self.tag, whole) = (name, attributes, tag, tag)
+        let wanted = attributes.filter { name.addresses.contains($0.name) || $0.name == "xlink:href" }
+        let ranges = wanted.isEmpty ? [:] : StartTag.values(of: wanted.map(\.name), in: bytes, tag)
+        addresses = wanted.reduce(into: [:]) { all, one in
+            all[one.name] = ranges[one.name].map { Text(value: one.value, range: $0) }
+        }
+    }
+
     func children(_ name: Name, _ budget: WorkBudget) throws(PlaylistError) -> [MPDElement] {
         try budget.take(children.count)
         return children.filter { $0.name == name }
@@ -112,12 +125,24 @@ struct MPDElement: Sendable {
 
     /// Roughly the memory that it takes with all that is in it, besides the text itself.
     var weight: Int {
-        let maps = [attributes.count, addresses.count].reduce(0) { $0 + ($1 == 0 ? 0 : 64 + $1 * 96) }
-        return children.reduce(MemoryLayout<MPDElement>.stride + maps) { $0 + $1.weight } + timeline.count * 128
+        let maps =
+            attributes.count * MemoryLayout<Attribute>.stride + (addresses.isEmpty ? 0 : 64 + addresses.count * 96)
+        return children.reduce(MemoryLayout<MPDElement>.stride + maps + 32) { $0 + $1.weight } + timeline.count * 128
             + segmentURLs.capacity * MemoryLayout<SegmentURLEntry>.stride // no trap: what is in memory
     }
 
-    subscript(_ attribute: String) -> String? { attributes[attribute] }
+    subscript(_ attribute: String) -> String? { attributes.first { $0.name == attribute }?.value }
+
+    struct Attribute: Sendable {
+        let name: String
+        let value: String
+
+        /// - Returns: nil for one that is not kept.
+        init?(_ name: String, _ value: @autoclosure () -> String) {
+            guard let known = MPDElement.known.firstIndex(of: name) else { return nil }
+            (self.name, self.value) = (MPDElement.known[known], value())
+        }
+    }
 }
 
 /// An `S` of a timeline: consecutive segments of one duration (ISO/IEC 23009-1 §5.3.9.6). In ticks.

@@ -25,7 +25,7 @@ extension MPD {
         patchLocations = try root.urls(.patchLocation, at: base, budget)
         steering = try root.urls(.contentSteering, at: base, budget).first
         title = try root.child(.programInformation, budget)?.child(.title, budget)?.content?.value
-        let reader = try MPDLevel(bases: [base], information: nil, budget: budget).entering(root)
+        let reader = try MPDLevel(bases: [base], information: .none, budget: budget).entering(root)
         utcTimings = try root.children(.utcTiming, budget).map { element throws(PlaylistError) in
             try UTCTiming(element, at: reader.bases.first ?? base, budget)
         }
@@ -59,13 +59,13 @@ extension MPD {
 /// 23009-1 §5.6.4, §5.3.9.1).
 private struct MPDLevel {
     let bases: [OriginURL]
-    let information: SegmentInformation?
+    let information: SegmentInformation.Shared
     let budget: WorkBudget
 
     func entering(_ element: MPDElement) throws(PlaylistError) -> MPDLevel {
         MPDLevel(
             bases: try element.bases(within: bases, budget),
-            information: try SegmentInformation(element, inheriting: information, budget), budget: budget)
+            information: try .of(element, inheriting: information, budget), budget: budget)
     }
 }
 
@@ -193,7 +193,7 @@ extension MPD.Representation {
             frameRate: common("frameRate").flatMap(MediaNumbers.frameRate),
             codecs: MultivariantReader.codecs(common("codecs")),
             mimeType: common("mimeType"), isProtected: isProtected || isOneProtected,
-            baseURLs: level.bases, information: level.information ?? SegmentInformation(),
+            baseURLs: level.bases, information: level.information,
             range: element.whole)
     }
 }

@@ -105,12 +105,11 @@ final class MPDTree: XMLEventReceiver {
         if open.count > PlaylistLimits.depth { fail(.tooLarge("elements are nested too deeply")) }
     }
 
-    private static func pairs(_ attributes: UnsafeMutablePointer<UnsafePointer<CChar>?>?) -> [String: String] {
-        var pairs: [String: String] = [:]
+    private static func pairs(_ attributes: UnsafeMutablePointer<UnsafePointer<CChar>?>?) -> [MPDElement.Attribute] {
+        var pairs: [MPDElement.Attribute] = []
         var place = attributes
         while let next = place, let name = next.pointee, let value = next.successor().pointee {
-            let name = String(cString: name)
-            if MPDElement.attributes.contains(name) { pairs[name] = String(cString: value) }
+            if let pair = MPDElement.Attribute(String(cString: name), String(cString: value)) { pairs.append(pair) }
             place = next.successor().successor()
         }
         return pairs
@@ -170,15 +169,6 @@ final class MPDTree: XMLEventReceiver {
 }
 
 extension MPDElement {
-    fileprivate init(_ name: Name, _ attributes: [String: String], tag: Range<Int>, in bytes: [UInt8]) {
-        let wanted = (name.addresses + ["xlink:href"]).filter { attributes[$0] != nil }
-        let ranges = wanted.isEmpty ? [:] : StartTag.values(of: wanted, in: bytes, tag)
-        self.init(
-            name: name, attributes: attributes,
-            addresses: ranges.reduce(into: [:]) { $0[$1.key] = Text(value: attributes[$1.key] ?? "", range: $1.value) },
-            whole: tag, tag: tag)
-    }
-
     /// A time or duration, in units of the timescale; nil if it is missing or beyond the limits.
     func ticks(_ name: String) -> Int64? { self[name].flatMap { ASCII.decimal($0.utf8, upTo: PlaylistLimits.ticks) } }
 

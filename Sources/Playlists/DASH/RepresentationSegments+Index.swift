@@ -71,7 +71,7 @@ extension RepresentationSegments {
             throws(PlaylistError)
         {
             guard let base = representation.baseURLs.first else { return }
-            let information = representation.information
+            let information = representation.information.value
             switch information.kind {
             case .base: try add(base, Kind.whole, place, budget)
             case .list: try addList(information.segmentURLs, at: base, place, budget)

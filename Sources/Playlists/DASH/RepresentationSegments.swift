@@ -167,7 +167,7 @@ extension RepresentationSegments {
     fileprivate init(
         _ representation: MPD.Representation, at base: OriginURL, _ window: SegmentWindow, index: SegmentIndexBox?
     ) throws(PlaylistError) {
-        let information = representation.information
+        let information = representation.information.value
         self.base = base
         timescale = Timescale(rate: information.timescale)
         self.representation = representation
@@ -198,6 +198,7 @@ struct SegmentWindow: Sendable {
 
 extension MPD.Representation {
     func initialization(at base: OriginURL) throws(PlaylistError) -> InitializationSection? {
+        let information = information.value
         if let template = information.initializationTemplate, information.kind == .template {
             let reference = try template.get().reference(number: 0, time: 0, id: id, bandwidth: bandwidth)
             return InitializationSection(address: WrittenAddress(reference: reference, base: base), range: nil)
@@ -279,9 +280,11 @@ extension MPD {
     /// for others.
     package func segmentIndex(of id: RepresentationID) -> (url: OriginURL, range: Range<Int64>?)? {
         guard let representation = self[id], let base = representation.baseURLs.first,
-            representation.information.kind == .base
+            representation.information.value.kind == .base
         else { return nil }
-        guard let index = representation.information.index, let url = index.address(at: base).url else { return nil }
+        guard let index = representation.information.value.index, let url = index.address(at: base).url else {
+            return nil
+        }
         return (url, index.range)
     }
 }

@@ -36,21 +36,27 @@ struct SegmentInformation: Sendable {
 
     typealias Template = Result<AddressTemplate, PlaylistError>
 
-    init() {}
+    /// That of one level, for all below it that state nothing themselves.
+    final class Shared: Sendable {
+        static let none = Shared(SegmentInformation())
 
-    /// - Parameters:
-    ///   - element: a level, which has one of the three elements, or none.
-    ///   - outer: the information of the level above.
-    /// - Returns: nil if no level states anything.
-    init?(_ element: MPDElement, inheriting outer: SegmentInformation?, _ budget: WorkBudget) throws(PlaylistError) {
-        guard let (kind, source) = try Self.source(element, budget) else {
-            guard let outer else { return nil }
-            self = outer
-            return
+        let value: SegmentInformation
+
+        private init(_ value: SegmentInformation) { self.value = value }
+
+        /// - Parameters:
+        ///   - element: a level, which has one of the three elements, or none.
+        ///   - outer: the information of the level above.
+        static func of(_ element: MPDElement, inheriting outer: Shared, _ budget: WorkBudget) throws(PlaylistError)
+            -> Shared
+        {
+            guard let (kind, source) = try SegmentInformation.source(element, budget) else { return outer }
+            try budget.make(MemoryLayout<SegmentInformation>.stride)
+            var value = outer.value.kind == kind ? outer.value : SegmentInformation()
+            value.kind = kind
+            try value.take(source, budget)
+            return Shared(value)
         }
-        if let outer, outer.kind == kind { self = outer }
-        self.kind = kind
-        try take(source, budget)
     }
 
     private static func source(_ element: MPDElement, _ budget: WorkBudget) throws(PlaylistError) -> (

@@ -32,6 +32,18 @@ struct HLSLines: Sequence, IteratorProtocol {
         return HLSLine(number: number, content: trimmed(start..<end), whole: start..<place)
     }
 
+    /// Roughly how many lines are addresses: those that do not begin with `#`.
+    static func addresses(in bytes: [UInt8]) -> Int {
+        var (count, last) = (0, ASCII.lineFeed)
+        for byte in bytes {
+            if last == ASCII.lineFeed, byte != UInt8(ascii: "#"), byte != ASCII.lineFeed, byte != ASCII.carriageReturn {
+                count += 1 // no trap: a text's bytes
+            }
+            last = byte
+        }
+        return count
+    }
+
     /// The place of a byte; the end of the range if it is not there.
     private func index(of byte: UInt8, in range: Range<Int>) -> Int {
         bytes.withUnsafeBytes { buffer in

@@ -19,6 +19,8 @@ package struct HLSPlaylist: Sendable {
     /// The variables that `EXT-X-DEFINE` defines, for media playlists that import them.
     package let variables: [String: String]
     let queryVariables: [QueryVariable]
+    /// The variables that it was given to import; nil if none was known.
+    package let imported: [String: String]?
     /// The memory that it takes besides its text, in bytes.
     package let weight: Int
 
@@ -47,7 +49,7 @@ package struct HLSPlaylist: Sendable {
         content = try reader.content()
         addresses = reader.isPlainList ? reader.addresses.map(\.asEntry) : reader.addresses
         self.variables = reader.variables.values
-        queryVariables = reader.queryVariables
+        (queryVariables, imported) = (reader.queryVariables, variables)
         // Replaced variables are kept as often as they were made.
         weight = reader.weight &+ budget.made &- former
     }

@@ -42,6 +42,10 @@ struct HLSReader {
     }
 
     mutating func read() throws(PlaylistError) {
+        // Arrays that grow by doubling take up to three times as much while they do, and keep twice as much.
+        let lines = min(HLSLines.addresses(in: bytes), PlaylistLimits.listedSegments)
+        addresses.reserveCapacity(lines)
+        media.playlist.segments.reserveCapacity(lines)
         for line in HLSLines(bytes) {
             try budget.take(line.whole.count)
             guard !line.content.isEmpty else { continue }

@@ -42,7 +42,9 @@ package struct MediaPlaylistSegments: SegmentSequence {
 
     package func position(of url: OriginURL, at byte: Int64?, within budget: WorkBudget) throws(PlaylistError) -> Int? {
         try index.position(of: url, at: byte) { position throws(PlaylistError) in
-            try base.resolving(playlist.segments[position].reference, within: budget)?.isEquivalent(to: url) ?? false
+            let segment = playlist.segments[position]
+            guard byte ?? 0 < segment.range?.upperBound ?? .max else { return false }
+            return try base.resolving(segment.reference, within: budget)?.isEquivalent(to: url) ?? false
         }
     }
 

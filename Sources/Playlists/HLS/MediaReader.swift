@@ -4,7 +4,7 @@ import HTTPModel
 /// Collects the contents of a media playlist's tags. Tags before an address belong to its segment; keys and
 /// initialization sections apply until others follow.
 struct MediaReader {
-    private var playlist = MediaPlaylist()
+    var playlist = MediaPlaylist()
     private var next = PendingSegment()
     /// The current ones, by their indices.
     private var keys: [Int32] = []

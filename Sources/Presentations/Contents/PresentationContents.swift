@@ -57,7 +57,7 @@ package struct PresentationContents: Sendable {
         of key: CacheKey, in store: CacheStore, _ policy: ProxyPolicy, listsSegments: Bool = false,
         mostSegments: Int = Self.mostSegments, isShared: Bool = false
     ) throws(StoreError) {
-        guard let document = try PlaylistDocument(stored: key, in: store) else { return nil }
+        guard let document = try PlaylistDocument.stored(key, in: store) else { return nil }
         (self.key, self.document) = (key, document)
         var survey = try RenditionSurvey(
             document, store, policy, listsSegments: listsSegments, mostSegments: mostSegments, isShared: isShared)
@@ -136,21 +136,27 @@ extension MPD {
 }
 
 extension PlaylistDocument {
-    /// Reads a completely cached playlist. Blocks.
+    /// A completely cached playlist: read, or shared with those who have read it. Blocks.
     /// - Returns: nil if it is not complete, or cannot be read.
-    package convenience init?(
-        stored key: CacheKey, in store: CacheStore, importing variables: [String: String]? = nil
-    ) throws(StoreError) {
+    package static func stored(
+        _ key: CacheKey, in store: CacheStore, importing variables: [String: String]? = nil
+    ) throws(StoreError) -> PlaylistDocument? {
         try store.checkOpen()
+        let url = try? OriginURL(url: key.text)
+        if let id = try store.completeGeneration(of: key), let known = store.readings[id] as? PlaylistDocument,
+            known.key == key, known.url == url, known.fits(variables)
+        {
+            return known
+        }
         guard let stored = try store.bytes(of: key, limit: PlaylistLimits.bytes),
             let base = try? OriginURL(url: stored.finalURL),
             let text = try? ContentCoding.decoded(stored.bytes, stored.fields)
         else { return nil }
-        let url = (try? OriginURL(url: key.text)) ?? base
-        let budget = WorkBudget(bytes: text.count)
-        do {
-            try self.init(text, key: key, url: url, base: base, importing: variables, within: budget)
-        } catch { return nil }
+        let document = try? PlaylistDocument(
+            text, key: key, url: url ?? base, base: base, generation: stored.generation, importing: variables,
+            within: WorkBudget(bytes: text.count))
+        if let document { store.readings[stored.generation] = document }
+        return document
     }
 }
 
@@ -211,7 +217,7 @@ extension PresentationContents {
             let key = policy.resolve(url).key
             var report = RenditionReport(name: name, kind: kind, bandwidth: bandwidth)
             report.url = url.absolute
-            let media = try budget > 0 ? PlaylistDocument(stored: key, in: store, importing: document.variables) : nil
+            let media = try budget > 0 ? PlaylistDocument.stored(key, in: store, importing: document.variables) : nil
             defer { renditionsLeft -= 1 }
             return try survey(media?.media, RenditionID(playlist: key), url, report)
         }

@@ -100,6 +100,11 @@ package final class PlaylistDocument: Sendable {
         if case .hls(let playlist) = content { playlist.variables } else { [:] }
     }
 
+    /// Whether it is the same whatever variables there are to import, or was given these.
+    func fits(_ variables: [String: String]?) -> Bool {
+        if case .hls(let playlist) = content { playlist.imported == variables } else { true }
+    }
+
     /// How long it counts as the stream's current state; nil if it does not change.
     package var refreshRule: RefreshRule? {
         switch content {

@@ -11,8 +11,8 @@ package final class PlaylistLibrary {
     /// The result of reading a generation as a playlist.
     package enum Outcome: Sendable {
         case document(PlaylistDocument)
-        /// It is not a readable playlist or feed, and its bytes are to be sent as they arrived. The bytes are nil if they
-        /// exceed the size limit of playlists.
+        /// It is not a readable playlist or feed, and its bytes are to be sent as they arrived. The bytes are nil if
+        /// they exceed the size limit of playlists, or if there is no memory for them now.
         case refused([UInt8]?, String)
         case failed(FillError)
     }

@@ -19,7 +19,7 @@ final class PlaylistReading {
     /// How many of them are not held here, but are read from the disk once all are there.
     private var left = 0
     /// Counts what is held, beyond a little.
-    private lazy var share = loop.filler.metrics.transit.share(of: nil)
+    private lazy var share = loop.filler.metrics.transit.share(of: reader.demand.client)
     private let budget = WorkBudget(bytes: 0)
     private var onEnd: ((PlaylistLibrary.Outcome, News?) -> Void)?
 
@@ -124,6 +124,7 @@ final class PlaylistReading {
                             text, key: key, url: url, base: base, generation: id,
                             importing: shelf.parent(of: url)?.variables, within: budget)
                     }
+                store.readings[id] = document
                 news = Self.put(document, partOf: whole, on: shelf, at: now, within: budget)
                 outcome = .document(document)
             } catch { (outcome, news) = (.refused(bytes, PlaylistLibrary.reason(error)), nil) }

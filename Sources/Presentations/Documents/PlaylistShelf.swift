@@ -93,10 +93,14 @@ package final class PlaylistShelf: Sendable {
             let indexes = [
                 names.index?.weight, names.media?.weight, names.companions?.weight, names.playlists?.weight,
             ].compactMap(\.self)
-            let boxes = indices.values.reduce(0) {
+            return names.document.weight +| boxWeight +| names.roles.weight +| indexes.reduce(0, +|)
+        }
+
+        /// Of that, what the indexes of renditions that are one file each take.
+        var boxWeight: Int {
+            indices.values.reduce(0) {
                 $0 +| ($1?.entries.count ?? 0) *| 2 *| MemoryLayout<SegmentIndexBox.Entry>.stride
             }
-            return names.document.weight +| boxes +| names.roles.weight +| indexes.reduce(0, +|)
         }
 
         /// The segments of a rendition now.
@@ -275,7 +279,7 @@ package final class PlaylistShelf: Sendable {
         state.withLock { state in
             state.entries[rendition.playlist]?.indices[id] = .some(index)
             // A manifest may name any number of them.
-            if state.entries[rendition.playlist].map({ $0.weight > Self.mostBytes / 2 }) == true {
+            if state.entries[rendition.playlist].map({ $0.boxWeight > Self.mostBytes / 2 }) == true {
                 state.entries[rendition.playlist]?.indices[id] = .some(nil)
             }
             state.shrink(keeping: rendition.playlist)

@@ -61,6 +61,8 @@ package final class PresentationFill {
     private var document: PlaylistDocument?
     private var plan: PresentationPlan?
     private var documents: [OriginURL: PlaylistDocument] = [:]
+    /// Of all of them.
+    private var weight = 0
     private var items = PresentationItems([])
     /// Whether live playlists were requested again: the cached ones may be older than their stream's end.
     private var hasRefreshed = false
@@ -195,8 +197,9 @@ package final class PresentationFill {
             }
             return document
         } then: { fill, document in
+            fill.weight += document.weight - (fill.documents[url]?.weight ?? 0) // no trap: what is in memory
             fill.documents[url] = document
-            guard fill.documents.values.reduce(0, { $0 +| $1.weight }) <= Self.mostBytes else {
+            guard fill.weight <= Self.mostBytes else {
                 let why = "the playlists together take more than \(Self.mostBytes >> 20) MiB: choose fewer renditions"
                 return fill.fail(.unreadable(url, PlaylistError(.tooLarge, why)))
             }
