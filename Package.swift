@@ -89,18 +89,15 @@ let package = Package(
                 "Activity", "CacheFill", "CachePolicy", "DiskCache", "EventIO", "HTTPModel", "HTTPTransport",
                 "Playlists", "Presentations", "Upstream", .product(name: "Logging", package: "swift-log"),
             ]),
-        .target(name: "CDashboard", exclude: ["page"]),
         .target(
             name: "ControlAPI",
-            dependencies: [
-                "Activity", "CDashboard", "CachePolicy", "DiskCache", "Downloads", "EventIO", "HTTPModel",
-                "HTTPTransport", "Playlists", "Presentations",
-            ]),
+            dependencies: ["Activity", "CachePolicy", "DiskCache", "Downloads", "HTTPModel", "Playlists"]),
+        .target(name: "CDashboard", exclude: ["page"]),
         .target(
             name: "Reelcache",
             dependencies: [
-                "Activity", "CLinux", "CacheFill", "CachePolicy", "ControlAPI", "DiskCache", "Downloads", "EventIO",
-                "HTTPModel", "HTTPTransport", "MediaProxy", "Playlists", "Presentations", "Upstream",
+                "Activity", "CDashboard", "CLinux", "CacheFill", "CachePolicy", "ControlAPI", "DiskCache", "Downloads",
+                "EventIO", "HTTPModel", "HTTPTransport", "MediaProxy", "Playlists", "Presentations", "Upstream",
                 .product(name: "Logging", package: "swift-log"),
             ]),
 

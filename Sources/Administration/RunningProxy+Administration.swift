@@ -30,7 +30,7 @@ extension RunningProxy {
 
     package func setPinned(_ isPinned: Bool, _ url: OriginURL) throws -> ResourceDetail {
         try ask(
-            request("PATCH", "/api/v1/resources", [("url", url.absolute)], body: ["pinned": isPinned]),
+            request("PATCH", "/api/v1/resources", [("url", url.absolute)], body: ResourceChange(pinned: isPinned)),
             for: ResourceDetail.self)
     }
 

@@ -50,8 +50,8 @@ extension RunningProxy {
 
     /// Changes the settings of all downloads together, until the process that owns the cache ends.
     package func set(_ settings: DownloadSettings) throws -> DownloadTotals {
-        let body = ["max_active": Int64(settings.maxActive), "limit_rate": settings.limitRate ?? 0]
-        return try ask(request("PATCH", Path.settings, body: body), for: DownloadTotals.self)
+        try ask(
+            request("PATCH", Path.settings, body: DownloadSettingsChange(to: settings)), for: DownloadTotals.self)
     }
 
     /// The ended downloads, newest first.

@@ -30,7 +30,7 @@ extension RunningProxy {
     package func subscribe(_ url: OriginURL, _ change: SubscriptionChange, isWanted: @escaping () -> Bool) throws
         -> FeedCheckResult
     {
-        var request = try request("POST", Path.feeds, body: SentFeed(url, change))
+        var request = try request("POST", Path.feeds, body: FeedRequest(url, change))
         request.isWanted = isWanted
         return try ask(request, for: FeedCheckResult.self)
     }
@@ -70,5 +70,16 @@ extension RunningProxy {
     /// All subscriptions as OPML.
     package func exportFeeds() throws -> [UInt8] {
         try body(of: request("GET", Path.export, needsToken: true))
+    }
+}
+
+extension SubscriptionChange {
+    /// The same as parameters of a request.
+    fileprivate var parameters: [(String, String)] {
+        [
+            latest.map { ("latest", "\($0)") }, category.map { ("category", $0) }, every.map { ("every", "\($0)s") },
+            keep.map { ("keep", $0.text) }, title.map { ("title", $0) },
+            caps.map { ("cap", DownloadCap.text($0)) },
+        ].compactMap { $0 }
     }
 }

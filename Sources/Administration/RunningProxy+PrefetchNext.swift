@@ -8,6 +8,6 @@ extension RunningProxy {
     /// - Throws: `CacheAccessError`
     package func prefetchNext(after url: OriginURL) throws {
         _ = try ask(
-            request("POST", "/api/v1/next", body: ["url": url.absolute]), for: WantedItemReport.self)
+            request("POST", "/api/v1/next", body: WantedItem(url: url)), for: WantedItem.self)
     }
 }

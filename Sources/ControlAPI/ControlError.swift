@@ -4,7 +4,6 @@ import DiskCache
 import Downloads
 import Foundation
 import HTTPModel
-import HTTPTransport
 
 /// A refusal of the control interface: a status, and one line that tells what to do.
 package struct ControlError: AdvisedError {
@@ -12,7 +11,7 @@ package struct ControlError: AdvisedError {
     package let reason: String
     package private(set) var advice: Advice?
     /// A header field that the status requires (RFC 9110 §15.5.2, §15.5.6).
-    var field: (name: StaticString, value: String)?
+    package var field: (name: StaticString, value: String)?
     /// The ranges that are not cached, if that is the reason.
     package var missing: [ByteSpan]?
     /// The download that prevents the request, if that is the reason.
@@ -24,14 +23,14 @@ package struct ControlError: AdvisedError {
         self.advice = advice
     }
 
-    static func method(_ name: String, allowed: String) -> ControlError {
+    package static func method(_ name: String, allowed: String) -> ControlError {
         var error = ControlError(405, "\(name.prefix(20)) is not supported here; use \(allowed)")
         error.field = ("Allow", allowed)
         return error
     }
 
     /// - Parameter place: where the token is.
-    static func unauthorized(tokenIn place: String) -> ControlError {
+    package static func unauthorized(tokenIn place: String) -> ControlError {
         var error = ControlError(401, "this needs the token in \(place): send Authorization: Bearer TOKEN")
         error.field = ("WWW-Authenticate", "Bearer")
         return error
@@ -101,39 +100,22 @@ package struct ControlError: AdvisedError {
     }
 
     /// The error as a line of JSON.
-    var line: [UInt8] {
+    package var line: [UInt8] {
         (try? ControlJSON.line(Body(error: description, missing: missing, download: download)))
             ?? Array("{\"error\":\"the reason cannot be written as JSON\"}\n".utf8)
     }
 }
 
-extension Exchange {
-    /// Responds with JSON.
-    func respond(_ status: Int, json line: [UInt8], configure: (inout Response) -> Void = { _ in }) {
-        var response = Response(status, length: Int64(line.count))
-        response.describeJSON()
-        configure(&response)
-        respond(response, bytes: line)
-    }
-
-    /// Responds with bytes that were made for it.
-    func respond(_ response: Response, bytes: [UInt8]) {
-        guard let body = source(of: bytes) else {
-            return respond(ControlError(503, ProxyMetrics.Transit.exhausted))
+extension DownloadError {
+    /// The corresponding status.
+    var status: Int {
+        switch kind {
+        case .unknown, .notSubscribed: 404
+        case .conflict: 409
+        case .invalid: 422
+        case .unreadable: 502
+        case .closed: 503
+        case .disk: description.contains("disk is full") ? 507 : 500
         }
-        respond(response, body: body)
-    }
-
-    func respond(_ error: ControlError) {
-        respond(error.status, json: error.line) { response in
-            if let field = error.field { response.field(field.name, field.value) }
-        }
-    }
-}
-
-extension Response {
-    mutating func describeJSON() {
-        field("Content-Type", "application/json")
-        field("Cache-Control", "no-store")
     }
 }

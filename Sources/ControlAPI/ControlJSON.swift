@@ -13,14 +13,14 @@ package enum ControlJSON {
 
     /// One line with the secrets in URLs masked, wherever they stand.
     /// - Parameter mask: nil to mask nothing.
-    static func line(_ value: some Encodable, masked mask: URLMask?) throws -> [UInt8] {
+    package static func line(_ value: some Encodable, masked mask: URLMask?) throws -> [UInt8] {
         let line = try line(value)
         return mask?.masked(line) ?? line
     }
 
     /// As `line(_:masked:)`, with a further member `urls`, whose secrets are not masked.
     /// - Parameter value: encodes as an object with members.
-    static func line(_ value: some Encodable, masked mask: URLMask?, urls: [String]) throws -> [UInt8] {
+    package static func line(_ value: some Encodable, masked mask: URLMask?, urls: [String]) throws -> [UInt8] {
         let members = try line(value, masked: mask).dropLast(2)
         return members + Array(",\"urls\":".utf8) + (try line(urls).dropLast()) + Array("}\n".utf8)
     }
@@ -42,7 +42,7 @@ package enum ControlJSON {
 
     /// JSON in which what `Unicode.Scalar.isEscapedInLines` names is written as `\uXXXX`. Beyond ASCII, it only stands
     /// in strings.
-    static func escaped(_ json: some Sequence<UInt8>) -> [UInt8] {
+    package static func escaped(_ json: some Sequence<UInt8>) -> [UInt8] {
         let json = [UInt8](json)
         // Each of them begins with one of these.
         guard json.contains(where: { $0 == 0xC2 || $0 == 0xE2 || $0 == 0x7F }) else { return json }
@@ -86,30 +86,5 @@ package enum ControlJSON {
         init(_ name: String) { stringValue = name }
         init?(stringValue: String) { self.init(stringValue) }
         init?(intValue: Int) { nil }
-    }
-}
-
-/// An object as JSON, some of whose members were written before.
-struct JSONMembers {
-    private var values: [String: [UInt8]] = [:]
-
-    /// - Parameters:
-    ///   - name: in snake_case.
-    ///   - json: without a line feed.
-    mutating func set(_ name: String, _ json: [UInt8]) { values[name] = json }
-
-    /// - Parameter mask: masks secrets in URLs; nil to mask nothing.
-    /// - Returns: the value as JSON.
-    @discardableResult
-    mutating func set(_ name: String, _ value: some Encodable, _ mask: URLMask?) throws -> [UInt8] {
-        let json = try ControlJSON.line(value, masked: mask).dropLast()
-        values[name] = Array(json)
-        return Array(json)
-    }
-
-    /// One line, with a line feed.
-    var line: [UInt8] {
-        let members = values.sorted { $0.key < $1.key }.map { Array("\"\($0.key)\":".utf8) + $0.value }
-        return [UInt8(ascii: "{")] + members.joined(separator: [UInt8(ascii: ",")]) + Array("}\n".utf8)
     }
 }

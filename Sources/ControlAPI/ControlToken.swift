@@ -104,7 +104,7 @@ package struct ControlToken: Sendable {
     }
 
     /// Whether a text is the token.
-    func isShown(as text: some StringProtocol) -> Bool { RandomSecret.areEqual(text, self.text) }
+    package func isShown(as text: some StringProtocol) -> Bool { RandomSecret.areEqual(text, self.text) }
 }
 
 /// A token that cannot be used. The description is one line that tells what to do.

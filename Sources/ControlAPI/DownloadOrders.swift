@@ -3,10 +3,10 @@ import Downloads
 import Playlists
 
 /// What is sent to order downloads: `{"downloads": [{"url": "https://example.org/film.mp4", "priority": "high"}]}`
-package struct DownloadOrders: Codable, ReceivedValue {
-    static let example = "{\"downloads\": [{\"url\": \"https://example.org/film.mp4\"}]}"
+package struct DownloadOrders: RequestBody {
+    package static let example = "{\"downloads\": [{\"url\": \"https://example.org/film.mp4\"}]}"
 
-    let downloads: [DownloadOrder]
+    package let downloads: [DownloadOrder]
 
     package init(_ downloads: some Sequence<DownloadOrder>) { self.downloads = Array(downloads) }
 

@@ -1,5 +1,4 @@
 import Activity
-import CachePolicy
 import Downloads
 
 /// What happens at one moment. Sizes are in bytes, times in seconds since 1970.
@@ -7,6 +6,8 @@ package struct NowReport: Codable, Sendable, Equatable {
     package struct Cache: Codable, Sendable, Equatable {
         package var size: Int64
         package var limit: Int64
+
+        package init(size: Int64, limit: Int64) { (self.size, self.limit) = (size, limit) }
     }
 
     /// The bytes sent to players since the proxy began.
@@ -15,6 +16,10 @@ package struct NowReport: Codable, Sendable, Equatable {
         package var fromOrigin: UInt64
         /// The share of the former, 0 to 1; nil before the first byte.
         package var hitRatio: Double?
+
+        package init(fromCache: UInt64, fromOrigin: UInt64, hitRatio: Double?) {
+            (self.fromCache, self.fromOrigin, self.hitRatio) = (fromCache, fromOrigin, hitRatio)
+        }
     }
 
     /// How many entries of each list were left out, because it is too long.
@@ -45,39 +50,5 @@ package struct NowReport: Codable, Sendable, Equatable {
     ) {
         (self.time, self.plays, self.transfers, self.downloads) = (time, plays, transfers, downloads)
         (self.queue, self.cache, self.served) = (queue, cache, served)
-    }
-
-    /// As JSON, but for the downloads, which may have been written before.
-    func members(_ mask: URLMask?) throws -> JSONMembers {
-        var members = JSONMembers()
-        try members.set("time", time, mask)
-        try members.set("plays", plays, mask)
-        try members.set("transfers", transfers, mask)
-        try members.set("queue", queue, mask)
-        try members.set("cache", cache, mask)
-        try members.set("served", served, mask)
-        try members.set("hidden", hidden, mask)
-        return members
-    }
-
-    /// With half of each list; nil if they are empty.
-    var half: NowReport? {
-        guard !plays.isEmpty || !transfers.isEmpty || !downloads.isEmpty else { return nil }
-        var half = self
-        (half.plays, half.transfers) = (
-            Array(plays.prefix(plays.count / 2)), Array(transfers.prefix(transfers.count / 2))
-        )
-        half.downloads = Array(downloads.prefix(downloads.count / 2))
-        half.hidden.plays += plays.count - half.plays.count
-        half.hidden.transfers += transfers.count - half.transfers.count
-        half.hidden.downloads += downloads.count - half.downloads.count
-        return half
-    }
-
-    /// Whether something else happens than at another moment.
-    func differs(from other: NowReport?) -> Bool {
-        guard var other else { return true }
-        other.time = time
-        return self != other
     }
 }

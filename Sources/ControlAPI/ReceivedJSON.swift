@@ -2,39 +2,16 @@ import CachePolicy
 import Downloads
 import Foundation
 import HTTPModel
-import HTTPTransport
 
 /// The JSON object in a request's body, all of whose members are known.
-protocol ReceivedValue: Decodable, Sendable {
+package protocol RequestBody: Codable, Sendable {
     /// A valid body, for the error message.
     static var example: String { get }
 }
 
-extension ControlHandler {
-    /// The largest body of a change.
-    private static let maxJSONBytes = 64 << 10
-
-    /// Reads the body as JSON; answers an invalid body itself.
-    func receiveJSON<Value: ReceivedValue>(_ type: Value.Type, _ exchange: Exchange, then: @escaping (Value) -> Void) {
-        receiveBody(exchange, upTo: Self.maxJSONBytes) { body in
-            do throws(ControlError) { then(try ReceivedJSON.decode(type, from: body)) } catch {
-                exchange.respond(error)
-            }
-        }
-    }
-
-    /// Reads the body; answers an invalid body itself.
-    func receiveBody(_ exchange: Exchange, upTo limit: Int, then: @escaping ([UInt8]) -> Void) {
-        exchange.readBody(upTo: limit) { result in
-            do throws(BodyFault) { then(try result.get()) } catch {
-                if case .refused(let fault) = error { exchange.respond(ControlError(fault.status, fault.reason)) }
-            }
-        }
-    }
-}
-
-enum ReceivedJSON {
-    static func decode<Value: ReceivedValue>(_ type: Value.Type, from body: [UInt8]) throws(ControlError) -> Value {
+package enum ReceivedJSON {
+    package static func decode<Value: RequestBody>(_ type: Value.Type, from body: [UInt8]) throws(ControlError) -> Value
+    {
         do {
             try JSONDecoder().decode(MemberNames.self, from: Data(body)).check()
             return try ControlJSON.decode(type, from: body)

@@ -1,5 +1,5 @@
 /// A change of existing downloads. If several members are set, all are applied, in this order.
-package struct DownloadChange: Codable, Sendable, Equatable {
+package struct DownloadChange: Sendable, Equatable {
     package enum Action: String, Codable, Sendable, CaseIterable { case pause, resume, cancel, retry }
 
     package var action: Action?

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import ControlAPI
+@testable import Reelcache
 
 /// Links and sessions of the dashboard, by a clock of the test's own.
 @Suite struct DashboardSessionsTests {

@@ -5,6 +5,7 @@ import Synchronization
 import Testing
 
 @testable import ControlAPI
+@testable import Reelcache
 
 /// What the events of downloads cost, however many follow them.
 @Suite struct DownloadEventsTests {

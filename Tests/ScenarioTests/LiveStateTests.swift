@@ -6,6 +6,7 @@ import Synchronization
 import Testing
 
 @testable import ControlAPI
+@testable import Reelcache
 
 /// The live state, with loops and a clock of the test's own.
 @Suite struct LiveStateTests {

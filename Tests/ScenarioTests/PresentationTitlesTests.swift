@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 
 @testable import ControlAPI
+@testable import Reelcache
 
 /// What is remembered of presentations for lists.
 @Suite struct PresentationTitlesTests {

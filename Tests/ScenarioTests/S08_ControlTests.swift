@@ -4,9 +4,10 @@ import ControlAPI
 import DiskCache
 import Foundation
 import HTTPModel
-import Reelcache
 import TestSupport
 import Testing
+
+@testable import Reelcache
 
 private let film = Media(seed: 8, size: 1_000_000)
 

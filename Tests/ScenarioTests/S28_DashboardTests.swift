@@ -1,8 +1,9 @@
 import ControlAPI
 import DiskCache
-import Reelcache
 import TestSupport
 import Testing
+
+@testable import Reelcache
 
 extension Scenarios {
     /// The dashboard as HTTP shows it: its files, and who is signed in.

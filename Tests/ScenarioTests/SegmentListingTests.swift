@@ -5,6 +5,7 @@ import Testing
 import TestSupport
 
 @testable import ControlAPI
+@testable import Reelcache
 
 /// Lists of segments, written while they are sent.
 @Suite struct SegmentListingTests {

@@ -1,4 +1,5 @@
 import CachePolicy
+import ControlAPI
 import Synchronization
 
 /// Counts answers of one kind that are being sent, of all clients and of each. From any thread.

@@ -1,4 +1,5 @@
 import CachePolicy
+import ControlAPI
 import Downloads
 import EventIO
 import Synchronization
@@ -10,7 +11,7 @@ import Synchronization
 /// |---|---|
 /// | batch | the changes since the previous one; its last event has the ID that a client returns in `Last-Event-ID` |
 /// | part | some of the events of a batch, sent together |
-package final class DownloadEvents: Sendable {
+final class DownloadEvents: Sendable {
     /// What a client wants.
     struct Wish: Sendable, Hashable {
         let session: String
@@ -204,9 +205,4 @@ private struct Written {
         lines[showsSecrets, default: [:]][report.id] = (revision, line)
         return line
     }
-}
-
-/// A download that the history has dropped, and whose end was not sent.
-package struct RemovedDownload: Codable, Sendable {
-    package let id: Int64
 }

@@ -10,7 +10,7 @@ import Synchronization
 /// A title takes reading the first playlist, which may be long, and nothing of what it lists. The titles of a list are
 /// kept for ten times as long as it took to read them: lists that are shown for hours take no more than a tenth of one
 /// thread's time, and what is quickly read is always new.
-package final class PresentationTitles: Sendable {
+final class PresentationTitles: Sendable {
     private struct Entry {
         let title: String?
         /// When it is too old; monotonic, in nanoseconds.
@@ -34,7 +34,7 @@ package final class PresentationTitles: Sendable {
     /// A title is for a line of a list.
     private static let longest = 500
 
-    package convenience init() { self.init(now: MonotonicClock.nanoseconds) }
+    convenience init() { self.init(now: MonotonicClock.nanoseconds) }
 
     /// - Parameter now: a monotonic clock, in nanoseconds.
     init(now: @escaping @Sendable () -> UInt64) { self.now = now }

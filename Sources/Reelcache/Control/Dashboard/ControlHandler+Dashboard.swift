@@ -1,4 +1,5 @@
 import CachePolicy
+import ControlAPI
 import Foundation
 import HTTPModel
 import HTTPTransport
@@ -97,47 +98,5 @@ extension ControlHandler {
     private func checkDashboard() throws(ControlError) {
         guard !access.hasDashboard else { return }
         throw ControlError(409, "there is no dashboard: \(ControlPages.withoutDashboard)")
-    }
-}
-
-/// A link that signs one browser in, once.
-package struct DashboardLink: Codable, Sendable {
-    /// To be put after the address of the proxy. The secret is in the fragment, which browsers send to nobody; but the
-    /// page at that path reads it, so it is the path that no origin can be mounted at.
-    package let path: String
-    /// How long it is valid.
-    package let seconds: Int64
-}
-
-private struct DashboardSessionReport: Encodable, Sendable {
-    let isSignedIn: Bool
-    let readsFreely: Bool
-}
-
-private struct DashboardKey: Encodable {
-    let key: String
-}
-
-/// `{"link": "..."}` or `{"token": "..."}`
-private enum DashboardCredential: ReceivedValue {
-    case link(String)
-    case token(String)
-
-    static let example = "{\"token\": \"TOKEN\"}"
-
-    private enum CodingKeys: String, CodingKey, CaseIterable {
-        case link, token
-    }
-
-    init(from decoder: any Decoder) throws {
-        try decoder.refuseMembers(except: CodingKeys.allCases.map(\.stringValue))
-        let members = try decoder.container(keyedBy: CodingKeys.self)
-        let link = try members.decodeIfThere(String.self, forKey: .link, form: "the text of a link")
-        let token = try members.decodeIfThere(String.self, forKey: .token, form: "the text of control-token")
-        switch (link, token) {
-        case (let link?, nil): self = .link(link)
-        case (nil, let token?): self = .token(token)
-        default: throw ControlError(422, "send either link or token")
-        }
     }
 }

@@ -1,5 +1,6 @@
 import Activity
 import CachePolicy
+import ControlAPI
 import DiskCache
 import EventIO
 import HTTPModel

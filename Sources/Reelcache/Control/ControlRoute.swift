@@ -1,4 +1,5 @@
 import CachePolicy
+import ControlAPI
 import HTTPModel
 
 /// A path of the control interface below `/api/v1`, and its methods and parameters.

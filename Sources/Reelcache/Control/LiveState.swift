@@ -1,5 +1,6 @@
 import Activity
 import CachePolicy
+import ControlAPI
 import Downloads
 import EventIO
 import HTTPModel
@@ -10,14 +11,14 @@ import Synchronization
 /// Nothing is collected until somebody asks. Then each loop is asked for a sample of its plays and fetches, and a
 /// thread that may block joins them, compares them with what was there before, and writes them as JSON, once for all
 /// who watch. Watchers have one state at a time: a slow one misses the states in between.
-package final class LiveState: Sendable {
+final class LiveState: Sendable {
     /// Collects samples, and passes them on once, from any thread; nil if the cache is being closed.
-    package typealias Collect = @Sendable (@escaping @Sendable (ActivitySamples?) -> Void) -> Void
+    typealias Collect = @Sendable (@escaping @Sendable (ActivitySamples?) -> Void) -> Void
 
     /// A look at the live state.
-    package struct Look: Sendable {
-        package let report: NowReport
-        package let fetches: [FetchSample]
+    struct Look: Sendable {
+        let report: NowReport
+        let fetches: [FetchSample]
     }
 
     /// A state as the events carry it.
@@ -76,7 +77,7 @@ package final class LiveState: Sendable {
     ///   - statistics: returns the current counters.
     ///   - perform: runs work on a thread that may block, and returns whether it will.
     ///   - moment: returns the time.
-    package init(
+    init(
         collect: @escaping Collect, downloads: DownloadSnapshots, policy: Current<ProxyPolicy>,
         statistics: @escaping @Sendable () -> StatsSnapshot,
         perform: @escaping @Sendable (@escaping @Sendable () -> Void) -> Bool,
@@ -89,7 +90,7 @@ package final class LiveState: Sendable {
 
     /// Looks at what happens now.
     /// - Parameter then: called once, on a thread that may block; with nil if the cache is being closed.
-    package func look(_ then: @escaping @Sendable (Look?) -> Void) {
+    func look(_ then: @escaping @Sendable (Look?) -> Void) {
         let instant = moment().instant
         let begins = state.withLock { state in
             state.waiting.append(then)

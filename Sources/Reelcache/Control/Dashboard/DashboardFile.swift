@@ -3,11 +3,11 @@ import HTTPModel
 import HTTPTransport
 
 /// A file of the dashboard: the page, its style or one of its scripts. All of them are part of the program.
-package struct DashboardFile: Sendable {
-    package let name: String
+struct DashboardFile: Sendable {
+    let name: String
     /// Its media type.
-    package let type: String
-    package let bytes: [UInt8]
+    let type: String
+    let bytes: [UInt8]
     /// Differs between versions of the file.
     let etag: EntityTag
 
@@ -17,7 +17,7 @@ package struct DashboardFile: Sendable {
     static let prefix = "/api/dashboard/"
 
     /// All files.
-    package static let all: [DashboardFile] = {
+    static let all: [DashboardFile] = {
         var files: [DashboardFile] = []
         while let file = reelcache_dashboard_file(files.count) { files.append(DashboardFile(file.pointee)) }
         return files

@@ -1,19 +1,20 @@
 import Activity
 import CachePolicy
+import ControlAPI
 import Downloads
 import HTTPModel
 import HTTPTransport
 
 /// Where the control interface reads counters.
-package struct ControlNumbers: Sendable {
+struct ControlNumbers: Sendable {
     /// The current counters. Called on a loop: it must not block.
-    package let stats: @Sendable () -> StatsSnapshot
+    let stats: @Sendable () -> StatsSnapshot
     /// The same with what `/metrics` has besides; likewise.
-    package let metrics: @Sendable () -> MetricsSnapshot
+    let metrics: @Sendable () -> MetricsSnapshot
     /// The counters over a span of time.
-    package let history: @Sendable (HistorySpan) -> HistoryReport
+    let history: @Sendable (HistorySpan) -> HistoryReport
 
-    package init(
+    init(
         stats: @escaping @Sendable () -> StatsSnapshot, metrics: @escaping @Sendable () -> MetricsSnapshot,
         history: @escaping @Sendable (HistorySpan) -> HistoryReport
     ) {

@@ -1,4 +1,5 @@
 import CachePolicy
+import ControlAPI
 import DiskCache
 import Downloads
 import Foundation
@@ -119,24 +120,6 @@ extension ControlHandler {
         default:
             throw ControlError(400, "say what to remove: one of url=URL, all=true or older_than=30d")
         }
-    }
-}
-
-/// `{"pinned": true}`
-struct ResourceChange: ReceivedValue {
-    static let example = "{\"pinned\": true}"
-    let pinned: Bool
-
-    private enum CodingKeys: String, CodingKey, CaseIterable {
-        case pinned
-    }
-
-    init(from decoder: any Decoder) throws {
-        try decoder.refuseMembers(except: CodingKeys.allCases.map(\.stringValue))
-        guard let pinned = try? decoder.container(keyedBy: CodingKeys.self).decode(Bool.self, forKey: .pinned) else {
-            throw ControlError(422, "say whether it is pinned: {\"pinned\": true} or false")
-        }
-        self.pinned = pinned
     }
 }
 

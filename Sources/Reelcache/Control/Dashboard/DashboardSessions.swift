@@ -1,3 +1,4 @@
+import ControlAPI
 import HTTPModel
 import Synchronization
 
@@ -99,10 +100,10 @@ struct DashboardSessions: Sendable {
 }
 
 /// The sessions of a proxy, for the handlers of all its loops.
-package final class SharedDashboardSessions: Sendable {
+final class SharedDashboardSessions: Sendable {
     private let state = Mutex(DashboardSessions())
 
-    package init() {}
+    init() {}
 
     /// - Parameter body: must not call anything that waits.
     func update<Value: Sendable>(_ body: (inout DashboardSessions) -> Value) -> Value {

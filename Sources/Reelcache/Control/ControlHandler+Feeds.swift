@@ -1,4 +1,5 @@
 import CachePolicy
+import ControlAPI
 import Downloads
 import EventIO
 import HTTPTransport
@@ -23,7 +24,7 @@ extension ControlHandler {
 
     /// Subscribes once the feed has been read, or changes a subscription.
     func subscribe(_ exchange: Exchange) {
-        receiveJSON(ReceivedFeed.self, exchange) { [self] received in
+        receiveJSON(FeedRequest.self, exchange) { [self] received in
             let mask = mask(for: exchange)
             let reply = Reply(to: exchange, masked: mask)
             perform(exchange) { [feeds] _ in
@@ -97,18 +98,6 @@ extension ControlHandler {
     }
 }
 
-/// All subscriptions.
-package struct FeedList: Codable, Sendable {
-    package let feeds: [FeedSubscription]
-}
-
-/// The outcomes of checks.
-package struct FeedChecks: Codable, Sendable {
-    package let checks: [FeedCheckResult]
-
-    init(_ checks: [FeedCheckResult]) { self.checks = checks }
-}
-
 /// Responds to a request from another thread, once the outcome is known.
 private struct Reply: Sendable {
     private let exchange: LoopBound<Exchange>
@@ -161,82 +150,5 @@ extension ControlParameters {
             throw ControlError(400, "title is a part of the titles, or a pattern with *, of 200 characters at most")
         }
         return pattern
-    }
-}
-
-/// `{"url": "https://example.org/feed.xml", "latest": 5, "keep": "2GB"}`
-private struct ReceivedFeed: ReceivedValue {
-    static let example = "{\"url\": \"https://example.org/feed.xml\"}"
-
-    let url: OriginURL
-    let change: SubscriptionChange
-
-    enum CodingKeys: String, CodingKey, CaseIterable {
-        case url, latest, category, every, keep, titlePattern, cap
-    }
-
-    init(from decoder: any Decoder) throws {
-        try decoder.refuseMembers(except: CodingKeys.allCases.map(\.stringValue))
-        let members = try decoder.container(keyedBy: CodingKeys.self)
-        guard let text = try members.decodeIfThere(String.self, forKey: .url, form: "the URL of a feed") else {
-            throw ControlError(422, "it has no url: send the URL of the feed")
-        }
-        do throws(OriginURLError) { url = try OriginURL(url: text) } catch {
-            throw ControlError(422, "url: \(error.reason)")
-        }
-        var change = SubscriptionChange()
-        change.latest = try members.decodeIfThere(Int.self, forKey: .latest, form: "a whole number")
-        change.category = try members.decodeIfThere(String.self, forKey: .category, form: "a string")
-        change.every = try members.decodeIfThere(ReceivedSpan.self, forKey: .every)?.seconds
-        change.keep = try members.decodeIfThere(ReceivedKeep.self, forKey: .keep)?.keep
-        change.title = try members.decodeIfThere(String.self, forKey: .titlePattern, form: "a string")
-        change.caps = try members.decodeIfThere(String.self, forKey: .cap, form: SubscriptionText.capForm) {
-            DownloadCap.list($0) != nil
-        }.flatMap(DownloadCap.list)
-        self.change = change
-    }
-}
-
-/// A number of episodes, a size, or `all`.
-private struct ReceivedKeep: Decodable {
-    let keep: SubscriptionChange.Keep
-
-    init(from decoder: any Decoder) throws {
-        let value = try decoder.singleValueContainer()
-        let text = (try? value.decode(Int.self)).map(String.init) ?? (try? value.decode(String.self)) ?? ""
-        guard let keep = SubscriptionChange.Keep(text) else {
-            throw ControlError(422, "\(decoder.place ?? "keep") is \(SubscriptionText.keepForm)")
-        }
-        self.keep = keep
-    }
-}
-
-/// A subscription, or its change, as it is sent to a proxy.
-package struct SentFeed: Encodable {
-    private let url: OriginURL
-    private let change: SubscriptionChange
-
-    package init(_ url: OriginURL, _ change: SubscriptionChange) { (self.url, self.change) = (url, change) }
-
-    package func encode(to encoder: any Encoder) throws {
-        var members = encoder.container(keyedBy: ReceivedFeed.CodingKeys.self)
-        try members.encode(url.absolute, forKey: .url)
-        try members.encodeIfPresent(change.latest, forKey: .latest)
-        try members.encodeIfPresent(change.category, forKey: .category)
-        try members.encodeIfPresent(change.every, forKey: .every)
-        try members.encodeIfPresent(change.keep?.text, forKey: .keep)
-        try members.encodeIfPresent(change.title, forKey: .titlePattern)
-        try members.encodeIfPresent(change.caps.map(DownloadCap.text), forKey: .cap)
-    }
-}
-
-extension SubscriptionChange {
-    /// The same as parameters of a request.
-    package var parameters: [(String, String)] {
-        [
-            latest.map { ("latest", "\($0)") }, category.map { ("category", $0) }, every.map { ("every", "\($0)s") },
-            keep.map { ("keep", $0.text) }, title.map { ("title", $0) },
-            caps.map { ("cap", DownloadCap.text($0)) },
-        ].compactMap { $0 }
     }
 }

@@ -1,4 +1,5 @@
 import CachePolicy
+import ControlAPI
 import HTTPTransport
 
 extension ControlHandler {
@@ -13,10 +14,4 @@ extension ControlHandler {
         do { line = try ControlJSON.line(PlayerPath(path: path)) } catch { throw ControlError(error) }
         exchange.respond(200, json: line)
     }
-}
-
-/// Where a player finds a resource.
-private struct PlayerPath: Encodable {
-    /// A path of the proxy, with a query.
-    let path: String
 }

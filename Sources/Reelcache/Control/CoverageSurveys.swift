@@ -9,7 +9,7 @@ import Synchronization
 /// Finding it out takes a query for each segment, which takes seconds for tens of thousands of them. So one is found out
 /// at a time, once for all who ask for it meanwhile, and kept for ten times as long as that took: however many pages show
 /// a film, it takes no more than a tenth of one thread's time, and what is quickly found out is always new.
-package final class CoverageSurveys: Sendable {
+final class CoverageSurveys: Sendable {
     /// What was found out, or why it could not be.
     typealias Outcome = Result<[CachedRendition], any Error>
 
@@ -42,7 +42,7 @@ package final class CoverageSurveys: Sendable {
     private static let mostKept = 16
     private static let lifetimes: UInt64 = 10
 
-    package convenience init() {
+    convenience init() {
         self.init(now: MonotonicClock.nanoseconds) { nanoseconds, act in
             let span = DispatchTimeInterval.nanoseconds(Int(clamping: nanoseconds))
             DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + span, execute: act)

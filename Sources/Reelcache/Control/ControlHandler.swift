@@ -1,5 +1,6 @@
 import Activity
 import CachePolicy
+import ControlAPI
 import DiskCache
 import Downloads
 import EventIO
@@ -9,7 +10,7 @@ import HTTPTransport
 
 /// Answers requests that are not for media: statistics and health as pages, and the administration of the cache and
 /// its downloads below `/api/v1`. Loop-bound.
-package final class ControlHandler: RequestHandler {
+final class ControlHandler: RequestHandler {
     let store: CacheStore
     let policy: Current<ProxyPolicy>
     let access: ControlAccess
@@ -38,7 +39,7 @@ package final class ControlHandler: RequestHandler {
     ///   - surveys: shared by the handlers of all loops.
     ///   - titles: shared by the handlers of all loops.
     ///   - now: the time, in seconds since 1970.
-    package init(
+    init(
         store: CacheStore, policy: Current<ProxyPolicy>, token: ControlToken, readToken: ControlToken?,
         sessions: SharedDashboardSessions, scrubs: ScrubTurn, downloads: DownloadManager, feeds: SubscriptionManager,
         session: String, wantNext: @escaping @Sendable (OriginURL) -> Void, numbers: ControlNumbers, live: LiveState,
@@ -64,7 +65,7 @@ package final class ControlHandler: RequestHandler {
     private static let ownFields = Array(
         "Cross-Origin-Resource-Policy: same-origin\r\nX-Content-Type-Options: nosniff\r\n".utf8)
 
-    package func handle(_ exchange: Exchange) {
+    func handle(_ exchange: Exchange) {
         exchange.ownFields = Self.ownFields
         let target = exchange.target
         let path = target.prefix { $0 != "?" }

@@ -1,4 +1,5 @@
 import CachePolicy
+import ControlAPI
 import EventIO
 import HTTPModel
 

@@ -1,3 +1,4 @@
+import ControlAPI
 import DiskCache
 import EventIO
 import HTTPTransport
@@ -34,24 +35,24 @@ extension ControlHandler {
 
 /// Permits one scrub at a time, because it occupies the disk and, for a long time, a thread that others need.
 /// Shared by all loops of a proxy.
-package final class ScrubTurn: Sendable {
+final class ScrubTurn: Sendable {
     private let isTaken = Mutex(false)
 
-    package init() {}
+    init() {}
 
     /// - Returns: whether the caller may scrub; it then has to call `end`.
-    package func begin() -> Bool {
+    func begin() -> Bool {
         isTaken.withLock { isTaken in
             defer { isTaken = true }
             return !isTaken
         }
     }
 
-    package func end() { isTaken.withLock { $0 = false } }
+    func end() { isTaken.withLock { $0 = false } }
 }
 
 /// Progress reports from the scrubbing thread to the loop: only the latest of several, and only a few per second.
-package final class ScrubNews: Sendable {
+final class ScrubNews: Sendable {
     private let state = Mutex(State())
 
     private struct State {
@@ -64,7 +65,7 @@ package final class ScrubNews: Sendable {
         var end: [UInt8]?
     }
 
-    package enum Step: Equatable {
+    enum Step: Equatable {
         case line([UInt8])
         case wait
         case end
@@ -72,12 +73,11 @@ package final class ScrubNews: Sendable {
 
     private static let intervalNanoseconds: UInt64 = 200_000_000
 
-    package init() {}
+    init() {}
 
     /// - Parameter now: on the monotonic clock, in nanoseconds.
     /// - Returns: whether the client is still there.
-    package func note(_ progress: ScrubProgress, now: UInt64 = MonotonicClock.nanoseconds(), _ wake: () -> Void) -> Bool
-    {
+    func note(_ progress: ScrubProgress, now: UInt64 = MonotonicClock.nanoseconds(), _ wake: () -> Void) -> Bool {
         let (isWanted, isNews) = state.withLock { state in
             state.progress = progress
             // no trap: a clock that counts from the start of the machine
@@ -90,7 +90,7 @@ package final class ScrubNews: Sendable {
         return isWanted
     }
 
-    package func end(_ line: [UInt8], _ wake: () -> Void) {
+    func end(_ line: [UInt8], _ wake: () -> Void) {
         state.withLock { state in
             state.progress = nil
             state.end = line
@@ -98,10 +98,10 @@ package final class ScrubNews: Sendable {
         wake()
     }
 
-    package func stop() { state.withLock { $0.isWanted = false } }
+    func stop() { state.withLock { $0.isWanted = false } }
 
     /// What to send next. The last line is returned once.
-    package func take(isOver: inout Bool) -> Step {
+    func take(isOver: inout Bool) -> Step {
         if isOver { return .end }
         let (progress, end) = state.withLock { state in
             defer { if state.isDue { (state.progress, state.isDue) = (nil, false) } }

@@ -1,3 +1,4 @@
+import ControlAPI
 import Downloads
 import Foundation
 import HTTPModel
@@ -60,9 +61,9 @@ extension ControlHandler {
             throw ControlError(
                 400, "say which downloads: id=3,7 or all=true, or both to change as many of these as possible")
         }
-        receiveJSON(ReceivedChange.self, exchange) { [self] received in
+        receiveJSON(DownloadChange.self, exchange) { [self] change in
             answer(exchange) { [downloads] _ in
-                DownloadList(downloads: try downloads.perform { try $0.change(selection, received.change) })
+                DownloadList(downloads: try downloads.perform { try $0.change(selection, change) })
             }
         }
     }
@@ -74,7 +75,7 @@ extension ControlHandler {
     }
 
     func changeDownloadSettings(_ exchange: Exchange) {
-        receiveJSON(ReceivedDownloadSettings.self, exchange) { [self] change in
+        receiveJSON(DownloadSettingsChange.self, exchange) { [self] change in
             answer(exchange) { [downloads] _ in
                 downloads.perform { manager in
                     var settings = manager.snapshots.summary.settings
@@ -100,23 +101,6 @@ extension ControlHandler {
     func clearDownloadHistory(_ exchange: Exchange) {
         answer(exchange) { [downloads] _ in RemovedDownloads(removed: try downloads.perform { try $0.clearHistory() }) }
     }
-}
-
-/// A list of downloads.
-package struct DownloadList: Codable, Sendable {
-    package let downloads: [Download]
-}
-
-/// The number of dropped history entries.
-package struct RemovedDownloads: Codable, Sendable {
-    package let removed: Int
-}
-
-/// A part of a listing, with the total number of entries.
-private struct DownloadPage: Encodable {
-    let downloads: [Download]
-    let summary: DownloadTotals
-    let total: Int
 }
 
 /// The order of a list of downloads.
@@ -157,73 +141,5 @@ extension ControlParameters {
                 }
                 return state
             })
-    }
-}
-
-// MARK: Requests
-
-/// `{"action": "pause"}`, `{"priority": "high", "position": 0}`
-private struct ReceivedChange: ReceivedValue {
-    static let example = "{\"action\": \"pause\"}"
-
-    let change: DownloadChange
-
-    private enum CodingKeys: String, CodingKey, CaseIterable {
-        case action, priority, position, limitRate
-    }
-
-    init(from decoder: any Decoder) throws {
-        try decoder.refuseMembers(except: CodingKeys.allCases.map(\.stringValue))
-        let members = try decoder.container(keyedBy: CodingKeys.self)
-        let actions = DownloadChange.Action.allCases.map(\.rawValue).joined(separator: ", ")
-        change = DownloadChange(
-            action: try members.decodeIfThere(DownloadChange.Action.self, forKey: .action, form: "one of \(actions)"),
-            priority: try members.decodeIfThere(
-                Download.Priority.self, forKey: .priority, form: Download.Priority.form),
-            position: try members.decodeIfThere(Int.self, forKey: .position, form: "a whole number"),
-            limitRate: try members.decodeIfThere(ReceivedSize.self, forKey: .limitRate)?.bytes)
-    }
-}
-
-/// `{"max_active": 5, "limit_rate": "2MB"}`; either may be missing, and 0 is no limit.
-private struct ReceivedDownloadSettings: ReceivedValue {
-    static let example = "{\"max_active\": 5}"
-
-    let maxActive: Int?
-    let limitRate: Int64?
-
-    private enum CodingKeys: String, CodingKey, CaseIterable {
-        case maxActive, limitRate
-    }
-
-    init(from decoder: any Decoder) throws {
-        try decoder.refuseMembers(except: CodingKeys.allCases.map(\.stringValue))
-        let members = try decoder.container(keyedBy: CodingKeys.self)
-        let range = DownloadSettings.maxActiveRange
-        maxActive = try members.decodeIfThere(
-            Int.self, forKey: .maxActive, form: "\(range.lowerBound) to \(range.upperBound)", range.contains
-        )
-        limitRate = try members.decodeIfThere(ReceivedSize.self, forKey: .limitRate)?.bytes
-        guard maxActive != nil || limitRate != nil else {
-            throw ControlError(422, "nothing to change: give max_active, limit_rate or both")
-        }
-    }
-}
-
-extension Download.Priority {
-    static let form = allCases.map(\.rawValue).joined(separator: ", ")
-}
-
-extension DownloadError {
-    /// The corresponding status.
-    var status: Int {
-        switch kind {
-        case .unknown, .notSubscribed: 404
-        case .conflict: 409
-        case .invalid: 422
-        case .unreadable: 502
-        case .closed: 503
-        case .disk: description.contains("disk is full") ? 507 : 500
-        }
     }
 }
