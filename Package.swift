@@ -152,7 +152,7 @@ let package = Package(
         .testTarget(
             name: "AdministrationTests",
             dependencies: [
-                "Administration", "CachePolicy", "Reelcache", "TestSupport",
+                "Administration", "CachePolicy", "ControlAPI", "Reelcache", "TestSupport",
             ]),
         .testTarget(
             name: "PlaylistsTests",

@@ -15,7 +15,8 @@ package enum DownloadNews: Sendable, Equatable {
 extension RunningProxy {
     /// - Parameter limit: of the list; the summary is of all downloads.
     package func downloads(limit: Int? = nil) throws -> DownloadListing {
-        try ask(request("GET", Path.downloads, limit.map { [("limit", "\($0)")] } ?? []), for: DownloadListing.self)
+        let page = try client.call(\.downloads, [.limit: limit.map { "\($0)" }])
+        return DownloadListing(downloads: page.downloads, summary: page.summary)
     }
 
     /// All known downloads, each once: those that have not ended in their order, then the others, newest first.
@@ -31,39 +32,33 @@ extension RunningProxy {
     /// long.
     package func add(_ orders: [DownloadOrder]) throws -> [Download] {
         try Self.requests(of: orders).flatMap {
-            try ask(request("POST", Path.downloads, body: DownloadOrders($0)), for: DownloadList.self).downloads
+            try client.call(\.addDownloads, body: DownloadOrders($0)).downloads
         }
     }
 
     /// Changes up to two thousand downloads per request, in order.
     package func change(_ selection: DownloadSelection, _ change: DownloadChange) throws -> [Download] {
-        let selections: [[(String, String)]] =
+        let selections: [ControlClient.Query] =
             switch selection {
-            case .all: [[("all", "true")]]
-            case .ids(let ids): Self.groups(of: ids).map { [("id", Self.text($0))] }
-            case .possible(let ids): Self.groups(of: ids).map { [("id", Self.text($0)), ("all", "true")] }
+            case .all: [[.all: "true"]]
+            case .ids(let ids): Self.groups(of: ids).map { [.id: Self.text($0)] }
+            case .possible(let ids): Self.groups(of: ids).map { [.id: Self.text($0), .all: "true"] }
             }
-        return try selections.flatMap {
-            try ask(request("PATCH", Path.downloads, $0, body: change), for: DownloadList.self).downloads
-        }
+        return try selections.flatMap { try client.call(\.changeDownloads, $0, body: change).downloads }
     }
 
     /// Changes the settings of all downloads together, until the process that owns the cache ends.
     package func set(_ settings: DownloadSettings) throws -> DownloadTotals {
-        try ask(
-            request("PATCH", Path.settings, body: DownloadSettingsChange(to: settings)), for: DownloadTotals.self)
+        try client.call(\.changeDownloadSettings, body: DownloadSettingsChange(to: settings))
     }
 
     /// The ended downloads, newest first.
     package func history(limit: Int? = nil, category: String? = nil) throws -> [Download] {
-        let parameters = [limit.map { ("limit", "\($0)") }, category.map { ("category", $0) }].compactMap { $0 }
-        return try ask(request("GET", Path.history, parameters), for: DownloadList.self).downloads
+        try client.call(\.downloadHistory, [.limit: limit.map { "\($0)" }, .category: category]).downloads
     }
 
     /// - Returns: the number of dropped entries.
-    package func clearHistory() throws -> Int {
-        try ask(request("DELETE", Path.history), for: RemovedDownloads.self).removed
-    }
+    package func clearHistory() throws -> Int { try client.call(\.clearDownloadHistory).removed }
 
     // MARK: Events
 
@@ -78,8 +73,8 @@ extension RunningProxy {
         _ ids: [Int64], isWanted: @escaping () -> Bool, _ tell: @escaping (DownloadNews) throws -> Bool
     ) throws {
         var audience = Audience(ids)
-        try follow(Path.events, audience.parameters, isWanted: isWanted) { event in
-            for news in try audience.news(event, of: self) {
+        try client.follow(client.request(\.downloadEvents, audience.query), isWanted: isWanted) { event in
+            for news in try audience.news(event, from: client) {
                 guard try tell(news) else { return false }
             }
             return true
@@ -100,23 +95,24 @@ extension RunningProxy {
             missing = isNamed ? [] : self.ids
         }
 
-        var parameters: [(String, String)] {
-            ids.isEmpty ? [] : isNamed ? [("id", RunningProxy.text(ids.sorted()))] : [("ended", "true")]
+        var query: ControlClient.Query {
+            ids.isEmpty ? [:] : isNamed ? [.id: RunningProxy.text(ids.sorted())] : [.ended: "true"]
         }
 
-        mutating func news(_ event: EventStream.Event, of proxy: RunningProxy) throws -> [DownloadNews] {
+        mutating func news(_ event: EventStream.Event, from client: ControlClient) throws -> [DownloadNews] {
+            let path = Endpoints.all.downloadEvents.traits.path
             switch event.name {
             case "download":
-                let report = try proxy.decode(Download.self, from: event.data, of: Path.events)
+                let report = try client.decode(Download.self, from: event.data, of: path)
                 missing.remove(report.id)
                 return ids.isEmpty || ids.contains(report.id) ? [.download(report)] : []
             case "removed":
-                let id = try proxy.decode(RemovedDownload.self, from: event.data, of: Path.events).id
+                let id = try client.decode(RemovedDownload.self, from: event.data, of: path).id
                 return ids.isEmpty || ids.contains(id) ? [.removed(id)] : []
             case "summary":
                 // All existing downloads are reported before the first summary.
                 defer { missing = [] }
-                let summary = try proxy.decode(DownloadTotals.self, from: event.data, of: Path.events)
+                let summary = try client.decode(DownloadTotals.self, from: event.data, of: path)
                 return missing.sorted().map(DownloadNews.removed) + [.summary(summary)]
             default: return []
             }
@@ -124,13 +120,6 @@ extension RunningProxy {
     }
 
     // MARK: Requests
-
-    private enum Path {
-        static let downloads = "/api/v1/downloads"
-        static let settings = downloads + "/settings"
-        static let history = downloads + "/history"
-        static let events = downloads + "/events"
-    }
 
     /// Half of what a proxy accepts at a time.
     private static let requestBytes = 8 << 20

@@ -14,27 +14,29 @@ extension RunningProxy {
         patience: Duration = Self.patience, isWanted: @escaping () -> Bool,
         _ tell: @escaping (NowReport) throws -> Bool
     ) throws {
-        let path = "/api/v1/now/events"
-        try follow(path, patience: patience, isWanted: isWanted) { event in
-            event.name == "now" ? try tell(try decode(NowReport.self, from: event.data, of: path)) : true
+        let call = try client.request(\.nowEvents)
+        try client.follow(call, patience: patience, isWanted: isWanted) { event in
+            event.name == "now" ? try tell(try client.decode(NowReport.self, from: event.data, of: call.path)) : true
         }
     }
 
     /// Three times as long as a stream without events is silent.
     package static var patience: Duration { .seconds(45) }
 
+}
+
+extension ControlClient {
     /// Reads a stream of events until `tell` or `isWanted` returns false.
     /// - Throws: the errors of `tell`; `CacheAccessError` if the proxy ends or hangs.
     func follow(
-        _ path: String, _ parameters: [(String, String)] = [], patience: Duration = Self.patience,
-        isWanted: @escaping () -> Bool,
+        _ call: Call<Void>, patience: Duration = RunningProxy.patience, isWanted: @escaping () -> Bool,
         _ tell: @escaping (EventStream.Event) throws -> Bool
     ) throws {
-        var request = try request("GET", path, parameters)
+        var call = call
         // Curl measures rates, and that of a stream without events is nearly none.
-        request.stallTimeout = 0
+        call.fetch.stallTimeout = 0
         var (isUnwanted, silence) = (false, Silence())
-        request.isWanted = {
+        call.fetch.isWanted = {
             isUnwanted = isUnwanted || !isWanted()
             silence.look(at: .now)
             return !isUnwanted && silence.length < patience
@@ -44,7 +46,7 @@ extension RunningProxy {
         let ended = "\(proxy) has ended"
         let isOver: Bool
         do {
-            isOver = try receive(request, failed: { _ in ended }) { bytes, _ in
+            isOver = try receive(call, failed: { _ in ended }) { bytes, _ in
                 silence = Silence()
                 for event in stream.append(bytes) {
                     guard try tell(event) else { return false }

@@ -14,19 +14,20 @@ extension RunningProxy {
     package func withGrowingFile(
         _ url: OriginURL, isWanted: @escaping () -> Bool, _ body: @escaping (LentFile, [Range<Int64>]) throws -> Bool
     ) throws {
-        let path = "/api/v1/resources/file"
-        var request = try request("GET", path, [("url", url.absolute), ("growing", "true")])
+        var request = try client.request(\.file, [.url: url.absolute, .growing: "true"])
         // Nothing may arrive for any length of time.
-        request.stallTimeout = 0
-        request.isWanted = isWanted
+        request.fetch.stallTimeout = 0
+        request.fetch.isWanted = isWanted
         var (lines, held): (JSONLines, HeldFile?) = (JSONLines(), nil)
         let gone =
             "the cached \(url.absolute) was removed or replaced meanwhile, or the proxy has ended: try again"
-        let isOver = try receive(request, failed: { _ in gone }) { bytes, isOpen in
+        let isOver = try client.receive(request, failed: { _ in gone }) { bytes, isOpen in
             for line in lines.append(bytes) {
-                let file = try held ?? decode(HeldFile.self, from: line, of: path)
+                let file = try held ?? client.decode(HeldFile.self, from: line, of: request.path)
                 let news =
-                    held == nil ? [] : try decode(GrownFile.self, from: line, of: path).ranges(below: file.length)
+                    held == nil
+                    ? []
+                    : try client.decode(HeldFile.Growth.self, from: line, of: request.path).ranges(below: file.length)
                 held = file
                 guard try body(LentFile(file, in: cacheDirectory, isHeld: isOpen), news) else { return false }
             }

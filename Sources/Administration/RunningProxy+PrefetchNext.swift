@@ -7,7 +7,6 @@ extension RunningProxy {
     /// setting says. Blocks.
     /// - Throws: `CacheAccessError`
     package func prefetchNext(after url: OriginURL) throws {
-        _ = try ask(
-            request("POST", "/api/v1/next", body: WantedItem(url: url)), for: WantedItem.self)
+        _ = try client.call(\.next, body: WantedItem(url: url))
     }
 }

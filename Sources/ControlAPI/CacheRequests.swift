@@ -11,8 +11,7 @@ package struct LimitChange: RequestBody {
     }
 
     package init(from decoder: any Decoder) throws {
-        try decoder.refuseMembers(except: CodingKeys.allCases.map(\.stringValue))
-        let members = try decoder.container(keyedBy: CodingKeys.self)
+        let members = try decoder.members(CodingKeys.self)
         maxSize = try members.decodeIfThere(ReceivedSize.self, forKey: .maxSize)?.bytes
         minFree = try members.decodeIfThere(ReceivedSize.self, forKey: .minFree)?.bytes
         guard maxSize != nil || minFree != nil else {
@@ -33,8 +32,8 @@ package struct ResourceChange: RequestBody {
     }
 
     package init(from decoder: any Decoder) throws {
-        try decoder.refuseMembers(except: CodingKeys.allCases.map(\.stringValue))
-        guard let pinned = try? decoder.container(keyedBy: CodingKeys.self).decode(Bool.self, forKey: .pinned) else {
+        let members = try decoder.members(CodingKeys.self)
+        guard let pinned = try? members.decode(Bool.self, forKey: .pinned) else {
             throw ControlError(422, "say whether it is pinned: {\"pinned\": true} or false")
         }
         self.pinned = pinned
@@ -53,8 +52,7 @@ package struct WantedItem: RequestBody {
     }
 
     package init(from decoder: any Decoder) throws {
-        try decoder.refuseMembers(except: CodingKeys.allCases.map(\.stringValue))
-        let members = try decoder.container(keyedBy: CodingKeys.self)
+        let members = try decoder.members(CodingKeys.self)
         guard let text = try members.decodeIfThere(String.self, forKey: .url) else {
             throw ControlError(422, "the member url is missing: name a media URL")
         }

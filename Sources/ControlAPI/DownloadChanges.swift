@@ -9,8 +9,7 @@ extension DownloadChange: RequestBody {
     }
 
     package init(from decoder: any Decoder) throws {
-        try decoder.refuseMembers(except: CodingKeys.allCases.map(\.stringValue))
-        let members = try decoder.container(keyedBy: CodingKeys.self)
+        let members = try decoder.members(CodingKeys.self)
         let actions = Action.allCases.map(\.rawValue).joined(separator: ", ")
         self.init(
             action: try members.decodeIfThere(Action.self, forKey: .action, form: "one of \(actions)"),
@@ -46,8 +45,7 @@ package struct DownloadSettingsChange: RequestBody {
     }
 
     package init(from decoder: any Decoder) throws {
-        try decoder.refuseMembers(except: CodingKeys.allCases.map(\.stringValue))
-        let members = try decoder.container(keyedBy: CodingKeys.self)
+        let members = try decoder.members(CodingKeys.self)
         let range = DownloadSettings.maxActiveRange
         maxActive = try members.decodeIfThere(
             Int.self, forKey: .maxActive, form: "\(range.lowerBound) to \(range.upperBound)", range.contains

@@ -15,8 +15,7 @@ package struct DownloadOrders: RequestBody {
     }
 
     package init(from decoder: any Decoder) throws {
-        try decoder.refuseMembers(except: CodingKeys.allCases.map(\.stringValue))
-        downloads = try decoder.container(keyedBy: CodingKeys.self).decode([DownloadOrder].self, forKey: .downloads)
+        downloads = try decoder.members(CodingKeys.self).decode([DownloadOrder].self, forKey: .downloads)
         guard !downloads.isEmpty else {
             throw ControlError(
                 422,
@@ -33,8 +32,7 @@ extension DownloadOrder: Codable {
     }
 
     package init(from decoder: any Decoder) throws {
-        try decoder.refuseMembers(except: Member.allCases.map(\.stringValue))
-        let members = try decoder.container(keyedBy: Member.self)
+        let members = try decoder.members(Member.self)
         guard let url = try members.decodeIfThere(String.self, forKey: .url, form: "a media URL") else {
             throw ControlError(422, "\(decoder.place ?? "it") has no url: send the URL to download")
         }

@@ -11,18 +11,20 @@ package struct HeldFile: Codable, Sendable {
     }
 }
 
-/// Ranges of a held file that have become present since the last report.
-package struct GrownFile: Codable, Sendable {
-    /// The first byte of each range and the byte after its last, alternating.
-    package let present: [Int64]
+extension HeldFile {
+    /// Ranges of a held file that have become present since the last report.
+    package struct Growth: Codable, Sendable {
+        /// The first byte of each range and the byte after its last, alternating.
+        package let present: [Int64]
 
-    package init(_ ranges: [Range<Int64>]) { present = ranges.flatMap { [$0.lowerBound, $0.upperBound] } }
+        package init(_ ranges: [Range<Int64>]) { present = ranges.flatMap { [$0.lowerBound, $0.upperBound] } }
 
-    /// The ranges that are valid for a file of this length.
-    package func ranges(below length: Int64) -> [Range<Int64>] {
-        stride(from: 0, to: present.count - 1, by: 2).compactMap { place in
-            let (first, end) = (present[place], present[place + 1])
-            return 0 <= first && first < end && end <= length ? first..<end : nil
+        /// The ranges that are valid for a file of this length.
+        package func ranges(below length: Int64) -> [Range<Int64>] {
+            stride(from: 0, to: present.count - 1, by: 2).compactMap { place in
+                let (first, end) = (present[place], present[place + 1])
+                return 0 <= first && first < end && end <= length ? first..<end : nil
+            }
         }
     }
 }

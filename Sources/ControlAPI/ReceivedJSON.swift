@@ -82,10 +82,13 @@ extension Decoder {
     /// The place in the body, such as `downloads[2].first`; nil for the whole body.
     var place: String? { codingPath.isEmpty ? nil : codingPath.place }
 
-    /// Refuses unknown members, so that a misspelt member is not taken for a missing one.
-    func refuseMembers(except known: [String]) throws {
+    /// The members of an object. Refuses unknown ones, so that a misspelt member is not taken for a missing one.
+    func members<Key: CodingKey & CaseIterable>(_ key: Key.Type) throws -> KeyedDecodingContainer<Key> {
         let members = try container(keyedBy: AnyKey.self).allKeys.map(\.stringValue)
-        guard let unknown = members.filter({ !known.contains($0) }).sorted().first else { return }
+        let known = Key.allCases.map(\.stringValue)
+        guard let unknown = members.filter({ !known.contains($0) }).sorted().first else {
+            return try container(keyedBy: key)
+        }
         let names = known.map(ControlJSON.snakeCase).joined(separator: " and ")
         throw ControlError(
             422,

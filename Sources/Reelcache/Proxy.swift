@@ -80,11 +80,8 @@ public final class Proxy: Sendable {
         self.cache = cache
         self.closesCache = closesCache
         do {
-            let (engine, configuration, scrubs, downloads, now) = (
-                cache.engine, cache.configuration, cache.scrubs, cache.manager, cache.tuning.now
-            )
-            let (session, feeds, numbers) = (cache.session, cache.subscriptions, ControlNumbers(engine))
-            let live = cache.live
+            let (engine, configuration, downloads) = (cache.engine, cache.configuration, cache.manager.snapshots)
+            let numbers = ControlNumbers(engine)
             let address = try listener?.address ?? configuration.address()
             var clients = ClientRules(limits: cache.clientLimits)
             clients.trusted = try configuration.checkedTrusted()
@@ -93,7 +90,9 @@ public final class Proxy: Sendable {
             let token = try ControlToken(makingIn: configuration.cacheDirectory)
             let readToken =
                 isOfThisMachine ? nil : try ControlToken(makingIn: configuration.cacheDirectory, for: .reading)
-            let (dashboards, surveys, titles) = (SharedDashboardSessions(), CoverageSurveys(), PresentationTitles())
+            let access = ControlAccess(
+                token: token, readToken: readToken, sessions: SharedDashboardSessions(), policy: engine.policy)
+            let routes = Self.routes(of: cache, access, numbers)
             let hosts = HostPolicy(names: [address.host] + configuration.names.map(HostName.normalized))
             server = try HTTPServer(
                 address, listener: listener, loops: engine.loops.loops, limits: Self.limits(cache), clients: clients,
@@ -105,10 +104,7 @@ public final class Proxy: Sendable {
                     addresses: engine.addresses,
                     via: engine.via, hosts: hosts, metrics: engine.metrics,
                     control: ControlHandler(
-                        store: engine.store, policy: engine.policy, token: token, readToken: readToken,
-                        sessions: dashboards, scrubs: scrubs, downloads: downloads, feeds: feeds, session: session,
-                        wantNext: { engine.next.want($0) }, numbers: numbers, live: live,
-                        surveys: surveys, titles: titles, now: now))
+                        store: engine.store, access: access, downloads: downloads, numbers: numbers, routes: routes))
             }
             baseURL = "http://\(server.address.reachable)"
             do { try cache.began(self) } catch {
@@ -119,6 +115,28 @@ public final class Proxy: Sendable {
             throw ProxyError(error)
         }
         warnOfStrangers()
+    }
+
+    /// What carries out each endpoint of the control interface, shared by all loops.
+    static func routes(of cache: MediaCache, _ access: ControlAccess, _ numbers: ControlNumbers) -> [ControlRoute] {
+        let (engine, live, downloads) = (cache.engine, cache.live, cache.manager)
+        let groups = [
+            CacheRoutes(
+                policy: engine.policy, scrubs: cache.scrubs, history: numbers.history,
+                wantNext: { engine.next.want($0) }
+            ).routes,
+            ResourceRoutes(
+                policy: engine.policy, downloads: downloads.snapshots, titles: PresentationTitles(),
+                listings: live.listings, now: cache.tuning.now
+            ).routes,
+            LiveRoutes(live: live, policy: engine.policy, surveys: CoverageSurveys()).routes,
+            DownloadRoutes(
+                downloads: downloads, events: live.downloadEvents, streams: live.streams, session: cache.session
+            ).routes,
+            FeedRoutes(feeds: cache.subscriptions).routes,
+            DashboardRoutes(access: access).routes,
+        ]
+        return groups.flatMap { $0 }
     }
 
     private static func limits(_ cache: MediaCache) throws(ProxyError) -> TransportLimits {

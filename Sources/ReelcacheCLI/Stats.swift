@@ -83,7 +83,7 @@ private struct StatsWatch {
 private extension RunningProxy {
     func stats() throws -> StatsSnapshot {
         let data = try get("/stats")
-        guard let stats = try? StatsJSON.read(data) else { throw refusal(200, [], "/stats") }
+        guard let stats = try? StatsJSON.read(data) else { throw client.refusal(200, [], "/stats") }
         return stats
     }
 }

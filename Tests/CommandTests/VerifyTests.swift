@@ -39,7 +39,7 @@ import Testing
         let report =
             "{\"resources\":1,\"chunks\":2,\"bytes\":131072,\"damaged\":[],\"missing_files\":[],\"damaged_rows\":[],"
             + "\"orphaned_files\":0,\"orphaned_bytes\":0,\"is_repaired\":false,\"is_complete\":false}\n"
-        for path in ["/healthz", "/api/v1/verify?repair=false"] {
+        for path in ["/healthz", "/api/v1/verify?repair=false&secrets=true"] {
             shelf.origin.script(path) { ($0.status, $0.body) = (200, Array(report.utf8)) }
         }
         let owner = try shelf.pretendOwner(url: shelf.origin.url(""))

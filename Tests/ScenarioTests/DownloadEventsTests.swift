@@ -29,7 +29,7 @@ import Testing
     /// One who follows.
     private final class Follower: @unchecked Sendable {
         private let (desk, events): (Desk, DownloadEvents)
-        private let wish: DownloadEvents.Wish
+        private let wish: DownloadEvents.Filter
         private var cursor: DownloadEvents.Cursor
         private let part = Mutex<DownloadEvents.Part?>(nil)
         /// What it holds and has not read.

@@ -128,7 +128,7 @@ extension Scenarios {
         @Test func linkSignsInOnce() async throws {
             try await scenario { stage in
                 #expect(try stage.control("POST", "/dashboard/link", .nothing).status == 401)
-                let made = try stage.control("POST", "/dashboard/link").decoded(DashboardLink.self)
+                let made = try stage.control("POST", "/dashboard/link").decoded(DashboardSession.Link.self)
                 #expect(made.seconds == 60)
                 let link = try #require(made.path.wholeMatch(of: /\/api\/#link=([0-9a-f]{32})/)).1
                 let body = "{\"link\":\"\(link)\"}"
@@ -147,7 +147,7 @@ extension Scenarios {
         /// The page that the link opens can read it.
         @Test func linkOpensTheDashboardEvenWhereAnOriginHasTheRoot() async throws {
             try await mounted(at: "/", anyOrigin: true) { stage in
-                let link = try stage.control("POST", "/dashboard/link").decoded(DashboardLink.self)
+                let link = try stage.control("POST", "/dashboard/link").decoded(DashboardSession.Link.self)
                 let path = link.path.prefix { $0 != "#" }
                 let page = try stage.player().get(String(path), headers: Self.browser)
                 #expect(page.status == 200 && page.text.contains("id=\"sign-in\""))

@@ -9,7 +9,7 @@ import TestSupport
 
 /// Lists of segments, written while they are sent.
 @Suite struct SegmentListingTests {
-    private typealias SegmentListing = ControlHandler.SegmentListing
+    private typealias SegmentListing = ResourceRoutes.SegmentListing
 
     private static func report(_ number: Int) -> SegmentReport {
         SegmentReport(

@@ -27,7 +27,7 @@ extension ControlHandler {
     /// million resources.
     func metrics(_ exchange: Exchange) {
         let format = ExpositionFormat(accept: exchange.request.combined("Accept"))
-        let summary = downloads.snapshots.summary
+        let summary = downloads.summary
         var surroundings = MetricsSnapshot.Surroundings(
             errors: ErrorName.all,
             downloads: [
@@ -47,26 +47,18 @@ extension ControlHandler {
         response.field("Vary", "Accept")
         exchange.respond(response, bytes: page)
     }
-
-    /// Answers with the counters over a span of time.
-    func reportHistory(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
-        let text = parameters["span"] ?? HistorySpan.hour.rawValue
-        guard let span = HistorySpan(rawValue: text) else {
-            let spans = HistorySpan.allCases.map(\.rawValue).joined(separator: ", ")
-            throw ControlError(400, "span is one of \(spans), not \(text.prefix(100))")
-        }
-        answer(exchange) { [numbers] _ in numbers.history(span) }
-    }
 }
 
-/// The names under which errors are counted, and which `/metrics` lists from the start.
-enum ErrorName {
-    /// Errors that are no failures of an origin: the table "Other errors" of docs/guide/http-api.md.
-    static let others = [
-        "refused", "bad-request", "request-timeout", "tunnel", "accept", "open-files", "disk-read", "disk-write",
-        "max-connections", "max-connections-per-client", "max-requests-per-client",
-        "disk-sync", "store", "disk-file-missing", "index-damaged", "index-row", "access-log", "history",
-    ]
+extension ControlHandler {
+    /// The names under which errors are counted, and which `/metrics` lists from the start.
+    enum ErrorName {
+        /// Errors that are no failures of an origin: the table "Other errors" of docs/guide/http-api.md.
+        static let others = [
+            "refused", "bad-request", "request-timeout", "tunnel", "accept", "open-files", "disk-read", "disk-write",
+            "max-connections", "max-connections-per-client", "max-requests-per-client",
+            "disk-sync", "store", "disk-file-missing", "index-damaged", "index-row", "access-log", "history",
+        ]
 
-    static let all = FailureKind.allCases.map(\.rawValue) + others
+        static let all = FailureKind.allCases.map(\.rawValue) + others
+    }
 }

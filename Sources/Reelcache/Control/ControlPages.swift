@@ -3,6 +3,9 @@ import HTTPModel
 
 /// Pages for people with a browser.
 enum ControlPages {
+    /// Whether a path belongs to the control interface, even if there is nothing at it.
+    static func isBelowAPI(_ path: Substring) -> Bool { path == "/api" || path.hasPrefix("/api/") }
+
     /// Whether this is the path of the proxy's own page. If an origin is mounted at `/`, the page is at `/api/`.
     static func isHome(_ path: Substring) -> Bool { ["/", "/api", "/api/"].contains(path) }
 

@@ -1,176 +1,154 @@
 import CachePolicy
 import ControlAPI
-import HTTPModel
+import DiskCache
+import EventIO
+import HTTPTransport
 
-/// A path of the control interface below `/api/v1`, and its methods and parameters.
-enum ControlRoute: String, CaseIterable {
-    case cache = "/api/v1/cache"
-    case resources = "/api/v1/resources"
-    case file = "/api/v1/resources/file"
-    case coverage = "/api/v1/resources/coverage"
-    case verify = "/api/v1/verify"
-    case downloads = "/api/v1/downloads"
-    case downloadSettings = "/api/v1/downloads/settings"
-    case downloadHistory = "/api/v1/downloads/history"
-    case downloadEvents = "/api/v1/downloads/events"
-    case url = "/api/v1/url"
-    case dashboardLink = "/api/v1/dashboard/link"
-    case dashboardSession = "/api/v1/dashboard/session"
-    case history = "/api/v1/history"
-    case now = "/api/v1/now"
-    case nowEvents = "/api/v1/now/events"
-    case next = "/api/v1/next"
-    case feeds = "/api/v1/feeds"
-    case feedCheck = "/api/v1/feeds/check"
-    case feedPreview = "/api/v1/feeds/preview"
-    case feedImport = "/api/v1/feeds/import"
-    case feedExport = "/api/v1/feeds/export"
+/// An endpoint, and what carries it out. From any loop.
+struct ControlRoute: Sendable {
+    let traits: EndpointTraits
+    let handle: @Sendable (ControlRequest<Void, Void>) throws(ControlError) -> Void
 
-    /// Whether a path belongs to the interface, even if there is nothing at it.
-    static func isBelow(_ path: Substring) -> Bool { path == "/api" || path.hasPrefix("/api/") }
-
-    var methods: [String] {
-        switch self {
-        case .cache: ["GET", "HEAD", "PATCH"]
-        case .resources: ["GET", "HEAD", "PATCH", "DELETE", "PUT"]
-        case .file, .coverage, .downloadEvents, .history, .now, .nowEvents, .url: ["GET", "HEAD"]
-        case .verify, .next: ["POST"]
-        case .downloads: ["GET", "HEAD", "POST", "PATCH"]
-        case .downloadSettings: ["GET", "HEAD", "PATCH"]
-        case .downloadHistory: ["GET", "HEAD", "DELETE"]
-        case .dashboardLink: ["POST"]
-        case .dashboardSession: ["GET", "HEAD", "POST", "DELETE"]
-        case .feeds: ["GET", "HEAD", "POST", "DELETE"]
-        case .feedCheck, .feedPreview, .feedImport: ["POST"]
-        case .feedExport: ["GET", "HEAD"]
-        }
-    }
-
-    var allowed: String { (methods + ["OPTIONS"]).joined(separator: ", ") }
-
-    /// Requests that change something, tell secrets or where files are, or keep the disk busy require the token.
-    func needsToken(_ method: String) -> Bool {
-        switch self {
-        case .cache, .resources, .coverage, .downloads, .downloadSettings, .downloadHistory, .downloadEvents, .history,
-            .now, .nowEvents, .url, .feeds:
-            method != "GET" && method != "HEAD"
-        case .file, .verify, .next, .dashboardLink, .feedCheck, .feedPreview, .feedImport, .feedExport: true
-        case .dashboardSession: false
-        }
-    }
-
-    /// Whether anybody may send the request: a dashboard asks whether it has to sign in, and the body with which it does
-    /// has the token or a link.
-    var isOpen: Bool { self == .dashboardSession }
-
-    func parameters(_ method: String) -> [String] {
-        switch (self, method) {
-        case (.cache, _), (.next, _): []
-        case (.resources, "PATCH"): ["url"]
-        case (.resources, "DELETE"): ["url", "all", "older_than", "dry_run"]
-        case (.resources, "PUT"): ["url", "replace"]
-        case (.resources, _): ["url", "sort", "filter", "after", "limit", "offset", "brief", "segments", "urls"]
-        case (.file, _): ["url", "growing"]
-        case (.coverage, _): ["url", "from", "to", "buckets"]
-        case (.verify, _): ["repair"]
-        case (.downloads, "POST"): []
-        case (.downloads, "PATCH"): ["id", "all"]
-        case (.downloads, _): ["state", "category", "id", "sort", "limit", "offset"]
-        case (.downloadSettings, _), (.downloadHistory, "DELETE"): []
-        case (.downloadHistory, _): ["category", "limit"]
-        case (.downloadEvents, _): ["id", "ended"]
-        case (.url, _): ["url"]
-        case (.dashboardLink, _), (.dashboardSession, _): []
-        case (.history, _): ["span"]
-        case (.now, _), (.nowEvents, _): []
-        case (.feeds, "POST"), (.feedExport, _): []
-        case (.feeds, "DELETE"), (.feedCheck, _): ["url"]
-        case (.feeds, _): ["url", "limit", "urls"]
-        case (.feedPreview, _): ["url", "latest", "title"]
-        case (.feedImport, _): ["latest", "category", "every", "keep", "title", "cap"]
+    init<Body, Answer>(
+        _ endpoint: KeyPath<Endpoints, Endpoint<Body, Answer>>,
+        _ handle: @escaping @Sendable (ControlRequest<Body, Answer>) throws(ControlError) -> Void
+    ) {
+        traits = Endpoints.all[keyPath: endpoint].traits
+        self.handle = { request throws(ControlError) in
+            try handle(
+                ControlRequest(
+                    exchange: request.exchange, parameters: request.parameters, mask: request.mask,
+                    store: request.store, access: request.access))
         }
     }
 }
 
-/// The parameters of a request. Each method throws the error that answers an invalid value.
-struct ControlParameters {
-    private let values: QueryParameters
-
-    /// - Parameter known: the accepted names, besides `secrets`, which every path accepts: whether to show secrets
-    ///   in URLs.
-    init(target: String, known: [String]) throws(ControlError) {
-        let known = known + [Self.secrets]
-        do throws(QueryParameters.Malformed) { values = try QueryParameters(target: target) } catch {
-            throw ControlError(400, error.reason)
+extension [ControlRoute] {
+    /// The methods of these routes, as `Allow` lists them.
+    var allowed: String {
+        var methods: [String] = []
+        for route in self where !methods.contains(route.traits.method.rawValue) {
+            methods += route.traits.method == .get ? ["GET", "HEAD"] : [route.traits.method.rawValue]
         }
-        if let unknown = values.names(except: known).first {
-            let hint = known.contains("url") ? "; write an & in a URL as %26" : ""
+        return (methods + ["OPTIONS"]).joined(separator: ", ")
+    }
+
+    func accepting(_ method: String) -> [ControlRoute] {
+        filter { $0.traits.method.rawValue == (method == "HEAD" ? "GET" : method) }
+    }
+
+    /// The one that is meant, of some routes with the same path and method.
+    /// - Throws: if a parameter belongs to another of them.
+    func chosen(by parameters: ControlParameters) throws(ControlError) -> ControlRoute {
+        let key = compactMap(\.traits.key).first(where: parameters.has)
+        let route = first { $0.traits.key == key } ?? self[0]
+        if let other = flatMap(\.traits.query).first(where: { !route.traits.query.contains($0) && parameters.has($0) })
+        {
+            let keys = compactMap(\.traits.key?.rawValue).joined(separator: " or ")
             throw ControlError(
-                400,
-                "there is no parameter \(unknown.prefix(100)) here; the parameters are \(known.joined(separator: ", "))\(hint)"
-            )
+                400, "\(other.rawValue) cannot be \(key == nil ? "used without" : "combined with") \(keys)")
         }
+        return route
     }
+}
 
-    private static let secrets = "secrets"
+/// A request for an endpoint that was let in, and what is needed to answer it. Loop-bound.
+struct ControlRequest<Body, Answer> {
+    let exchange: Exchange
+    let parameters: ControlParameters
+    /// Masks the URLs of the answer; nil if the client requested secrets, and may see them.
+    let mask: URLMask?
+    let store: CacheStore
+    let access: ControlAccess
 
-    /// Whether to show secrets in URLs.
-    func showsSecrets() throws(ControlError) -> Bool { try flag(Self.secrets) }
-
-    /// The same for a target whose parameters were checked before.
-    static func showsSecrets(_ target: String) -> Bool {
-        guard let value = (try? QueryParameters(target: target))?[secrets] else { return false }
-        return value.isEmpty || value == "true"
-    }
-
-    func has(_ name: String) -> Bool { values[name] != nil }
-
-    subscript(_ name: String) -> String? { values[name] }
-
-    /// - Returns: nil if the parameter is missing.
-    func url() throws(ControlError) -> OriginURL? {
-        guard let text = values["url"] else { return nil }
-        do throws(OriginURLError) { return try OriginURL(url: text) } catch {
-            throw ControlError(400, "url: \(error.reason)")
-        }
-    }
-
-    func requiredURL() throws(ControlError) -> OriginURL {
-        guard let url = try url() else {
-            throw ControlError(400, "the parameter url is missing: name a media URL, percent-encoded")
-        }
-        return url
-    }
-
-    /// A flag without a value means true, as in `?dry_run`.
-    func flag(_ name: String) throws(ControlError) -> Bool {
-        switch values[name] {
-        case nil, "false": return false
-        case "true", "": return true
-        case let value?: throw ControlError(400, "\(name) is true or false, not \(value.prefix(100))")
-        }
-    }
-
-    /// The numbers of downloads, separated by commas; nil if the parameter is missing.
-    func ids(_ name: String = "id") throws(ControlError) -> [Int64]? {
-        guard let text = values[name] else { return nil }
-        return try text.split(separator: ",", omittingEmptySubsequences: false).map { part throws(ControlError) in
-            guard let id = ASCII.decimal(part.utf8), id > 0 else {
-                throw ControlError(
-                    400,
-                    "\(name) is the number of a download, or several separated by commas, such as 3,7, not \(text.prefix(100))"
-                )
+    /// Runs blocking work on a thread of the store, and continues with its result on the loop; an error is the
+    /// response.
+    /// - Parameter isLong: whether it may read whole files, so that shorter requests need not wait for it.
+    func perform<Value: Sendable>(
+        isLong: Bool = false, _ work: @escaping @Sendable (CacheStore) throws -> Value,
+        then: @escaping @Sendable (Exchange, Value) -> Void
+    ) {
+        let bound = LoopBound(exchange, on: exchange.loop)
+        let job = { @Sendable [store] in
+            let result = Result {
+                try store.checkOpen()
+                return try work(store)
             }
-            return id
+            bound.post { exchange in
+                switch result {
+                case .success(let value): then(exchange, value)
+                case .failure(let error): exchange.respond(ControlError(error))
+                }
+            }
+        }
+        if isLong { store.performLong(job) } else { store.perform(job) }
+    }
+
+    /// Reads the body; answers an invalid body itself.
+    func receiveBytes(upTo limit: Int, then: @escaping ([UInt8]) -> Void) {
+        exchange.readBody(upTo: limit) { [exchange] result in
+            do throws(BodyFault) { then(try result.get()) } catch {
+                if case .refused(let fault) = error { exchange.respond(ControlError(fault.status, fault.reason)) }
+            }
+        }
+    }
+}
+
+extension ControlRequest where Body: RequestBody {
+    /// Reads the body as JSON; answers an invalid body itself.
+    func receive(then: @escaping (Body) -> Void) {
+        // The largest body of a change.
+        receiveBytes(upTo: 64 << 10) { [exchange] body in
+            do throws(ControlError) { then(try ReceivedJSON.decode(Body.self, from: body)) } catch {
+                exchange.respond(error)
+            }
+        }
+    }
+}
+
+extension ControlRequest where Answer: Encodable & Sendable {
+    /// Runs blocking work on a thread of the store, and responds with its result as JSON.
+    /// - Parameter isLong: see `perform`.
+    func answer(isLong: Bool = false, _ work: @escaping @Sendable (CacheStore) throws -> Answer) {
+        perform(isLong: isLong) { [mask] store in
+            try ControlJSON.line(work(store), masked: mask)
+        } then: { exchange, line in
+            exchange.respond(200, json: line)
         }
     }
 
-    func number(_ name: String, in range: ClosedRange<Int>) throws(ControlError) -> Int? {
-        guard let text = values[name] else { return nil }
-        guard let number = ASCII.decimal(text.utf8).flatMap({ Int(exactly: $0) }), range.contains(number) else {
-            throw ControlError(
-                400, "\(name) is a number from \(range.lowerBound) to \(range.upperBound), not \(text.prefix(100))")
+    /// As `answer`, with a list. With `urls=true`, which requires the token, the answer also has the URL of each entry,
+    /// without a mask: entries may differ in nothing else.
+    func answerList(
+        isLong: Bool = false, urls: @escaping @Sendable (Answer) -> [String],
+        _ work: @escaping @Sendable (CacheStore) throws -> Answer
+    ) throws(ControlError) {
+        let showsURLs = try parameters.flag(.urls)
+        if showsURLs { try access.checkChanging(exchange.request) }
+        perform(isLong: isLong) { [mask] store in
+            let list = try work(store)
+            guard showsURLs else { return try ControlJSON.line(list, masked: mask) }
+            return try ControlJSON.line(list, masked: mask, urls: urls(list))
+        } then: { exchange, line in
+            exchange.respond(200, json: line)
         }
-        return number
     }
+
+    /// Responds from another thread, once the outcome is known.
+    struct Reply: Sendable {
+        fileprivate let exchange: LoopBound<Exchange>
+        fileprivate let mask: URLMask?
+
+        func send(_ result: Result<Answer, some Error>, status: Int = 200) {
+            let line = Result { try ControlJSON.line(result.get(), masked: mask) }
+            exchange.post { exchange in
+                switch line {
+                case .success(let line): exchange.respond(status, json: line)
+                case .failure(let error): exchange.respond(ControlError(error))
+                }
+            }
+        }
+    }
+
+    var reply: Reply { Reply(exchange: LoopBound(exchange, on: exchange.loop), mask: mask) }
 }

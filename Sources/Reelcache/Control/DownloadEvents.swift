@@ -13,7 +13,7 @@ import Synchronization
 /// | part | some of the events of a batch, sent together |
 final class DownloadEvents: Sendable {
     /// What a client wants.
-    struct Wish: Sendable, Hashable {
+    struct Filter: Sendable, Hashable {
         let session: String
         /// nil for all.
         let ids: Set<Int64>?
@@ -28,7 +28,7 @@ final class DownloadEvents: Sendable {
     }
 
     typealias Part = EventBody<Cursor>.Part
-    private typealias Request = (wish: Wish, cursor: Cursor, then: @Sendable (Part?) -> Void)
+    private typealias Request = (filter: Filter, cursor: Cursor, then: @Sendable (Part?) -> Void)
 
     private let snapshots: DownloadSnapshots
     private let policy: Current<ProxyPolicy>
@@ -59,12 +59,12 @@ final class DownloadEvents: Sendable {
     /// - Parameters:
     ///   - hasEnded: whether downloads that have ended already are wanted; those that are named are in any case.
     ///   - lastID: the ID of the last event that the client has received; ignored if it is from another session.
-    func begin(_ wish: Wish, hasEnded: Bool, lastID: String?) -> Cursor {
-        let prefix = wish.session + "-"
+    func begin(_ filter: Filter, hasEnded: Bool, lastID: String?) -> Cursor {
+        let prefix = filter.session + "-"
         let last = lastID.flatMap { $0.hasPrefix(prefix) ? UInt64($0.dropFirst(prefix.count)) : nil }
         return Cursor(
             reading: last.flatMap(snapshots.reading(from:))
-                ?? snapshots.reading(hasEnded: hasEnded || wish.ids != nil, isNamed: wish.ids != nil))
+                ?? snapshots.reading(hasEnded: hasEnded || filter.ids != nil, isNamed: filter.ids != nil))
     }
 
     func watch(_ wake: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
@@ -82,9 +82,9 @@ final class DownloadEvents: Sendable {
     /// Writes what follows.
     /// - Parameter then: called on any thread; with nil if the client is so late that it cannot be told what was
     ///   forgotten, or if the cache is being closed.
-    func part(_ wish: Wish, after cursor: Cursor, then: @escaping @Sendable (Part?) -> Void) {
+    func part(_ filter: Filter, after cursor: Cursor, then: @escaping @Sendable (Part?) -> Void) {
         let begins = state.withLock { state in
-            state.waiting.append((wish, cursor, then))
+            state.waiting.append((filter, cursor, then))
             defer { state.isWriting = true }
             return !state.isWriting
         }
@@ -115,7 +115,7 @@ final class DownloadEvents: Sendable {
         let mask = policy.value.mask
         for request in requests {
             // A report has nothing that JSON cannot express.
-            request.then(try? written.part(request.wish, after: request.cursor, of: snapshots, mask))
+            request.then(try? written.part(request.filter, after: request.cursor, of: snapshots, mask))
         }
         requests = []
         let goesOn = state.withLock { state in
@@ -148,7 +148,7 @@ private struct Written {
     private(set) var count = 0
 
     private struct Key: Hashable {
-        let wish: DownloadEvents.Wish
+        let filter: DownloadEvents.Filter
         let cursor: DownloadEvents.Cursor
         let (revision, summary): (UInt64, UInt64)
     }
@@ -156,22 +156,22 @@ private struct Written {
     mutating func forget() { (lines, kept, parts) = ([:], 0, []) }
 
     mutating func part(
-        _ wish: DownloadEvents.Wish, after cursor: DownloadEvents.Cursor, of snapshots: DownloadSnapshots,
+        _ filter: DownloadEvents.Filter, after cursor: DownloadEvents.Cursor, of snapshots: DownloadSnapshots,
         _ mask: URLMask
     ) throws -> DownloadEvents.Part? {
         if self.mask != mask { forget() }
         self.mask = mask
-        guard var step = snapshots.step(cursor.reading, of: wish.ids, atMost: Self.mostEvents) else { return nil }
+        guard var step = snapshots.step(cursor.reading, of: filter.ids, atMost: Self.mostEvents) else { return nil }
         let summary = snapshots.summary
         if summary != self.summary { (self.summary, summaryNumber) = (summary, summaryNumber + 1) } // no trap: a count
-        let key = Key(wish: wish, cursor: cursor, revision: step.revision, summary: summaryNumber)
+        let key = Key(filter: filter, cursor: cursor, revision: step.revision, summary: summaryNumber)
         if let known = parts.first(where: { $0.key == key }) { return known.part }
 
-        let urlMask = wish.showsSecrets ? nil : mask
+        let urlMask = filter.showsSecrets ? nil : mask
         var (events, bytes): ([(name: String, line: [UInt8])], Int) = ([], 0)
         for (revision, report) in step.changed {
             if bytes > Self.mostBytes { break }
-            let line = try line(of: report, revision, showsSecrets: wish.showsSecrets, urlMask)
+            let line = try line(of: report, revision, showsSecrets: filter.showsSecrets, urlMask)
             events.append(("download", line))
             bytes += line.count
             if events.count < step.changed.count, bytes > Self.mostBytes { step.end(at: revision) }
@@ -186,7 +186,7 @@ private struct Written {
         let text = events.indices.flatMap { index in
             let isEnd = step.isLast && index == events.count - 1
             return EventText.event(
-                events[index].name, id: isEnd ? "\(wish.session)-\(step.revision)" : nil, events[index].line)
+                events[index].name, id: isEnd ? "\(filter.session)-\(step.revision)" : nil, events[index].line)
         }
         let part = DownloadEvents.Part(
             text: text.isEmpty ? nil : EventText(text), cursor: next, isLast: step.isLast)

@@ -58,7 +58,7 @@ struct RunningLook {
     }
 
     private static func directory(of proxy: RunningProxy) -> String? {
-        try? ControlJSON.decode(CacheReport.self, from: proxy.get("/api/v1/cache")).directory
+        try? ControlJSON.decode(CacheReport.self, from: proxy.get(Endpoints.all.cache.traits.path)).directory
     }
 
     // MARK: The port

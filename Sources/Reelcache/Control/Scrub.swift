@@ -4,35 +4,6 @@ import EventIO
 import HTTPTransport
 import Synchronization
 
-extension ControlHandler {
-    /// Scrubs the cache and reports progress line by line; the last line is the result. Stops when the client
-    /// disconnects.
-    func verify(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
-        let repairs = try parameters.flag("repair")
-        guard scrubs.begin() else {
-            throw ControlError(409, "a verification is running already: wait until it has finished")
-        }
-        let news = ScrubNews()
-        let source = ScrubSource(news)
-        var response = Response(200, length: nil)
-        response.describeJSON()
-        let bound = LoopBound(exchange, on: exchange.loop)
-        store.performLong { [store, scrubs] in
-            let wake: @Sendable () -> Void = { bound.post { $0.resume() } }
-            let last: [UInt8]
-            do {
-                last = try ControlJSON.line(store.scrub(repairs: repairs) { news.note($0, wake) })
-            } catch {
-                last = ControlError(error).line
-            }
-            // Must come before the last line: the client may send the next request at once.
-            scrubs.end()
-            news.end(last, wake)
-        }
-        exchange.respond(response, body: source)
-    }
-}
-
 /// Permits one scrub at a time, because it occupies the disk and, for a long time, a thread that others need.
 /// Shared by all loops of a proxy.
 final class ScrubTurn: Sendable {
@@ -59,7 +30,7 @@ final class ScrubNews: Sendable {
         var isWanted = true
         var progress: ScrubProgress?
         /// When progress was last reported, on the monotonic clock.
-        var toldAt: UInt64?
+        var reportedAt: UInt64?
         /// Whether the loop has been woken to take the news.
         var isDue = false
         var end: [UInt8]?
@@ -81,9 +52,9 @@ final class ScrubNews: Sendable {
         let (isWanted, isNews) = state.withLock { state in
             state.progress = progress
             // no trap: a clock that counts from the start of the machine
-            guard state.isWanted, !state.isDue, state.toldAt.map({ now >= $0 + Self.intervalNanoseconds }) ?? true
+            guard state.isWanted, !state.isDue, state.reportedAt.map({ now >= $0 + Self.intervalNanoseconds }) ?? true
             else { return (state.isWanted, false) }
-            (state.toldAt, state.isDue) = (now, true)
+            (state.reportedAt, state.isDue) = (now, true)
             return (true, true)
         }
         if isNews { wake() }
@@ -116,12 +87,34 @@ final class ScrubNews: Sendable {
     }
 }
 
-private final class ScrubSource: BodySource {
+final class ScrubSource: BodySource {
     private let news: ScrubNews
     private var line = BytesSource([])
     private var isOver = false
 
-    init(_ news: ScrubNews) { self.news = news }
+    private init(_ news: ScrubNews) { self.news = news }
+
+    /// Scrubs the cache, and responds with its progress.
+    /// - Parameter turn: taken; ended here.
+    static func respond(to exchange: Exchange, repairs: Bool, _ store: CacheStore, _ turn: ScrubTurn) {
+        let news = ScrubNews()
+        var response = Response(200, length: nil)
+        response.describeJSON()
+        let bound = LoopBound(exchange, on: exchange.loop)
+        store.performLong {
+            let wake: @Sendable () -> Void = { bound.post { $0.resume() } }
+            let last: [UInt8]
+            do {
+                last = try ControlJSON.line(store.scrub(repairs: repairs) { news.note($0, wake) })
+            } catch {
+                last = ControlError(error).line
+            }
+            // Must come before the last line: the client may send the next request at once.
+            turn.end()
+            news.end(last, wake)
+        }
+        exchange.respond(response, body: ScrubSource(news))
+    }
 
     func next(limit: Int) -> BodyStep {
         if case .span(let span) = line.next(limit: limit) { return .span(span) }

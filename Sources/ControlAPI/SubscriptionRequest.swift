@@ -2,7 +2,7 @@ import CachePolicy
 import Downloads
 
 /// A subscription, or its change: `{"url": "https://example.org/feed.xml", "latest": 5, "keep": "2GB"}`
-package struct FeedRequest: RequestBody {
+package struct SubscriptionRequest: RequestBody {
     package static let example = "{\"url\": \"https://example.org/feed.xml\"}"
 
     package let url: OriginURL
@@ -15,8 +15,7 @@ package struct FeedRequest: RequestBody {
     }
 
     package init(from decoder: any Decoder) throws {
-        try decoder.refuseMembers(except: CodingKeys.allCases.map(\.stringValue))
-        let members = try decoder.container(keyedBy: CodingKeys.self)
+        let members = try decoder.members(CodingKeys.self)
         guard let text = try members.decodeIfThere(String.self, forKey: .url, form: "the URL of a feed") else {
             throw ControlError(422, "it has no url: send the URL of the feed")
         }
@@ -47,17 +46,19 @@ package struct FeedRequest: RequestBody {
     }
 }
 
-/// A number of episodes, a size, or `all`.
-private struct ReceivedKeep: Decodable {
-    let keep: SubscriptionChange.Keep
+extension SubscriptionRequest {
+    /// A number of episodes, a size, or `all`.
+    private struct ReceivedKeep: Decodable {
+        let keep: SubscriptionChange.Keep
 
-    init(from decoder: any Decoder) throws {
-        let value = try decoder.singleValueContainer()
-        let text = (try? value.decode(Int.self)).map(String.init) ?? (try? value.decode(String.self)) ?? ""
-        guard let keep = SubscriptionChange.Keep(text) else {
-            throw ControlError(422, "\(decoder.place ?? "keep") is \(SubscriptionText.keepForm)")
+        init(from decoder: any Decoder) throws {
+            let value = try decoder.singleValueContainer()
+            let text = (try? value.decode(Int.self)).map(String.init) ?? (try? value.decode(String.self)) ?? ""
+            guard let keep = SubscriptionChange.Keep(text) else {
+                throw ControlError(422, "\(decoder.place ?? "keep") is \(SubscriptionText.keepForm)")
+            }
+            self.keep = keep
         }
-        self.keep = keep
     }
 }
 

@@ -4,49 +4,44 @@ import Foundation
 import HTTPModel
 import HTTPTransport
 
-extension ControlHandler {
-    /// Answers a request for the dashboard: its page, to browsers, or one of its files.
-    /// - Returns: false if the request is for something else.
-    func respondWithDashboard(_ exchange: Exchange, _ path: Substring) -> Bool {
-        guard access.hasDashboard else { return false }
-        let name: Substring
-        if ControlPages.isHome(path) {
-            // Others get the text.
-            guard ControlPages.acceptsHTML(exchange.request.combined("Accept")) else { return false }
-            name = Substring(DashboardFile.pageName)
-        } else if path.hasPrefix(DashboardFile.prefix) {
-            name = path.dropFirst(DashboardFile.prefix.count)
-        } else {
-            return false
-        }
-        guard let file = DashboardFile.named(name) else { return false }
-        if isReading(exchange) { file.respond(to: exchange) }
-        return true
+/// Who is signed in to the dashboard.
+struct DashboardRoutes: Sendable {
+    let access: ControlAccess
+
+    var routes: [ControlRoute] {
+        [
+            ControlRoute(\.dashboardLink, makeLink),
+            ControlRoute(\.dashboardSession) { [access] request in
+                let report = DashboardSession.Report(
+                    isSignedIn: access.isSignedIn(request.exchange.request),
+                    readsFreely: access.readsFreely(request.exchange.request))
+                request.answer { _ in report }
+            },
+            ControlRoute(\.beginDashboardSession, begin),
+            ControlRoute(\.endDashboardSession) { [access] request in Self.end(request.exchange, access) },
+        ]
     }
 
     /// Makes a link that signs in one browser.
-    func makeDashboardLink(_ exchange: Exchange) throws(ControlError) {
+    private func makeLink(_ request: ControlRequest<Void, DashboardSession.Link>) throws(ControlError) {
         try checkDashboard()
         var generator = SystemRandomNumberGenerator()
         let link = access.sessions.update { $0.makeLink(at: ControlAccess.now, using: &generator) }
-        answer(exchange) { _ in DashboardLink(path: "/api/#link=\(link)", seconds: DashboardSessions.linkSeconds) }
-    }
-
-    /// Tells the page whether its browser is signed in, and whether it has to be for reading.
-    func reportDashboardSession(_ exchange: Exchange) {
-        let report = DashboardSessionReport(
-            isSignedIn: access.isSignedIn(exchange.request), readsFreely: access.readsFreely(exchange.request))
-        answer(exchange) { _ in report }
+        request.answer { _ in DashboardSession.Link(path: "/api/#link=\(link)", seconds: DashboardSessions.linkSeconds)
+        }
     }
 
     /// Exchanges a link or the token for a session.
-    func beginDashboardSession(_ exchange: Exchange) throws(ControlError) {
+    private func begin(_ request: ControlRequest<DashboardSession.Credential, DashboardSession.Key>)
+        throws(ControlError)
+    {
         try checkDashboard()
+        let exchange = request.exchange
         // Another site must not sign a browser in, not even if it knows how.
         guard Requester(exchange.request) == .own else {
             throw ControlError(403, "sign in from the dashboard itself")
         }
-        receiveJSON(DashboardCredential.self, exchange) { [self] credential in
+        request.receive { credential in
             do throws(ControlError) {
                 let secrets = try begin(credential, for: exchange.request)
                 try? respond(exchange, with: secrets)
@@ -57,7 +52,7 @@ extension ControlHandler {
     }
 
     private func begin(
-        _ credential: DashboardCredential, for request: RequestHead
+        _ credential: DashboardSession.Credential, for request: RequestHead
     ) throws(ControlError) -> DashboardSessions.Secrets {
         var generator = SystemRandomNumberGenerator()
         switch credential {
@@ -80,19 +75,19 @@ extension ControlHandler {
 
     private func respond(_ exchange: Exchange, with secrets: DashboardSessions.Secrets) throws {
         let name = ControlAccess.cookieName(for: exchange.request)
-        exchange.respond(201, json: try ControlJSON.line(DashboardKey(key: secrets.key))) {
+        exchange.respond(201, json: try ControlJSON.line(DashboardSession.Key(key: secrets.key))) {
             $0.field("Set-Cookie", "\(name)=\(secrets.cookie)\(Self.cookieAttributes)")
         }
     }
 
     /// Signs the browser out.
-    func endDashboardSession(_ exchange: Exchange) {
+    private static func end(_ exchange: Exchange, _ access: ControlAccess) {
         let secrets = ControlAccess.secrets(of: exchange.request)
         access.sessions.update { sessions in
             for secrets in secrets { sessions.end(secrets) }
         }
         let name = ControlAccess.cookieName(for: exchange.request)
-        exchange.respond(204, text: "") { $0.field("Set-Cookie", "\(name)=\(Self.cookieAttributes); Max-Age=0") }
+        exchange.respond(204, text: "") { $0.field("Set-Cookie", "\(name)=\(cookieAttributes); Max-Age=0") }
     }
 
     private func checkDashboard() throws(ControlError) {

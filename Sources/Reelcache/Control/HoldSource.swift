@@ -5,37 +5,15 @@ import DiskCache
 import EventIO
 import HTTPTransport
 
-extension ControlHandler {
-    /// Sends the path of a resource's complete file, and keeps the file as it is until the client closes the
-    /// connection. With `growing`, accepts an incomplete file too, and sends which ranges of it are present as they
-    /// arrive.
-    func holdFile(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
-        let url = try parameters.requiredURL()
-        let isGrowing = try parameters.flag("growing")
-        perform(exchange, isLong: true) { [policy] store in
-            let hold =
-                try isGrowing ? store.growingFile(of: url, policy.value) : store.completeFile(of: url, policy.value)
-            let codings = hold.codings.isEmpty ? nil : hold.codings
-            return (hold, try ControlJSON.line(HeldFile(path: hold.path, length: hold.length, codings: codings)))
-        } then: { exchange, held in
-            var response = Response(200, length: nil)
-            response.describeJSON()
-            // The response does not end, so no other can follow it.
-            (response.closes, response.isEndless) = (true, isGrowing)
-            exchange.respond(response, body: HoldSource(exchange, held.0, line: held.1, isGrowing: isGrowing))
-        }
-    }
-}
-
 extension CacheStore {
-    fileprivate func growingFile(of url: OriginURL, _ policy: ProxyPolicy) throws -> FileHold {
+    func growingFile(of url: OriginURL, _ policy: ProxyPolicy) throws -> FileHold {
         guard let hold = try policy.find(url, { key throws(StoreError) in try holdGrowing(key) }) else {
             throw ControlError.notCached(url.absolute)
         }
         return hold
     }
 
-    fileprivate func completeFile(of url: OriginURL, _ policy: ProxyPolicy) throws -> FileHold {
+    func completeFile(of url: OriginURL, _ policy: ProxyPolicy) throws -> FileHold {
         switch try policy.find(url, { key throws(StoreError) in try hold(key) }) {
         case .complete(let hold)?: return hold
         case .incomplete(let missing)?: throw ControlError.incomplete(url.absolute, missing: missing)
@@ -46,7 +24,7 @@ extension CacheStore {
 
 /// Sends a line, and then nothing until the client disconnects; for a growing file, also a line now and then with
 /// the ranges that have arrived. Loop-bound.
-private final class HoldSource: BodySource {
+final class HoldSource: BodySource {
     private let exchange: Exchange
     private var hold: FileHold?
     private var line: BytesSource
@@ -79,7 +57,7 @@ private final class HoldSource: BodySource {
         pace = timer
         timer.schedule(afterSeconds: Self.stepSeconds)
         guard !news.isEmpty else { return .wait }
-        guard let bytes = try? ControlJSON.line(GrownFile(news)) else { return .cut }
+        guard let bytes = try? ControlJSON.line(HeldFile.Growth(news)) else { return .cut }
         line = BytesSource(bytes)
         return line.next(limit: limit)
     }

@@ -5,48 +5,10 @@ import EventIO
 import HTTPModel
 import HTTPTransport
 
-extension ControlHandler {
-    /// Imports a resource from the body.
-    func importResource(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
-        let url = try parameters.requiredURL()
-        let replaces = try parameters.flag("replace")
-        let request = exchange.request
-        guard request.value(of: "Content-Length") != nil, let length = exchange.bodyLength else {
-            throw ControlError(411, "the length of the file is unknown: send Content-Length")
-        }
-        guard length > 0 else { throw ControlError(422, "the body is empty: send the bytes of the file") }
-        let fields = try Self.keptFields(request)
-        let mask = mask(for: exchange)
-        perform(exchange) { [policy] store in
-            try store.importer(policy.value.resolve(url).key, length: length, fields: fields, replaces: replaces)
-        } then: { [store] exchange, importer in
-            ImportAnswer(exchange, importer, store, mask).start()
-        }
-    }
-
-    private static func keptFields(_ request: RequestHead) throws(ControlError) -> HeaderFields {
-        var fields = HeaderFields()
-        if let type = request.value(of: "Content-Type") { fields.append("Content-Type", type) }
-        if let tag = request.value(of: "ETag") {
-            guard EntityTag(parsing: tag) != nil else {
-                throw ControlError(400, "ETag is not an entity tag: write it in double quotes, such as \"v1\"")
-            }
-            fields.append("ETag", tag)
-        }
-        if let date = request.value(of: "Last-Modified") {
-            guard HTTPDate.parse(date) != nil else {
-                throw ControlError(400, "Last-Modified is not a date: write it as \(HTTPDate.format(784_111_777))")
-            }
-            fields.append("Last-Modified", date)
-        }
-        return fields
-    }
-}
-
 /// Passes a resource from a request's body to the store. Loop-bound.
 ///
 /// Bytes that arrive while a thread writes are buffered, up to one piece; then the client has to wait.
-private final class ImportAnswer: BodySink {
+final class ImportAnswer: BodySink {
     private let exchange: Exchange
     private let importer: Importer
     private let store: CacheStore
@@ -83,7 +45,7 @@ private final class ImportAnswer: BodySink {
 
     func ended() {
         isComplete = true
-        if !isWriting && !isOver { goOn() }
+        if !isWriting && !isOver { resume() }
     }
 
     func failed(_ fault: BodyFault) {
@@ -97,12 +59,12 @@ private final class ImportAnswer: BodySink {
         work { importer in
             try bytes.withUnsafeBytes { try importer.write($0) }
         } then: { answer, _ in
-            answer.goOn()
+            answer.resume()
         }
     }
 
     /// Continues after a thread has finished.
-    private func goOn() {
+    private func resume() {
         if piece.count >= Self.pieceBytes || isComplete && !piece.isEmpty {
             write()
         } else if isComplete {
