@@ -23,7 +23,7 @@ extension HeldFile {
         package func ranges(below length: Int64) -> [Range<Int64>] {
             stride(from: 0, to: present.count - 1, by: 2).compactMap { place in
                 let (first, end) = (present[place], present[place + 1])
-                return 0 <= first && first < end && end <= length ? first..<end : nil
+                return 0 <= first && first < end && end <= length ? first..<end : nil // no trap: in order
             }
         }
     }
