@@ -55,10 +55,17 @@ package enum ASCII {
 
     /// Compares names of fields, units or directives, ignoring the case of ASCII letters only.
     @inlinable package static func equalIgnoringCase(_ a: some Collection<UInt8>, _ b: some Collection<UInt8>) -> Bool {
-        a.count == b.count && zip(a, b).allSatisfy { lowercased($0) == lowercased($1) }
+        guard a.count == b.count else { return false }
+        var others = b.makeIterator()
+        for byte in a {
+            guard let other = others.next(), lowercased(byte) == lowercased(other) else { return false }
+        }
+        return true
     }
 
-    package static func equalIgnoringCase(_ a: String, _ b: String) -> Bool { equalIgnoringCase(a[...], b[...]) }
+    package static func equalIgnoringCase(_ a: String, _ b: String) -> Bool {
+        a.utf8.count == b.utf8.count && equalIgnoringCase(a[...], b[...])
+    }
 
     package static func equalIgnoringCase(_ a: Substring, _ b: String) -> Bool { equalIgnoringCase(a, b[...]) }
 

@@ -2,12 +2,15 @@
 package struct FieldNames: Sendable, ExpressibleByArrayLiteral {
     /// At each index, the names of that many bytes.
     private var byLength: [[String]] = []
+    /// A bit for each name, by `bit(of:)`: most names that are looked up are not among these.
+    private var bits: UInt64 = 0
 
     package init(arrayLiteral names: String...) {
         for name in names {
             let length = name.utf8.count
             while byLength.count <= length { byLength.append([]) }
             byLength[length].append(name)
+            bits |= Self.bit(of: name)
         }
     }
 
@@ -15,7 +18,13 @@ package struct FieldNames: Sendable, ExpressibleByArrayLiteral {
     package var all: [String] { byLength.flatMap(\.self) }
 
     package func contains(_ name: String) -> Bool {
+        guard bits & Self.bit(of: name) != 0 else { return false }
         let length = name.utf8.count
         return length < byLength.count && byLength[length].contains { ASCII.equalIgnoringCase($0, name) }
+    }
+
+    /// One of 64 bits, by the length and the first letter.
+    private static func bit(of name: String) -> UInt64 {
+        1 << UInt64((name.utf8.count &* 5 &+ Int((name.utf8.first ?? 0) & 0x1F)) & 63) // no trap: below 64
     }
 }

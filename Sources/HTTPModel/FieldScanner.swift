@@ -23,32 +23,10 @@ struct FieldScanner {
         return true
     }
 
-    /// Consumes `text` if it is next, in any case.
-    mutating func take(ignoringCase text: String) -> Bool {
-        let next = rest.prefix(text.utf8.count)
-        guard ASCII.equalIgnoringCase(next, text.utf8) else { return false }
-        rest = rest[next.endIndex...]
-        return true
-    }
-
-    /// Consumes the one of `texts` that is next, in any case, and returns its index.
-    mutating func take(anyOf texts: [String]) -> Int? {
-        for (index, text) in texts.enumerated() where take(ignoringCase: text) { return index }
-        return nil
-    }
-
     mutating func take(while condition: (UInt8) -> Bool) -> Substring.UTF8View {
         let taken = rest.prefix(while: condition)
         rest = rest[taken.endIndex...]
         return taken
-    }
-
-    /// Exactly `count` digits, as a number.
-    mutating func take(digits count: Int) -> Int64? {
-        let digits = rest.prefix(count)
-        guard digits.count == count, let value = ASCII.decimal(digits) else { return nil }
-        rest = rest[digits.endIndex...]
-        return value
     }
 
     mutating func skipOptionalSpace() { _ = take(while: ASCII.isOptionalSpace) }

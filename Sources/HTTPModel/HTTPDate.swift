@@ -1,4 +1,4 @@
-// no traps: all numbers have at most four digits, or are clamped to `writable`.
+// no traps: all numbers have at most four digits, or are clamped to `writable`; places are within a form's length.
 
 /// HTTP dates (RFC 9110 §5.6.7), as whole seconds since 1970-01-01T00:00:00Z.
 package enum HTTPDate {
@@ -15,9 +15,8 @@ package enum HTTPDate {
     /// Parses all three forms; nil for anything else, and for days and times that do not exist. The weekday is not
     /// checked against the date, and names may be in any case: recipients are to be robust (RFC 9110 §5.6.7).
     package static func parse(_ text: String) -> Int64? {
-        let trimmed = String(ASCII.trimmed(text))
-        return parseFixdate(FieldScanner(trimmed)) ?? parseRFC850(FieldScanner(trimmed))
-            ?? parseAsctime(FieldScanner(trimmed))
+        var text = text
+        return text.withUTF8 { parse(Form(bytes: ASCII.trimmed(UnsafeRawBufferPointer($0)))) }
     }
 
     /// IMF-fixdate: `Sun, 06 Nov 1994 08:49:37 GMT`. Seconds outside of years with four digits are clamped to the
@@ -38,34 +37,42 @@ package enum HTTPDate {
         return String(repeating: "0", count: max(0, width - digits.count)) + digits
     }
 
+    /// Each form has its parts at fixed places: behind the name of the day, or in the whole text.
+    private static func parse(_ text: Form) -> Int64? {
+        switch text.bytes.count {
+        case 24: parseAsctime(text)
+        case 29 where text.has(", ", at: 3): parseFixdate(text)
+        default: parseRFC850(text)
+        }
+    }
+
     /// Parses `Sun, 06 Nov 1994 08:49:37 GMT`.
-    private static func parseFixdate(_ text: FieldScanner) -> Int64? {
-        var text = text
-        guard text.take(anyOf: daysFromThursday) != nil, text.take(", "), let day = text.take(digits: 2),
-            text.take(" "),
-            let month = text.take(anyOf: months), text.take(" "), let year = text.take(digits: 4), text.take(" "),
-            let second = takeClock(&text), text.take(ignoringCase: " GMT"), text.isAtEnd
+    private static func parseFixdate(_ text: Form) -> Int64? {
+        guard text.index(of: daysFromThursday, at: 0) != nil, let day = text.number(5, 2), text.has(" ", at: 7),
+            let month = text.index(of: months, at: 8), text.has(" ", at: 11), let year = text.number(12, 4),
+            text.has(" ", at: 16), let second = clock(text, at: 17), text.has(" GMT", at: 25)
         else { return nil }
         return seconds(year, month, day, second)
     }
 
     /// Parses `Sunday, 06-Nov-94 08:49:37 GMT`.
-    private static func parseRFC850(_ text: FieldScanner) -> Int64? {
-        var text = text
-        guard text.take(anyOf: longDays) != nil, text.take(", "), let day = text.take(digits: 2), text.take("-"),
-            let month = text.take(anyOf: months), text.take("-"), let year = text.take(digits: 2), text.take(" "),
-            let second = takeClock(&text), text.take(ignoringCase: " GMT"), text.isAtEnd
+    private static func parseRFC850(_ text: Form) -> Int64? {
+        let end = text.bytes.count - 24
+        guard longDays.contains(where: { $0.utf8.count == end && text.has($0, at: 0) }), text.has(", ", at: end),
+            let day = text.number(end + 2, 2), text.has("-", at: end + 4),
+            let month = text.index(of: months, at: end + 5), text.has("-", at: end + 8),
+            let year = text.number(end + 9, 2), text.has(" ", at: end + 11), let second = clock(text, at: end + 12),
+            text.has(" GMT", at: end + 20)
         else { return nil }
         return seconds(fullYear(year), month, day, second)
     }
 
     /// Parses `Sun Nov  6 08:49:37 1994`.
-    private static func parseAsctime(_ text: FieldScanner) -> Int64? {
-        var text = text
-        guard text.take(anyOf: daysFromThursday) != nil, text.take(" "), let month = text.take(anyOf: months),
-            text.take(" "),
-            let day = text.take(" ") ? text.take(digits: 1) : text.take(digits: 2), text.take(" "),
-            let second = takeClock(&text), text.take(" "), let year = text.take(digits: 4), text.isAtEnd
+    private static func parseAsctime(_ text: Form) -> Int64? {
+        guard text.index(of: daysFromThursday, at: 0) != nil, text.has(" ", at: 3),
+            let month = text.index(of: months, at: 4), text.has(" ", at: 7),
+            let day = text.has(" ", at: 8) ? text.number(9, 1) : text.number(8, 2), text.has(" ", at: 10),
+            let second = clock(text, at: 11), text.has(" ", at: 19), let year = text.number(20, 4)
         else { return nil }
         return seconds(year, month, day, second)
     }
@@ -75,11 +82,11 @@ package enum HTTPDate {
         return century + twoDigits > lastTwoDigitYear ? century - 100 + twoDigits : century + twoDigits
     }
 
-    /// Consumes `08:49:37`, as seconds of the day. A leap second, 60, counts as the first of the next minute.
-    private static func takeClock(_ text: inout FieldScanner) -> Int64? {
-        guard let hour = text.take(digits: 2), hour < 24, text.take(":"), let minute = text.take(digits: 2),
-            minute < 60,
-            text.take(":"), let second = text.take(digits: 2), second <= 60
+    /// Parses `08:49:37`, as seconds of the day. A leap second, 60, counts as the first of the next minute.
+    private static func clock(_ text: Form, at place: Int) -> Int64? {
+        guard let hour = text.number(place, 2), hour < 24, text.has(":", at: place + 2),
+            let minute = text.number(place + 3, 2), minute < 60, text.has(":", at: place + 5),
+            let second = text.number(place + 6, 2), second <= 60
         else { return nil }
         return hour * 3600 + minute * 60 + second
     }
@@ -87,5 +94,35 @@ package enum HTTPDate {
     private static func seconds(_ year: Int64, _ month: Int, _ day: Int64, _ second: Int64) -> Int64? {
         let date = CivilDate(year: year, month: Int64(month) + 1, day: day)
         return date.exists ? date.daysSince1970 * secondsPerDay + second : nil
+    }
+}
+
+extension HTTPDate {
+    /// A text with parts at known places, all of them within it.
+    private struct Form {
+        let bytes: UnsafeRawBufferPointer
+
+        /// Whether these letters and signs are there, in any case.
+        func has(_ text: String, at place: Int) -> Bool {
+            var place = place
+            for byte in text.utf8 {
+                guard ASCII.lowercased(bytes[place]) == ASCII.lowercased(byte) else { return false }
+                place += 1
+            }
+            return true
+        }
+
+        /// Which of the names, of three letters, is there.
+        func index(of names: [String], at place: Int) -> Int? { names.firstIndex { has($0, at: place) } }
+
+        /// The number of exactly that many digits.
+        func number(_ place: Int, _ count: Int) -> Int64? {
+            var number: Int64 = 0
+            for byte in bytes[place..<place + count] {
+                guard ASCII.isDigit(byte) else { return nil }
+                number = number * 10 + Int64(byte &- 0x30)
+            }
+            return number
+        }
     }
 }

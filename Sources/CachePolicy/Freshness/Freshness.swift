@@ -50,22 +50,22 @@ package struct Freshness: Sendable, Equatable {
     ///   - now: seconds since 1970.
     package static func of(
         _ fields: HeaderFields, _ times: ResponseTimes, ttl: Int64?, isListing: Bool = false,
-        terms: CacheTerms = .private, now: Int64
+        terms: CacheTerms = .private, directives: ResponseDirectives? = nil, now: Int64
     ) -> Freshness {
         let age = times.age(at: now)
         if let ttl {
             // A rule's lifetime counts from when this proxy received the response, however old it was then.
             return Freshness(lifetime: times.initialAge +| max(0, ttl), age: age, source: .rule)
         }
-        let directives = ResponseDirectives(fields, terms), control = directives.obeyed
+        let directives = directives ?? ResponseDirectives(fields, terms), control = directives.obeyed
         // RFC 9213 §2.2: a targeted field is in the place of Expires, too.
         let explicit =
             control.maxAge ?? (directives.isTargeted ? nil : expiry(fields, receivedAt: times.validatedAt))
-        let guessed =
-            isListing ? 0 : heuristicLifetime(fields, receivedAt: times.validatedAt, least: terms.defaultTTL)
         return Freshness(
-            lifetime: explicit ?? guessed, age: age,
-            source: explicit == nil ? .heuristic : .explicit,
+            lifetime: explicit
+                ?? (isListing
+                    ? 0 : heuristicLifetime(fields, receivedAt: times.validatedAt, least: terms.defaultTTL)),
+            age: age, source: explicit == nil ? .heuristic : .explicit,
             isAskedEachTime: control.noCache)
     }
 

@@ -63,7 +63,7 @@ package enum Listing {
 
     /// A media type in lower case and without its parameters.
     static func essence(of type: String) -> String {
-        ASCII.lowercased(ASCII.trimmed(type.prefix { $0 != ";" }))
+        ASCII.lowercased(Substring(ASCII.trimmed(type.utf8.prefix { $0 != UInt8(ascii: ";") })))
     }
 
     /// Feeds are also served as plain XML or JSON.
