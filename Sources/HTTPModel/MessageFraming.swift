@@ -13,12 +13,19 @@ struct MessageFraming {
     /// Notes one field line. Names are compared by length first, which rules out most lines.
     mutating func note(name: Slice<UnsafeRawBufferPointer>, value: Slice<UnsafeRawBufferPointer>) throws(RequestFault) {
         switch name.count {
-        case 4 where ASCII.equalIgnoringCase(name, "host".utf8): try noteHost(value)
-        case 6 where ASCII.equalIgnoringCase(name, "expect".utf8): noteExpectations(value)
-        case 14 where ASCII.equalIgnoringCase(name, "content-length".utf8): try noteContentLength(value)
-        case 17 where ASCII.equalIgnoringCase(name, "transfer-encoding".utf8): try noteTransferEncoding(value)
+        case 4 where Self.isNamed(name, "host"): try noteHost(value)
+        case 6 where Self.isNamed(name, "expect"): noteExpectations(value)
+        case 14 where Self.isNamed(name, "content-length"): try noteContentLength(value)
+        case 17 where Self.isNamed(name, "transfer-encoding"): try noteTransferEncoding(value)
         default: break
         }
+    }
+
+    /// - Parameter name: as long as the sent one, in lower case.
+    private static func isNamed(_ sent: Slice<UnsafeRawBufferPointer>, _ name: StaticString) -> Bool {
+        let sent = UnsafeRawBufferPointer(rebasing: sent)
+        for place in sent.indices where ASCII.lowercased(sent[place]) != name.utf8Start[place] { return false }
+        return true
     }
 
     /// Checks what depends on the whole head.

@@ -20,7 +20,7 @@ package enum HTTPVersion: Sendable {
 /// A request line and its fields: one copy of the bytes as received, and the place of each part in them.
 ///
 /// Strings are created on demand, since most fields of a player's request are never read.
-package struct RequestHead: Sendable {
+package final class RequestHead: Sendable {
     /// A half-open range of bytes in a head: a target, a name or a value.
     struct ByteSpan: Sendable {
         let lower: UInt32
@@ -48,6 +48,8 @@ package struct RequestHead: Sendable {
     private let bytes: [UInt8]
     private let targetSpan: ByteSpan
     private let fieldSpans: [FieldSpan]
+    /// A bit for each name of a field, by `bit(of:)`: most names that are looked up are absent.
+    private let names: UInt64
 
     init(
         method: RequestMethod, version: HTTPVersion, bytes: [UInt8], target: ByteSpan, fields: [FieldSpan],
@@ -60,6 +62,14 @@ package struct RequestHead: Sendable {
         self.bytes = bytes
         targetSpan = target
         fieldSpans = fields
+        names = bytes.withUnsafeBufferPointer { bytes in
+            fields.reduce(0) { $0 | Self.bit(of: UnsafeBufferPointer(rebasing: bytes[$1.name.range])) }
+        }
+    }
+
+    /// One of 64 bits, by the length and the first letter of a name.
+    private static func bit(of name: UnsafeBufferPointer<UInt8>) -> UInt64 {
+        1 << UInt64((name.count &* 5 &+ Int(name[0] & 0x1F)) & 63) // no trap: a name has a letter
     }
 
     /// The request target as sent, in ASCII: other bytes, which are invalid in a URL but are sent by players, are
@@ -72,7 +82,12 @@ package struct RequestHead: Sendable {
 
     /// The first value of the field, without the white space around it; nil, without an allocation, if absent.
     package func value(of name: StaticString) -> String? {
-        fieldSpans.first { isNamed($0, name) }.map { text($0.value) }
+        first(name).map { text($0.value) }
+    }
+
+    private func first(_ name: StaticString) -> FieldSpan? {
+        guard names & name.withUTF8Buffer(Self.bit) != 0 else { return nil }
+        return fieldSpans.first { isNamed($0, name) }
     }
 
     /// All values of the field, joined by ", " (RFC 9110 §5.3); nil, without an allocation, if absent.
@@ -106,12 +121,13 @@ package struct RequestHead: Sendable {
     }
 
     private func hasConnectionOption(_ option: StaticString) -> Bool {
-        fieldSpans.contains { field in
-            isNamed(field, "connection")
-                && bytes[field.value.range].split(separator: ASCII.comma).contains {
-                    matches(ASCII.trimmed($0), option)
-                }
-        }
+        first("connection") != nil
+            && fieldSpans.contains { field in
+                isNamed(field, "connection")
+                    && bytes[field.value.range].split(separator: ASCII.comma).contains {
+                        matches(ASCII.trimmed($0), option)
+                    }
+            }
     }
 
     private func isNamed(_ field: FieldSpan, _ name: StaticString) -> Bool {
