@@ -42,7 +42,10 @@ package final class CacheReader {
 
     private let filler: LoopFiller
     private let resource: OpenResource
-    package let demand: Demand
+    private let makeDemand: () -> Demand
+    /// Made when something has to be fetched.
+    package private(set) lazy var demand = makeDemand()
+    private let host: String
     private let follower: FollowerID
     private var lease: ExtentLease?
     /// Up to here, the bytes of the leased extent are known to be readable.
@@ -63,14 +66,16 @@ package final class CacheReader {
     /// start again.
     private var isStranded = false
     private var isFinished = false
-    private lazy var origin = filler.origin(demand.url.host)
+    private lazy var origin = filler.origin(host)
 
     /// - Parameters:
     ///   - end: nil for the end of the resource, wherever that will be.
+    ///   - host: of its origin.
+    ///   - demand: made when something has to be fetched.
     ///   - status: a fetch that `follower` already follows.
     package init(
-        _ generation: Generation, from offset: Int64, to end: Int64?, resource: OpenResource, demand: Demand,
-        filler: LoopFiller,
+        _ generation: Generation, from offset: Int64, to end: Int64?, resource: OpenResource,
+        host: String, demand: @autoclosure @escaping () -> Demand, filler: LoopFiller,
         follower: FollowerID = FollowerID(), following status: SharedFetch? = nil
     ) {
         self.generation = generation
@@ -78,7 +83,8 @@ package final class CacheReader {
         self.offset = offset
         self.end = end
         self.resource = resource
-        self.demand = demand
+        self.host = host
+        makeDemand = demand
         self.filler = filler
         self.follower = follower
         readable = offset

@@ -19,6 +19,8 @@ package final class LoopFiller {
     private var knownOffline = (version: -1, isOffline: false)
     /// The counters of the hosts that this loop has met, so that looking them up takes no lock.
     private var origins: [String: OriginCounters.Origin] = [:]
+    /// The one of the last request: the next one is often of the same.
+    private var lastOrigin: (host: String, origin: OriginCounters.Origin)?
     private var fetches: [ObjectIdentifier: Fetch] = [:]
     private var fetchCount: UInt64 = 0
     private var fills: [ObjectIdentifier: ResourceFill] = [:]
@@ -138,6 +140,13 @@ package final class LoopFiller {
 
     /// The counters of an origin host.
     package func origin(_ host: String) -> OriginCounters.Origin {
+        if let lastOrigin, lastOrigin.host == host { return lastOrigin.origin }
+        let origin = knownOrigin(host)
+        lastOrigin = (host, origin)
+        return origin
+    }
+
+    private func knownOrigin(_ host: String) -> OriginCounters.Origin {
         if let origin = origins[host] { return origin }
         let origin = filler.metrics.origins.origin(host)
         if origins.count < OriginCounters.capacity { origins[host] = origin }

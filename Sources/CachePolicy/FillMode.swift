@@ -13,6 +13,14 @@ public enum FillMode: Sendable, Equatable {
 }
 
 extension FillMode {
+    /// Whether more is fetched than what is read, however far a player gets.
+    package var readsOn: Bool {
+        switch self {
+        case .read, .ahead: false
+        case .end, .whole: true
+        }
+    }
+
     package static let standard = FillMode.ahead(bytes: 32 << 20)
 
     /// The accepted spellings.

@@ -70,12 +70,14 @@ extension MediaAnswer {
             return refuseToAsk()
         }
         let reader = CacheReader(
-            generation, from: bytes.lowerBound, to: range?.upperBound ?? length, resource: resource, demand: demand,
+            generation, from: bytes.lowerBound, to: range?.upperBound ?? length, resource: resource,
+            host: route.url.host,
+            demand: self.demand,
             filler: filler,
             follower: follower, following: status)
         self.reader = reader
         beginItem(generation, at: bytes.lowerBound, length: length)
-        filler.keepFilling(resource, generation, demand, from: reader.offset)
+        if resolvedRule.fill.readsOn { filler.keepFilling(resource, generation, demand, from: reader.offset) }
         sendFirst(of: reader) { [self] in contentHead(of: generation, view, range: range, length: length) }
     }
 
@@ -246,7 +248,8 @@ extension MediaAnswer {
         let length = view.length
         outcome.forwardStatus = view.head.status
         let reader = CacheReader(
-            generation, from: 0, to: length, resource: resource, demand: demand, filler: filler, follower: follower,
+            generation, from: 0, to: length, resource: resource, host: route.url.host,
+            demand: self.demand, filler: filler, follower: follower,
             following: status)
         self.reader = reader
         sendFirst(of: reader) { [self] in

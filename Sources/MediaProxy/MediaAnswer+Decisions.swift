@@ -10,7 +10,7 @@ extension MediaAnswer {
     func explain() {
         guard logger.logLevel <= .debug else { return }
         let asked =
-            "\(request.method.name) \(route.url.absolute)" + (request.combined("Range").map { " (\($0))" } ?? "")
+            "\(request.method.name) \(route.text)" + (request.combined("Range").map { " (\($0))" } ?? "")
         let logger = logger
         exchange.onRespond = { status, cacheStatus in
             logger.debug("\(asked): \(status), \(cacheStatus ?? "no Cache-Status")")
@@ -18,7 +18,7 @@ extension MediaAnswer {
     }
 
     func trace(_ step: @autoclosure () -> String) {
-        logger.trace("\(route.url.absolute): \(step())")
+        logger.trace("\(route.text): \(step())")
     }
 
     func trace(stored: Generation.Snapshot, _ freshness: Freshness) {

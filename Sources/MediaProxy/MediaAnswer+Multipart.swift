@@ -37,17 +37,17 @@ extension MediaAnswer {
         }
         let layout = MultipartLayout(ranges, total: length, type: view.head.fields["Content-Type"])
         let reader = CacheReader(
-            generation, from: ranges[0].lowerBound, to: ranges[0].upperBound, resource: resource, demand: demand,
+            generation, from: ranges[0].lowerBound, to: ranges[0].upperBound, resource: resource,
+            host: route.url.host, demand: self.demand,
             filler: filler, follower: follower,
             following: status)
         self.reader = reader
-        filler.keepFilling(resource, generation, demand, from: reader.offset)
-        let (resource, demand, filler) = (resource, demand, filler)
-        let body = { [exchange] step in
-            MultipartBody(layout, exchange, first: reader, step) {
+        if resolvedRule.fill.readsOn { filler.keepFilling(resource, generation, demand, from: reader.offset) }
+        let body = { [self] step in
+            MultipartBody(layout, exchange, first: reader, step) { [resource, route, demand, filler] in
                 CacheReader(
-                    generation, from: $0.lowerBound, to: $0.upperBound, resource: resource, demand: demand,
-                    filler: filler)
+                    generation, from: $0.lowerBound, to: $0.upperBound, resource: resource, host: route.url.host,
+                    demand: demand, filler: filler)
             } onNext: { [self] in
                 goOn(with: $0)
             }

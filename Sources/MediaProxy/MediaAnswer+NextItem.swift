@@ -11,10 +11,11 @@ extension MediaAnswer {
     func beginItem(_ generation: Generation, at start: Int64, length: Int64?) {
         // Segments of a stream have read-ahead of their own. What is not stored has a next that is not stored either.
         guard !isAsStored, generation.isStored, let length, membership == nil, generation.whole == nil else { return }
+        guard handler.next.mayFollow(route.url, length: length, resolvedRule) else { return }
         // A page of another site must not choose what is downloaded. `web_origins` names those that play for the user.
-        guard !Requester(request, handler.policy.webOrigins).isForeign else { return }
+        guard !Requester(request, handler.routes.webOrigins).isForeign else { return }
         item = handler.next.begin(
-            route.url, resource.key, by: player, at: start, length: length, resolvedRule)
+            route.url, resource.key, by: player, at: start, length: length)
         itemMark = item?.mark ?? .max
     }
 

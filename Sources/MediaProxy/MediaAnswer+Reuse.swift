@@ -41,7 +41,7 @@ extension MediaAnswer {
         doubted = (generation, freshness)
         outcome = .forwarded(need == .stale ? .stale : .request)
         // The host was unreachable a moment ago, so the client need not wait for another failure.
-        if filler.filler.backoff.isDown(route.url.absolute),
+        if filler.filler.backoff.isDown(route.text),
             verdict(on: generation, freshness, isDisconnected: true) == .serve
         {
             return answerInDoubt(

@@ -20,7 +20,7 @@ extension MediaAnswer {
             else { continue }
             let directives = short.head.reading(resolvedRule.terms).directives
             // It may have been stored while the cache was private.
-            guard directives.permitsUse(of: short.head.fields, short.head.variant, isAuthorized: demand.isAuthorized)
+            guard directives.permitsUse(of: short.head.fields, short.head.variant, isAuthorized: isAuthorized)
             else { continue }
             return answer(with: short, directives, freshness)
         }

@@ -122,13 +122,13 @@ final class MediaAnswer: BodySource {
     /// Whether a page of another site sends a request that only the cache can answer: the result would tell it
     /// what was watched.
     private var isProbe: Bool {
-        (directives.control.onlyIfCached || filler.isOffline) && Requester(request, handler.policy.webOrigins).isForeign
+        (directives.control.onlyIfCached || filler.isOffline) && Requester(request, handler.routes.webOrigins).isForeign
     }
 
     /// Whether a page of another site asks for media behind a page: a resolver would run, with the user's cookies and
     /// account, and as often as the page likes; and if only cached media were answered, it would learn what is cached.
     private var isIntrusion: Bool {
-        resolvedRule.resolver != nil && Requester(request, handler.policy.webOrigins).isForeign
+        resolvedRule.resolver != nil && Requester(request, handler.routes.webOrigins).isForeign
     }
 
     private func refuseIntrusion() {
@@ -143,7 +143,7 @@ final class MediaAnswer: BodySource {
         let view = filler.filler.look(at: resource, wake: wake { $0.proceed() })
         let resolution = resolver.resolve(
             view, for: purpose, now: filler.filler.now(), instant: filler.filler.instant,
-            terms: resolvedRule.terms, isAuthorized: demand.isAuthorized, selection: { selection(of: $0) })
+            terms: resolvedRule.terms, isAuthorized: isAuthorized, selection: { selection(of: $0) })
         if !answersShortly(resolution) { act(on: resolution) }
     }
 
@@ -211,7 +211,7 @@ final class MediaAnswer: BodySource {
     /// fits.
     private func turn(from generation: Generation) -> Resolution? {
         resolver.resolve(
-            opened: generation, for: purpose, terms: resolvedRule.terms, isAuthorized: demand.isAuthorized,
+            opened: generation, for: purpose, terms: resolvedRule.terms, isAuthorized: isAuthorized,
             selection: { selection(of: $0) })
     }
 
@@ -228,7 +228,11 @@ final class MediaAnswer: BodySource {
         proceed()
     }
 
+    /// Made when something is requested from the origin, or depends on what would be.
     lazy var demand = makeDemand(openingSpan)
+
+    /// `Demand.isAuthorized`, for most requests without one.
+    var isAuthorized: Bool { request.value(of: "Authorization") != nil && demand.isAuthorized }
 
     func makeDemand(_ span: ByteRangeSpec?) -> Demand {
         Demand(
@@ -365,7 +369,7 @@ final class MediaAnswer: BodySource {
         let resolution = resolver.resolve(
             .generation(generation), for: .answer(RequestDirectives(), ttl: resolvedRule.ttl, isOffline: false),
             now: filler.filler.now(), instant: filler.filler.instant, terms: resolvedRule.terms,
-            isAuthorized: demand.isAuthorized, selection: { selection(of: $0) })
+            isAuthorized: isAuthorized, selection: { selection(of: $0) })
         return if case .use = resolution { nil } else { resolution }
     }
 
@@ -379,7 +383,7 @@ final class MediaAnswer: BodySource {
     /// Whether an answer that is not media holds for all waiting clients: it depends neither on their identity, nor on
     /// tokens in their URLs, nor on the requested range.
     private func isShared(_ generation: Generation, _ fetch: SharedFetch) -> Bool {
-        guard let asker = fetch.asker, asker.url == route.url.absolute else { return false }
+        guard let asker = fetch.asker, asker.url == route.text else { return false }
         let view = generation.snapshot, status = view.head.status, terms = resolvedRule.terms
         guard terms.kind == .private || !asker.isAuthorized else { return false }
         let directives = view.head.reading(terms).directives

@@ -16,7 +16,7 @@ extension MediaHandler {
     ) {
         switch route.form {
         case .path:
-            let requester = Requester(request, policy.webOrigins)
+            let requester = Requester(request, routes.webOrigins)
             let pages = CrossOrigin(
                 requester, isPublic: isPublic && route.isOpen, isMedia: content.isMedia, policy: addresses.value)
             if let usual = Self.usualFields(content, pages) { return response.fields(rendered: usual) }

@@ -18,7 +18,7 @@ package final class MediaHandler: RequestHandler {
     let via: Via
     private let hosts: HostPolicy
     private let control: any RequestHandler
-    private let routes: MediaRoutes
+    let routes: MediaRoutes
     private var acceptedHost: String?
 
     /// - Parameters:
@@ -113,7 +113,7 @@ package final class MediaHandler: RequestHandler {
             metrics.errors.add(error.status == 400 ? "bad-request" : "refused")
             return refuse(exchange, error)
         }
-        if exchange.isRecorded { exchange.resourceURL = route.url.absolute }
+        if exchange.isRecorded { exchange.resourceURL = route.text }
         if let refusal = refusal(of: exchange.request, route) {
             metrics.errors.add("refused")
             return refuse(exchange, refusal)
@@ -154,7 +154,7 @@ package final class MediaHandler: RequestHandler {
     private func answer(toOptions request: RequestHead, _ route: Route) -> Response {
         var response = Self.options
         let fields = CrossOrigin.preflight(
-            request, host: route.url.host, isOpen: route.isOpen, policy: addresses.value, policy.webOrigins)
+            request, host: route.url.host, isOpen: route.isOpen, policy: addresses.value, routes.webOrigins)
         if let fields { response.fields(fields) }
         return response
     }

@@ -17,9 +17,11 @@ enum RouteForm: Sendable {
     var isTransparent: Bool { self != .path }
 }
 
-/// The resource that a request is for, and how it is handled.
-struct Route: Sendable {
+/// The resource that a request is for, and how it is handled. Shared by all its requests.
+final class Route: Sendable {
     let url: OriginURL
+    /// The URL as text.
+    let text: String
     let key: CacheKey
     let resolvedRule: ResolvedRule
     let form: RouteForm
@@ -32,6 +34,15 @@ struct Route: Sendable {
 
     /// Whether it is the playlist of a recording, which no origin has.
     let isRecording: Bool
+
+    init(_ url: OriginURL, _ form: RouteForm, _ policy: ProxyPolicy) {
+        (self.url, self.form, text) = (url, form, url.absolute)
+        (key, resolvedRule) = policy.resolve(url)
+        hasOwnKey = key != url.cacheKey
+        passesCookies = form == .absolute || form == .mount && policy.isOneSite
+        isOneSite = policy.isOneSite
+        isRecording = RecordingName.isOfRecording(url)
+    }
 
     /// Whether anyone could get the same from the origin: the fields that a rule adds, or a resolver that acts for the
     /// user, may be what grants access.
@@ -48,21 +59,20 @@ final class MediaRoutes {
 
     let policy: Current<ProxyPolicy>
     private var recent: [String: Route] = [:]
+    private var knownWebOrigins: WebOrigins
     private var version: Int
     private static let capacity = 1024
 
     init(_ policy: Current<ProxyPolicy>) {
         self.policy = policy
         version = policy.version
+        knownWebOrigins = policy.value.webOrigins
     }
 
     /// - Parameter target: in origin form or in absolute form.
     /// - Returns: nil if it names no resource of an origin, but something of the proxy's own, or nothing.
     func route(_ target: String) throws(Refusal) -> Route? {
-        if version != policy.version {
-            version = policy.version
-            recent.removeAll(keepingCapacity: true)
-        }
+        renew()
         if let route = recent[target] { return route }
         let policy = policy.value
         let meant: (url: OriginURL, form: RouteForm)?
@@ -74,14 +84,24 @@ final class MediaRoutes {
         guard form == .mount || policy.servesAnyOrigin || form == .absolute && policy.target(of: url) != nil else {
             throw Refusal.mountsAlone
         }
-        let (key, resolvedRule) = policy.resolve(url)
-        let route = Route(
-            url: url, key: key, resolvedRule: resolvedRule, form: form, hasOwnKey: key != url.cacheKey,
-            passesCookies: form == .absolute || form == .mount && policy.isOneSite, isOneSite: policy.isOneSite,
-            isRecording: RecordingName.isOfRecording(url))
+        let route = Route(url, form, policy)
         if recent.count >= Self.capacity { recent.removeAll(keepingCapacity: true) }
         recent[target] = route
         return route
+    }
+
+    /// Pages that may read what is served, as the policy lists them now.
+    var webOrigins: WebOrigins {
+        renew()
+        return knownWebOrigins
+    }
+
+    /// Notices that the policy has changed.
+    private func renew() {
+        guard version != policy.version else { return }
+        version = policy.version
+        recent.removeAll(keepingCapacity: true)
+        knownWebOrigins = policy.value.webOrigins
     }
 
     private static func read(_ target: String, _ mounts: [Mount]) throws(OriginURLError) -> (OriginURL, RouteForm)? {

@@ -55,7 +55,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         }
         handler.metrics.upstreamReasons[.method].add()
         var request = UpstreamRequest(
-            url: route.url.absolute, method: .other(exchange.request.method.name), fields: fields)
+            url: route.text, method: .other(exchange.request.method.name), fields: fields)
         request.content = content
         request.client = exchange.countedClient
         transfer = handler.filler.upstream.start(request, delegate: self)

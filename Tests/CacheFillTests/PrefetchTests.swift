@@ -113,8 +113,8 @@ private let path = "/film.mp4"
             let spare = stage.onLoop { filler in
                 let demand = Demand(url: url, span: nil, resolvedRule: ResolvedRule())
                 let reader = CacheReader(
-                    generation, from: 0, to: film.size, resource: filler.filler.resource(url.cacheKey), demand: demand,
-                    filler: filler)
+                    generation, from: 0, to: film.size, resource: filler.filler.resource(url.cacheKey),
+                    host: url.host, demand: demand, filler: filler)
                 _ = reader.next(limit: 16 << 10)
                 let first = filler.pieces.spareCount
                 _ = reader.next(limit: 16 << 10)

@@ -25,7 +25,7 @@ final class StoredRange {
             let length = generation.length, range.upperBound <= length, generation.coverage(of: range) == .whole
         else { return }
         let reader = CacheReader(
-            generation, from: range.lowerBound, to: range.upperBound, resource: resource,
+            generation, from: range.lowerBound, to: range.upperBound, resource: resource, host: url.host,
             demand: demand.next(url, span: nil, resolvedRule: rule, whole: nil), filler: filler)
         reader.copies = true
         let reading = StoredRange(reader, onEnd: end)

@@ -111,7 +111,8 @@ package final class PlaylistLibrary {
             return wait(for: generation, end)
         }
         let reader = CacheReader(
-            generation, from: 0, to: generation.length, resource: resource, demand: demand.of(nil), filler: loop,
+            generation, from: 0, to: generation.length, resource: resource, host: demand.url.host,
+            demand: demand.of(nil), filler: loop,
             follower: follower, following: status)
         return read(generation, of: resource, at: demand.url, by: reader, after: [], then: end)
     }

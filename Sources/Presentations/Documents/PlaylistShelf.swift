@@ -14,7 +14,7 @@ package struct SegmentPlace: Sendable {
 }
 
 /// The presentation to which a resource belongs, according to recently served playlists.
-package struct Membership: Sendable {
+package final class Membership: Sendable {
     /// The presentation's first playlist.
     package let whole: CacheKey
     /// Nil if it is not a segment but a playlist, an initialization section, a key or a piece of a segment.
@@ -25,6 +25,13 @@ package struct Membership: Sendable {
     package let live: PlaylistDocument?
     /// The duration of a live segment that is not listed yet; nil for all else.
     let laterDuration: Duration?
+
+    init(
+        whole: CacheKey, place: SegmentPlace?, isPlaylist: Bool, live: PlaylistDocument?, laterDuration: Duration?
+    ) {
+        (self.whole, self.place, self.isPlaylist, self.live) = (whole, place, isPlaylist, live)
+        self.laterDuration = laterDuration
+    }
 
     /// The duration of the segment, listed or not yet; nil if it is not a segment.
     package var segmentDuration: Duration? { laterDuration ?? place?.segment.duration }

@@ -88,18 +88,22 @@ package final class NextItems: Sendable {
 
     // MARK: Reading
 
-    /// Takes the beginning of an answer that delivers a file to a player.
+    /// Whether anything may be fetched after a file.
+    /// - Parameter length: of the whole file.
+    package func mayFollow(_ url: OriginURL, length: Int64, _ rule: ResolvedRule) -> Bool {
+        (rule.prefetchesNext || !rule.bypasses && !rule.isMetered && isWanted(url))
+            && (length >= Self.shortestGuessed || shelf.contains(url))
+    }
+
+    /// Takes the beginning of an answer that delivers a file to a player, if anything may be fetched after it.
     /// - Parameters:
     ///   - key: the cache key of the file.
     ///   - offset: the first byte of the answer.
     ///   - length: the length of the whole file.
-    /// - Returns: what to pass to `read` when the answer reaches its mark, and when it ends; nil if nothing is
-    ///   fetched after this file.
+    /// - Returns: what to pass to `read` when the answer reaches its mark, and when it ends.
     package func begin(
-        _ url: OriginURL, _ key: CacheKey, by player: PlayerID, at offset: Int64, length: Int64, _ rule: ResolvedRule
-    ) -> Reading? {
-        guard rule.prefetchesNext || !rule.bypasses && !rule.isMetered && isWanted(url) else { return nil }
-        guard length >= Self.shortestGuessed || shelf.contains(url) else { return nil }
+        _ url: OriginURL, _ key: CacheKey, by player: PlayerID, at offset: Int64, length: Int64
+    ) -> Reading {
         let id = ItemReadings.ID(player: player, item: key)
         let mark = state.withLock { $0.readings.begin(id, at: offset, length: length) }
         return Reading(id: id, url: url, start: offset, length: length, mark: mark)
