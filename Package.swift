@@ -204,8 +204,8 @@ let package = Package(
         .testTarget(
             name: "ReelcacheTests",
             dependencies: [
-                "Activity", "CachePolicy", "DiskCache", "Downloads", "EventIO", "HTTPTransport", "Reelcache",
-                "TestSupport", .product(name: "Logging", package: "swift-log"),
+                "Activity", "CachePolicy", "DiskCache", "Downloads", "EventIO", "HTTPModel", "HTTPTransport",
+                "Reelcache", "TestSupport", .product(name: "Logging", package: "swift-log"),
             ]),
         .testTarget(
             name: "CommandLineTests",

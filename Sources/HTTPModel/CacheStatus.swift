@@ -57,21 +57,21 @@ package struct CacheStatus: Sendable, Equatable {
     /// Appends the field's value to a head under construction, without an intermediate string, as every answer has
     /// one.
     package func write(to bytes: inout [UInt8]) {
-        bytes += "reelcache".utf8
+        bytes.append("reelcache")
         if let forward {
-            bytes += "; fwd=".utf8
+            bytes.append("; fwd=")
             bytes += forward.rawValue.utf8
         } else if isHit {
-            bytes += "; hit".utf8
+            bytes.append("; hit")
         }
         if let forwardStatus {
-            bytes += "; fwd-status=".utf8
+            bytes.append("; fwd-status=")
             bytes.append(decimal: Int64(forwardStatus))
         }
-        if isStored { bytes += "; stored".utf8 }
-        if isCollapsed { bytes += "; collapsed".utf8 }
+        if isStored { bytes.append("; stored") }
+        if isCollapsed { bytes.append("; collapsed") }
         if let ttl {
-            bytes += "; ttl=".utf8
+            bytes.append("; ttl=")
             Self.write(integer: ttl, to: &bytes)
         }
         if let key { bytes += "; key=\(Self.string(key))".utf8 }

@@ -1,4 +1,8 @@
 extension [UInt8] {
+    package mutating func append(_ text: StaticString) {
+        append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
     /// Appends the digits of a number, without an intermediate string.
     /// - Parameter number: not negative.
     package mutating func append(decimal number: Int64) {
@@ -6,7 +10,7 @@ extension [UInt8] {
         append(decimal: number.magnitude)
     }
 
-    mutating func append(decimal number: UInt64) {
+    package mutating func append(decimal number: UInt64) {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
             var (left, place) = (number, 20)
             repeat {

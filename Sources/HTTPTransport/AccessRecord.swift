@@ -1,9 +1,9 @@
 import HTTPModel
 
-/// The outcome of one request: a line of the access log, as `jsonLine` or `combinedLine`.
+/// The outcome of one request: a line of the access log.
 package struct AccessRecord: Sendable, Equatable {
-    /// When the request's header was complete, in seconds since 1970.
-    package var time: Double
+    /// When the request's header was complete, in milliseconds since 1970.
+    package var time: Int64
     /// Address and port; without a port where a balancer does not name it.
     package var client: String
     package var method: String
@@ -17,13 +17,13 @@ package struct AccessRecord: Sendable, Equatable {
     /// those that arrived from the origin meanwhile.
     package var bytes, cacheBytes, originBytes: Int64
     /// From the complete header of the request to the first byte of the body, and to the end.
-    package var firstByteMilliseconds: Double?
-    package var milliseconds: Double
+    package var firstByteMicroseconds: UInt64?
+    package var microseconds: UInt64
     /// Whether the whole answer was sent.
     package var isComplete: Bool
     package var userAgent: String?
     package var referrer: String?
-    package var cacheStatus: String?
+    package var cacheStatus: CacheStatus?
 }
 
 /// Receives a record of each answered request. Called on loops: it must not block.

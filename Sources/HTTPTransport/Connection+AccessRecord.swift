@@ -13,22 +13,22 @@ extension Connection {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
         let nanoseconds = MonotonicClock.nanoseconds() -| exchange.startedAt
+        // no trap: this machine's clock
+        let began = Int64(now.tv_sec) * 1000 + (Int64(now.tv_nsec) - Int64(clamping: nanoseconds)) / 1_000_000
         let request = exchange.request
         recorder.record(
             AccessRecord(
-                time: Double(now.tv_sec) + Double(now.tv_nsec) / 1e9 - Double(nanoseconds) / 1e9, client: client,
+                time: began, client: client,
                 method: exchange.unparsedTarget == nil ? request.method.name : "-",
                 url: exchange.unparsedTarget ?? exchange.resourceURL ?? request.target,
                 range: request.combined("Range"), version: request.version, status: exchange.status,
                 bytes: exchange.isAnswered ? Int64(output.bodyBytesTaken) : 0,
                 cacheBytes: exchange.bytesFromCache, originBytes: exchange.bytesFromOrigin,
-                firstByteMilliseconds: exchange.firstByteAt.map { Self.milliseconds($0 -| exchange.startedAt) },
-                milliseconds: Self.milliseconds(nanoseconds), isComplete: isComplete,
+                firstByteMicroseconds: exchange.firstByteAt.map { ($0 -| exchange.startedAt) / 1000 },
+                microseconds: nanoseconds / 1000, isComplete: isComplete,
                 userAgent: request.combined("User-Agent"), referrer: request.combined("Referer"),
                 cacheStatus: exchange.cacheStatus))
     }
-
-    private static func milliseconds(_ nanoseconds: UInt64) -> Double { Double(nanoseconds / 1000) / 1000 }
 
     /// The target in bytes that are no request, as far as it can be told; `-` if there is none. Without its query: what
     /// cannot be read has no parameters that could be masked.

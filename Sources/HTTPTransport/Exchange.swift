@@ -32,7 +32,7 @@ package final class Exchange {
     /// The loop to which the connection belongs.
     package let loop: EventLoop
     /// Called with the status and `Cache-Status` when the answer is given; not if the client disconnects before.
-    package var onRespond: ((Int, String?) -> Void)?
+    package var onRespond: ((Int, CacheStatus?) -> Void)?
     /// Whether the request is recorded, so that `resourceURL` is worth setting.
     package var isRecorded: Bool { connection.isRecorded }
     /// The URL of the requested resource for the access log; nil to log the target.
@@ -45,7 +45,7 @@ package final class Exchange {
     package var bytesFromOrigin: Int64 = 0
     /// The status of the answer; nil before there is one.
     package private(set) var status: Int?
-    private(set) var cacheStatus: String?
+    private(set) var cacheStatus: CacheStatus?
     private(set) var firstByteAt: UInt64?
     private unowned let connection: Connection
     /// When the header of the request was complete; monotonic, in nanoseconds.
@@ -162,8 +162,8 @@ package final class Exchange {
         onAbort = nil
         isAnswered = true
         status = response.status
-        if connection.isRecorded || onRespond != nil { cacheStatus = response.lastValue(of: "Cache-Status") }
-        onRespond?(response.status, cacheStatus)
+        if isRecorded { cacheStatus = response.cacheStatus }
+        if let onRespond { onRespond(response.status, response.cacheStatus) }
         onRespond = nil
         var response = response
         response.fields(rendered: ownFields)

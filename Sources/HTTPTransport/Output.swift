@@ -44,7 +44,7 @@ struct Output {
     }
 
     mutating func frame(_ text: StaticString) {
-        framed.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+        framed.append(text)
     }
 
     /// Takes over the source's next span, and frames it.

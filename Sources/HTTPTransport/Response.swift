@@ -14,6 +14,9 @@ package struct Response {
     /// Whether the body has no end: a server that is shutting down does not wait for it.
     package var isEndless = false
 
+    /// How this cache handled the request; nil if the fields do not say it.
+    private(set) var cacheStatus: CacheStatus?
+
     /// Whether a tunnel follows (RFC 9110 §9.3.6) instead of content.
     var opensTunnel = false
 
@@ -26,58 +29,48 @@ package struct Response {
     /// Appends a field line. Neither part may contain a line break; callers pass values that a parser has already
     /// checked.
     package mutating func field(_ name: StaticString, _ value: String) {
-        fieldBytes.append(contentsOf: UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
-        fieldBytes.append(contentsOf: Self.separator)
-        fieldBytes.append(contentsOf: value.utf8)
-        fieldBytes.append(contentsOf: Self.lineEnd)
+        var value = value
+        fieldBytes.append(name)
+        fieldBytes.append(": ")
+        value.withUTF8 { fieldBytes.append(contentsOf: $0) }
+        fieldBytes.append("\r\n")
     }
 
     package mutating func field(_ name: String, _ value: String) {
         fieldBytes.append(contentsOf: name.utf8)
-        fieldBytes.append(contentsOf: Self.separator)
+        fieldBytes.append(": ")
         fieldBytes.append(contentsOf: value.utf8)
-        fieldBytes.append(contentsOf: Self.lineEnd)
+        fieldBytes.append("\r\n")
     }
 
     package mutating func field(_ name: StaticString, _ number: Int64) {
-        fieldBytes.append(contentsOf: UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
-        fieldBytes.append(contentsOf: Self.separator)
+        fieldBytes.append(name)
+        fieldBytes.append(": ")
         fieldBytes.append(decimal: number)
-        fieldBytes.append(contentsOf: Self.lineEnd)
+        fieldBytes.append("\r\n")
     }
 
     package mutating func cacheStatus(_ status: CacheStatus) {
-        fieldBytes.append(contentsOf: Self.cacheStatus)
+        cacheStatus = status
+        fieldBytes.append("Cache-Status: ")
         status.write(to: &fieldBytes)
-        fieldBytes.append(contentsOf: Self.lineEnd)
+        fieldBytes.append("\r\n")
     }
 
     /// `Content-Range` of a part (RFC 9110 §14.4).
     package mutating func contentRange(_ range: Range<Int64>, total: Int64?) {
-        fieldBytes.append(contentsOf: Self.contentRange)
+        fieldBytes.append("Content-Range: bytes ")
         fieldBytes.append(decimal: range.lowerBound)
         fieldBytes.append(UInt8(ascii: "-"))
         fieldBytes.append(decimal: range.upperBound - 1) // no trap: it is not empty
         fieldBytes.append(UInt8(ascii: "/"))
         if let total { fieldBytes.append(decimal: total) } else { fieldBytes.append(UInt8(ascii: "*")) }
-        fieldBytes.append(contentsOf: Self.lineEnd)
+        fieldBytes.append("\r\n")
     }
 
     /// Appends field lines that were rendered before.
     package mutating func fields(rendered bytes: [UInt8]) {
         fieldBytes.append(contentsOf: bytes)
-    }
-
-    /// The last value of that name, as it is sent: this proxy's own comes after those that are passed on.
-    func lastValue(of name: String) -> String? {
-        for line in fieldBytes.split(separator: ASCII.lineFeed).reversed() {
-            let named = line.prefix { $0 != ASCII.colon }
-            guard ASCII.equalIgnoringCase(named, name.utf8) else { continue }
-            return String(
-                decoding: ASCII.trimmed(line[named.endIndex...].dropFirst().filter { $0 != ASCII.carriageReturn }),
-                as: UTF8.self)
-        }
-        return nil
     }
 
     /// Removes all lines of that name.
@@ -87,9 +80,4 @@ package struct Response {
         }
         fieldBytes = lines.flatMap { $0 + [ASCII.lineFeed] }
     }
-
-    private static let separator: [UInt8] = Array(": ".utf8)
-    private static let lineEnd: [UInt8] = Array("\r\n".utf8)
-    private static let cacheStatus: [UInt8] = Array("Cache-Status: ".utf8)
-    private static let contentRange: [UInt8] = Array("Content-Range: bytes ".utf8)
 }

@@ -13,7 +13,7 @@ extension MediaAnswer {
             "\(request.method.name) \(route.text)" + (request.combined("Range").map { " (\($0))" } ?? "")
         let logger = logger
         exchange.onRespond = { status, cacheStatus in
-            logger.debug("\(asked): \(status), \(cacheStatus ?? "no Cache-Status")")
+            logger.debug("\(asked): \(status), \(cacheStatus?.fieldValue ?? "no Cache-Status")")
         }
     }
 

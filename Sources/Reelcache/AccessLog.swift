@@ -24,6 +24,8 @@ final class AccessLog: AccessRecorder {
     private let waiting = Mutex(Queue())
     /// The destination of the lines. Changed and used on `thread` only, so that no line is cut in two.
     private let output = Mutex<Output?>(nil)
+    /// Used on `thread` only.
+    private let kept = Mutex<Lines?>(nil)
     private let thread = DispatchQueue(label: "reelcache.access-log", qos: .utility)
     private let isOpen = Atomic(false)
     private let policy: Current<ProxyPolicy>
@@ -130,9 +132,19 @@ final class AccessLog: AccessRecorder {
             }
             guard !records.isEmpty else { return }
             guard let output = output.withLock({ $0 }) else { continue }
-            let (mask, format) = (policy.value.mask, format.value)
-            write(records.flatMap { mask.masked($0.line(format)) }, to: output.descriptor)
+            var lines = currentLines()
+            for record in records { lines.add(record) }
+            write(lines.bytes, to: output.descriptor)
+            lines.bytes.removeAll(keepingCapacity: true)
+            kept.withLock { $0 = lines }
         }
+    }
+
+    /// The lines as they were left, or new ones if their form or the names of secrets have changed since.
+    private func currentLines() -> Lines {
+        let version = (policy.version, format.version)
+        if let lines = kept.withLock({ $0.take() }), lines.version == version { return lines }
+        return Lines(format.value, policy.value.mask, version)
     }
 
     private func write(_ lines: [UInt8], to descriptor: Int32) {
@@ -166,15 +178,6 @@ final class AccessLog: AccessRecorder {
             // Errors show up in the write.
             if count < 0 || entries[0].revents != 0 { return true }
             if entries[1].revents != 0 { return false }
-        }
-    }
-}
-
-extension AccessRecord {
-    fileprivate func line(_ format: AccessLogFormat) -> [UInt8] {
-        switch format {
-        case .json: jsonLine
-        case .combined: combinedLine
         }
     }
 }
