@@ -44,7 +44,9 @@ package struct SettingSources: Sendable {
         let texts: [String]
 
         func store(in settings: inout Settings) -> [SettingProblem] {
-            setting.store(SettingValue(setting, origin: origin, texts: texts), origin: origin, in: &settings)
+            setting.store(
+                SettingValue(key: setting.key, isList: setting.isList, origin: origin, texts: texts), origin: origin,
+                in: &settings)
         }
     }
 

@@ -31,11 +31,9 @@ struct SettingValue: Sendable {
     }
 
     /// Of a flag or a variable.
-    init(_ setting: Setting, origin: SettingOrigin, texts: [String]) {
-        let values = texts.map { SettingValue(key: setting.key, origin: origin, content: .text($0)) }
-        self.init(
-            key: setting.key, origin: origin,
-            content: setting.isList ? .list(values) : values.first?.content ?? .nothing)
+    init(key: String, isList: Bool, origin: SettingOrigin, texts: [String]) {
+        let values = texts.map { SettingValue(key: key, origin: origin, content: .text($0)) }
+        self.init(key: key, origin: origin, content: isList ? .list(values) : values.first?.content ?? .nothing)
     }
 
     /// The last part of the key.

@@ -31,7 +31,8 @@ enum Failure {
     }
 
     /// The one place that turns a command's error into lines and an exit code.
-    static func exit(_ error: any Error, isJSON: Bool) -> Never {
+    /// - Parameter message: the parser's, for errors that only it knows.
+    static func exit(_ error: any Error, isJSON: Bool, message: @autoclosure () -> String) -> Never {
         switch error {
         case let error as ProxyError: exit([error.text(in: .flags)], isJSON: isJSON)
         case let error as CacheAccessError: exit([error.text(in: .flags)], isJSON: isJSON, missing: error.missing)
@@ -40,9 +41,8 @@ enum Failure {
         case let error as SettingsError: exit(error.lines, code: error.isUsage ? 2 : 1, isJSON: isJSON)
         default:
             // Usage errors exit with 2 everywhere; `--help` and `--version` are not errors.
-            let text = Main.fullMessage(for: error)
             exit(
-                text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init), code: 2,
+                message().split(separator: "\n", omittingEmptySubsequences: false).map(String.init), code: 2,
                 isPrefixed: true, isJSON: isJSON)
         }
     }

@@ -10,8 +10,6 @@ struct Generate: ParsableCommand {
         shouldDisplay: false,
         subcommands: [GenerateMan.self, GenerateConfig.self, GenerateGuide.self, GenerateCompletions.self])
 
-    static var manual: Manual { get throws { Manual(try ToolInfo(json: Main._dumpHelp())) } }
-
     /// Makes the directories that are missing.
     static func write(_ text: String, to path: String, in directory: String) throws {
         let url = URL(fileURLWithPath: directory).appendingPathComponent(path)
@@ -21,16 +19,22 @@ struct Generate: ParsableCommand {
     }
 }
 
-struct GenerateMan: ParsableCommand {
+/// A command about all commands.
+protocol HelpReader: ParsableCommand {
+    /// - Parameter help: all commands, as the parser describes them (`--experimental-dump-help`).
+    func run(help: String) throws
+}
+
+struct GenerateMan: HelpReader {
     static let configuration = CommandConfiguration(
         commandName: "man", abstract: "Write the manual pages to DIR/man1 and DIR/man5.")
 
     @Argument(help: "The directory, such as /usr/share/man.")
     var directory: String
 
-    func run() throws {
+    func run(help: String) throws {
         let edition = Edition(version: Proxy.version, date: Self.date)
-        for page in try Generate.manual.pages(edition) {
+        for page in try Manual(ToolInfo(json: help)).pages(edition) {
             try Generate.write(page.text, to: page.path, in: directory)
         }
     }
@@ -69,15 +73,15 @@ struct GenerateConfig: ParsableCommand {
     func run() { print(Manual.sampleFile, terminator: "") }
 }
 
-struct GenerateGuide: ParsableCommand {
+struct GenerateGuide: HelpReader {
     static let configuration = CommandConfiguration(
         commandName: "guide", abstract: "Rewrite the generated parts of commands.md and configuration.md in DIR.")
 
     @Argument(help: "The directory, docs/guide.")
     var directory: String
 
-    func run() throws {
-        let manual = try Generate.manual
+    func run(help: String) throws {
+        let manual = Manual(try ToolInfo(json: help))
         for page in ["commands.md", "configuration.md"] {
             let path = directory + "/" + page
             let text = try manual.guidePage(String(contentsOfFile: path, encoding: .utf8))

@@ -30,7 +30,7 @@ struct Main: ParsableCommand {
         CompletionScript.printIfRequested()
         do {
             var command = try parseAsRoot()
-            do { try command.run() } catch {
+            do { try run(&command) } catch {
                 end(error, of: type(of: command), isJSON: (command as? any JSONCommand)?.json ?? false)
             }
             // A proxy has done its work whether or not its first lines were read.
@@ -38,6 +38,11 @@ struct Main: ParsableCommand {
         } catch {
             end(error, of: self, isJSON: false)
         }
+    }
+
+    private static func run(_ command: inout any ParsableCommand) throws {
+        guard let reader = command as? any HelpReader else { return try command.run() }
+        try reader.run(help: _dumpHelp())
     }
 
     /// The parser's own `--version` prints one line, and knows no `--verbose`.
@@ -58,7 +63,7 @@ struct Main: ParsableCommand {
         if let error = error as? ValidationError {
             Failure.exit(["Error: \(error.message)"] + usage(of: command), code: 2, isPrefixed: true, isJSON: isJSON)
         }
-        Failure.exit(error, isJSON: isJSON)
+        Failure.exit(error, isJSON: isJSON, message: fullMessage(for: error))
     }
 
     private static func usage(of command: any ParsableCommand.Type) -> [String] {

@@ -1,18 +1,18 @@
 import Synchronization
 
 /// A number that only grows. Safe to use from any thread.
-package final class Counter: Sendable, ProxyMetrics.Number {
+package final class Counter: Sendable, MetricFamily.Number {
     private let total = Atomic<UInt64>(0)
-    let name: ProxyMetrics.Name?
+    let name: MetricFamily.Name?
 
     package init() { name = nil }
 
-    /// - Parameters: as those of `ProxyMetrics.Name`.
+    /// - Parameters: as those of `MetricFamily.Name`.
     init(
         _ place: String, _ metric: String, in unit: MetricFamily.Unit? = nil,
         label: (name: String, value: String)? = nil, _ help: String
     ) {
-        name = ProxyMetrics.Name(place, metric, unit, label, help)
+        name = MetricFamily.Name(place, metric, unit, label, help)
     }
 
     var reading: MetricFamily.Value? { .count(value) }
@@ -46,19 +46,19 @@ package final class Counter: Sendable, ProxyMetrics.Number {
 }
 
 /// A number that goes up and down. Safe to use from any thread.
-package final class Gauge: Sendable, ProxyMetrics.Number {
+package final class Gauge: Sendable, MetricFamily.Number {
     private let level = Atomic<Int64>(0)
-    let name: ProxyMetrics.Name?
+    let name: MetricFamily.Name?
 
     package init() { name = nil }
 
-    /// - Parameters: as those of `ProxyMetrics.Name`.
+    /// - Parameters: as those of `MetricFamily.Name`.
     init(_ place: String, _ metric: String, in unit: MetricFamily.Unit? = nil, _ help: String) {
-        name = ProxyMetrics.Name(place, metric, unit, nil, help)
+        name = MetricFamily.Name(place, metric, unit, nil, help)
     }
 
     /// One that `/metrics` does not have.
-    init(_ place: String) { name = ProxyMetrics.Name(place, nil, nil, nil, "") }
+    init(_ place: String) { name = MetricFamily.Name(place, nil, nil, nil, "") }
 
     var reading: MetricFamily.Value? { .level(value) }
 
@@ -74,13 +74,13 @@ package final class Gauge: Sendable, ProxyMetrics.Number {
 }
 
 /// A number that is measured now and then. Safe to use from any thread.
-package final class Measurement: Sendable, ProxyMetrics.Number {
+package final class Measurement: Sendable, MetricFamily.Number {
     private let level = Atomic<Int64>(0)
     private let isKnown = Atomic(false)
-    let name: ProxyMetrics.Name?
+    let name: MetricFamily.Name?
 
     init(_ metric: String, in unit: MetricFamily.Unit?, _ help: String) {
-        name = ProxyMetrics.Name(nil, metric, unit, nil, help)
+        name = MetricFamily.Name(nil, metric, unit, nil, help)
     }
 
     var reading: MetricFamily.Value? { value.map { .level($0) } }

@@ -55,7 +55,7 @@ package struct StatsSnapshot: Sendable, Equatable {
     package static let places = names.placed.compactMap { $0.name?.place }
     private static let indices = Dictionary(places.enumerated().map { ($1, $0) }) { a, _ in a }
 
-    private func number(_ name: ProxyMetrics.Name?) -> Int64 {
+    private func number(_ name: MetricFamily.Name?) -> Int64 {
         name?.place.flatMap { Self.indices[$0] }.map { numbers[$0] } ?? 0
     }
 

@@ -56,28 +56,30 @@ struct Import: ParsableCommand {
     }
 }
 
-/// Media types of files that players play.
-private enum MediaType {
-    /// RFC 9110 §8.3.1, parameters as they are.
-    static func isOne(_ text: String) -> Bool {
-        let parts = text.prefix { $0 != ";" }.split(separator: "/", omittingEmptySubsequences: false)
-        return parts.count == 2 && parts.allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy(ASCII.isToken) }
-            && text.utf8.allSatisfy { 0x20...0x7E ~= $0 }
+extension Import {
+    /// Media types of files that players play.
+    private enum MediaType {
+        /// RFC 9110 §8.3.1, parameters as they are.
+        static func isOne(_ text: String) -> Bool {
+            let parts = text.prefix { $0 != ";" }.split(separator: "/", omittingEmptySubsequences: false)
+            return parts.count == 2 && parts.allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy(ASCII.isToken) }
+                && text.utf8.allSatisfy { 0x20...0x7E ~= $0 }
+        }
+
+        static func byExtension(of file: String) -> String? { types[(file as NSString).pathExtension.lowercased()] }
+
+        private static let types = [
+            "mp4": "video/mp4", "m4v": "video/mp4", "mkv": "video/x-matroska", "webm": "video/webm",
+            "mov": "video/quicktime", "avi": "video/x-msvideo",
+            "ts": "video/mp2t", "m2ts": "video/mp2t", "mpg": "video/mpeg", "mpeg": "video/mpeg", "ogv": "video/ogg",
+            "flv": "video/x-flv", "wmv": "video/x-ms-wmv",
+            "3gp": "video/3gpp", "mp3": "audio/mpeg", "m4a": "audio/mp4", "m4b": "audio/mp4", "aac": "audio/aac",
+            "ogg": "audio/ogg", "oga": "audio/ogg",
+            "opus": "audio/ogg", "flac": "audio/flac", "wav": "audio/wav", "mka": "audio/x-matroska",
+            "m3u8": "application/vnd.apple.mpegurl",
+            "mpd": "application/dash+xml", "m4s": "video/iso.segment", "vtt": "text/vtt", "srt": "application/x-subrip",
+            "jpg": "image/jpeg", "jpeg": "image/jpeg",
+            "png": "image/png", "webp": "image/webp",
+        ]
     }
-
-    static func byExtension(of file: String) -> String? { types[(file as NSString).pathExtension.lowercased()] }
-
-    private static let types = [
-        "mp4": "video/mp4", "m4v": "video/mp4", "mkv": "video/x-matroska", "webm": "video/webm",
-        "mov": "video/quicktime", "avi": "video/x-msvideo",
-        "ts": "video/mp2t", "m2ts": "video/mp2t", "mpg": "video/mpeg", "mpeg": "video/mpeg", "ogv": "video/ogg",
-        "flv": "video/x-flv", "wmv": "video/x-ms-wmv",
-        "3gp": "video/3gpp", "mp3": "audio/mpeg", "m4a": "audio/mp4", "m4b": "audio/mp4", "aac": "audio/aac",
-        "ogg": "audio/ogg", "oga": "audio/ogg",
-        "opus": "audio/ogg", "flac": "audio/flac", "wav": "audio/wav", "mka": "audio/x-matroska",
-        "m3u8": "application/vnd.apple.mpegurl",
-        "mpd": "application/dash+xml", "m4s": "video/iso.segment", "vtt": "text/vtt", "srt": "application/x-subrip",
-        "jpg": "image/jpeg", "jpeg": "image/jpeg",
-        "png": "image/png", "webp": "image/webp",
-    ]
 }

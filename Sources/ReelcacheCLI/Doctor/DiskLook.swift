@@ -59,36 +59,38 @@ struct DiskLook {
     }
 }
 
-/// Tries the operations that a cache needs on two files of its own. They are unlinked before they have content.
-private enum SparseTrial {
-    private static let size = 1 << 20
+extension DiskLook {
+    /// Tries the operations that a cache needs on two files of its own. They are unlinked before they have content.
+    private enum SparseTrial {
+        private static let size = 1 << 20
 
-    static func run(in directory: String) -> SparseFacts {
-        guard let file = temporaryFile(directory), let copy = temporaryFile(directory) else {
-            let reason = String(errno: errno)
-            return SparseFacts(holes: .untried(reason), tellsHoles: true, reflinks: .untried(reason))
+        static func run(in directory: String) -> SparseFacts {
+            guard let file = temporaryFile(directory), let copy = temporaryFile(directory) else {
+                let reason = String(errno: errno)
+                return SparseFacts(holes: .untried(reason), tellsHoles: true, reflinks: .untried(reason))
+            }
+            defer { for descriptor in [file, copy] { close(descriptor) } }
+            let block = [UInt8](repeating: 1, count: size)
+            guard pwrite(file, block, size, 0) == size, fsync(file) == 0 else {
+                let reason = "no test file can be written"
+                return SparseFacts(holes: .untried(reason), tellsHoles: true, reflinks: .untried(reason))
+            }
+            let reflinks = reel_clone_file(copy, file) == 0
+            let holes = fallocate(file, reel_falloc_punch_hole, 0, off_t(size / 2)) == 0
+            return SparseFacts(
+                holes: holes ? .works : .refused, tellsHoles: lseek(file, 0, seekData) == off_t(size / 2),
+                reflinks: reflinks ? .works : .refused)
         }
-        defer { for descriptor in [file, copy] { close(descriptor) } }
-        let block = [UInt8](repeating: 1, count: size)
-        guard pwrite(file, block, size, 0) == size, fsync(file) == 0 else {
-            let reason = "no test file can be written"
-            return SparseFacts(holes: .untried(reason), tellsHoles: true, reflinks: .untried(reason))
+
+        /// Linux's SEEK_DATA, which glibc declares only with _GNU_SOURCE.
+        private static let seekData: Int32 = 3
+
+        private static func temporaryFile(_ directory: String) -> Int32? {
+            var name = Array((directory + "/doctor-XXXXXX").utf8CString)
+            let descriptor = mkostemp(&name, O_CLOEXEC)
+            guard descriptor >= 0 else { return nil }
+            unlink(name)
+            return descriptor
         }
-        let reflinks = reel_clone_file(copy, file) == 0
-        let holes = fallocate(file, reel_falloc_punch_hole, 0, off_t(size / 2)) == 0
-        return SparseFacts(
-            holes: holes ? .works : .refused, tellsHoles: lseek(file, 0, seekData) == off_t(size / 2),
-            reflinks: reflinks ? .works : .refused)
-    }
-
-    /// Linux's SEEK_DATA, which glibc declares only with _GNU_SOURCE.
-    private static let seekData: Int32 = 3
-
-    private static func temporaryFile(_ directory: String) -> Int32? {
-        var name = Array((directory + "/doctor-XXXXXX").utf8CString)
-        let descriptor = mkostemp(&name, O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        unlink(name)
-        return descriptor
     }
 }

@@ -72,59 +72,63 @@ struct RunningLook {
     }
 }
 
-/// Finds the process that listens at a port, if this user may see it.
-private enum PortOwner {
-    /// /proc changes while it is read, so a line or a process can be missed.
-    private static let attempts = 5
+extension RunningLook {
+    /// Finds the process that listens at a port, if this user may see it.
+    private enum PortOwner {
+        /// /proc changes while it is read, so a line or a process can be missed.
+        private static let attempts = 5
 
-    static func name(port: Int) -> String? { (0..<attempts).lazy.compactMap { _ in find(port) }.first }
+        static func name(port: Int) -> String? { (0..<attempts).lazy.compactMap { _ in find(port) }.first }
 
-    private static func find(_ port: Int) -> String? {
-        let sockets = ["/proc/net/tcp", "/proc/net/tcp6"].flatMap { listeners($0, port) }
-        guard !sockets.isEmpty else { return nil }
-        // A child that has just been started shares its parent's descriptors; the parent usually has the lower ID.
-        for process in entries("/proc").compactMap({ Int($0) }).sorted() {
-            let directory = "/proc/\(process)/fd"
-            guard entries(directory).contains(where: { sockets.contains(target("\(directory)/\($0)")) }) else {
-                continue
+        private static func find(_ port: Int) -> String? {
+            let sockets = ["/proc/net/tcp", "/proc/net/tcp6"].flatMap { listeners($0, port) }
+            guard !sockets.isEmpty else { return nil }
+            // A child that has just been started shares its parent's descriptors; the parent usually has the lower ID.
+            for process in entries("/proc").compactMap({ Int($0) }).sorted() {
+                let directory = "/proc/\(process)/fd"
+                guard entries(directory).contains(where: { sockets.contains(target("\(directory)/\($0)")) }) else {
+                    continue
+                }
+                let command = (try? String(contentsOfFile: "/proc/\(process)/comm", encoding: .utf8)) ?? "a process"
+                return "\(command.filter { $0 != "\n" }.printable) (process \(process))"
             }
-            let command = (try? String(contentsOfFile: "/proc/\(process)/comm", encoding: .utf8)) ?? "a process"
-            return "\(command.filter { $0 != "\n" }.printable) (process \(process))"
+            return nil
         }
-        return nil
-    }
 
-    private static func entries(_ directory: String) -> [String] {
-        guard let stream = opendir(directory) else { return [] }
-        defer { closedir(stream) }
-        var names: [String] = []
-        while let entry = readdir(stream) {
-            names.append(
-                withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
+        private static func entries(_ directory: String) -> [String] {
+            guard let stream = opendir(directory) else { return [] }
+            defer { closedir(stream) }
+            var names: [String] = []
+            while let entry = readdir(stream) {
+                names.append(
+                    withUnsafeBytes(of: &entry.pointee.d_name) {
+                        String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+                    })
+            }
+            return names
         }
-        return names
-    }
 
-    private static func target(_ link: String) -> String {
-        var bytes = [UInt8](repeating: 0, count: 256)
-        let count = bytes.withUnsafeMutableBytes {
-            readlink(link, $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)
+        private static func target(_ link: String) -> String {
+            var bytes = [UInt8](repeating: 0, count: 256)
+            let count = bytes.withUnsafeMutableBytes {
+                readlink(link, $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)
+            }
+            return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
         }
-        return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
-    }
 
-    /// The listening sockets of a port, as `/proc/PID/fd` shows them: `socket:[1234]`.
-    ///
-    ///     sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
-    ///      0: 0100007F:1CA7 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1234 1 ...
-    private static func listeners(_ file: String, _ port: Int) -> [String] {
-        let text = (try? String(contentsOfFile: file, encoding: .utf8)) ?? ""
-        return text.split(separator: "\n").compactMap { line in
-            let words = line.split(separator: " ")
-            guard words.count > 9, words[3] == "0A", let own = words[1].split(separator: ":").last,
-                Int(own, radix: 16) == port
-            else { return nil }
-            return "socket:[\(words[9])]"
+        /// The listening sockets of a port, as `/proc/PID/fd` shows them: `socket:[1234]`.
+        ///
+        ///     sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+        ///      0: 0100007F:1CA7 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1234 1 ...
+        private static func listeners(_ file: String, _ port: Int) -> [String] {
+            let text = (try? String(contentsOfFile: file, encoding: .utf8)) ?? ""
+            return text.split(separator: "\n").compactMap { line in
+                let words = line.split(separator: " ")
+                guard words.count > 9, words[3] == "0A", let own = words[1].split(separator: ":").last,
+                    Int(own, radix: 16) == port
+                else { return nil }
+                return "socket:[\(words[9])]"
+            }
         }
     }
 }

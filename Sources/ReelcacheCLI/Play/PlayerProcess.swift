@@ -64,19 +64,21 @@ struct PlayerProcess {
     }
 }
 
-/// The terminal's settings before a player changed them.
-private struct TerminalMode {
-    private let settings: termios?
+extension PlayerProcess {
+    /// The terminal's settings before a player changed them.
+    private struct TerminalMode {
+        private let settings: termios?
 
-    init() {
-        var settings = termios()
-        self.settings = tcgetattr(STDIN_FILENO, &settings) == 0 ? settings : nil
-    }
+        init() {
+            var settings = termios()
+            self.settings = tcgetattr(STDIN_FILENO, &settings) == 0 ? settings : nil
+        }
 
-    /// Does nothing in the background, where the system would stop this process.
-    func restore() {
-        guard var settings, tcgetpgrp(STDIN_FILENO) == getpgrp() else { return }
-        tcsetattr(STDIN_FILENO, TCSANOW, &settings)
+        /// Does nothing in the background, where the system would stop this process.
+        func restore() {
+            guard var settings, tcgetpgrp(STDIN_FILENO) == getpgrp() else { return }
+            tcsetattr(STDIN_FILENO, TCSANOW, &settings)
+        }
     }
 }
 

@@ -60,7 +60,7 @@ package struct MetricsSnapshot: Sendable {
     }
 
     /// Numbers of one metric stand side by side; its help is that of the first.
-    private static func families(_ numbers: [any ProxyMetrics.Number]) -> [MetricFamily] {
+    private static func families(_ numbers: [any MetricFamily.Number]) -> [MetricFamily] {
         var families: [MetricFamily] = []
         for number in numbers {
             guard let name = number.name, let metric = name.metric, let reading = number.reading else { continue }
