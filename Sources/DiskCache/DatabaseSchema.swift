@@ -4,8 +4,21 @@ import GRDB
 /// The tables of a database. They are compared when it is opened: otherwise damage to them would appear in every query.
 package struct DatabaseSchema: Sendable {
     private let migrator: DatabaseMigrator
+    package let digest: UInt64
 
-    package init(_ migrator: DatabaseMigrator) { self.migrator = migrator }
+    /// - Parameter digest: that of the definitions which all migrations make (`currentDigest`). A database that has the
+    ///   same is sound; for any other, one is made in memory to compare them, which takes longer.
+    package init(_ migrator: DatabaseMigrator, digest: UInt64) { (self.migrator, self.digest) = (migrator, digest) }
+
+    /// The digest to declare, which changes with each migration.
+    package var currentDigest: UInt64 { get throws { Self.digest(of: try modelDefinitions) } }
+
+    /// An empty database in memory.
+    func emptyDatabase() throws -> DatabaseQueue {
+        let database = try DatabaseQueue()
+        try migrator.migrate(database)
+        return database
+    }
 
     /// The number of migrations, stored in the database as `user_version`.
     package var version: Int { migrator.migrations.count }
@@ -21,28 +34,31 @@ package struct DatabaseSchema: Sendable {
     /// Migrates a database to this version.
     /// - Throws: `Failure`, or a database error.
     package func prepare(_ database: some DatabaseWriter) throws {
-        try refuseOthers(database)
-        try migrator.migrate(database)
-        let (version, made) = (
-            try database.read { try Int.fetchOne($0, sql: "PRAGMA user_version") }, try database.read(Self.definitions)
-        )
-        if version != self.version {
-            try database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA user_version = \(self.version)") }
+        var (found, definitions) = try database.read { (try state($0), try Self.definitions($0)) }
+        try refuseOthers(found)
+        if found.applied.count < version {
+            try migrator.migrate(database)
+            (found, definitions) = try database.read { (try state($0), try Self.definitions($0)) }
         }
-        for (name, definition) in try Self.definitions(of: migrator) where made[name] != definition {
+        if found.version != version {
+            try database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA user_version = \(version)") }
+        }
+        guard Self.digest(of: definitions) != digest else { return }
+        for (name, definition) in try modelDefinitions where definitions[name] != definition {
             throw Failure.damaged("the definition of \(name) is wrong")
         }
     }
 
-    private func refuseOthers(_ database: some DatabaseReader) throws {
-        let (version, applied) = try database.read { db in
-            (try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0, try migrator.appliedIdentifiers(db))
-        }
+    private func state(_ db: Database) throws -> (version: Int, applied: Set<String>) {
+        (try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0, try migrator.appliedIdentifiers(db))
+    }
+
+    private func refuseOthers(_ found: (version: Int, applied: Set<String>)) throws {
         let known = migrator.migrations
-        guard applied != Set(known.prefix(applied.count)) else { return }
+        guard found.applied != Set(known.prefix(found.applied.count)) else { return }
         // Requires both signs of a newer version, so that one flipped bit does not make a cache unusable.
-        throw applied.isSuperset(of: known) && version > self.version
-            ? Failure.newer(version: version) : .damaged("its list of migrations is wrong")
+        throw found.applied.isSuperset(of: known) && found.version > version
+            ? Failure.newer(version: found.version) : .damaged("its list of migrations is wrong")
     }
 
     /// Tables and indexes by name, with their definitions. Additional ones do no harm.
@@ -55,10 +71,11 @@ package struct DatabaseSchema: Sendable {
         }
     }
 
-    private static func definitions(of migrator: DatabaseMigrator) throws -> [String: String] {
-        let model = try DatabaseQueue()
-        try migrator.migrate(model)
-        return try model.read(definitions)
+    private var modelDefinitions: [String: String] { get throws { try emptyDatabase().read(Self.definitions) } }
+
+    private static func digest(of definitions: [String: String]) -> UInt64 {
+        let text = definitions.sorted { $0.key < $1.key }.map { "\($0.key)\0\($0.value)\0" }.joined()
+        return Array(text.utf8).withUnsafeBytes { ChunkDigest.of($0) }
     }
 }
 

@@ -46,10 +46,12 @@ final class IndexDatabase: Sendable {
             let pool = try DatabasePool(path: FileSystem.databaseName(path), configuration: configuration)
             // GRDB sets NORMAL when it opens a connection.
             try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
-            try DatabaseSchema(Self.migrator).prepare(pool)
+            try Self.schema.prepare(pool)
             self.pool = pool
         } catch { throw Self.storeError(error, path) }
     }
+
+    static var schema: DatabaseSchema { DatabaseSchema(migrator, digest: 0xec72_d702_2b0e_7549) }
 
     private static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -114,7 +116,7 @@ final class IndexDatabase: Sendable {
         case let error as StoreError: return error
         case DatabaseSchema.Failure.newer(let version):
             return .directory(
-                "\(path) was written by a later version of reelcache (format \(version); this version reads up to \(Self.migrator.migrations.count))",
+                "\(path) was written by a later version of reelcache (format \(version); this version reads up to \(schema.version))",
                 .laterVersion)
         case _ where DatabaseDamage.isMeant(by: error, path):
             // Damage found during operation is repaired at the next start.

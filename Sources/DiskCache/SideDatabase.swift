@@ -6,6 +6,8 @@ import Logging
 
 /// A database beside the index, such as that of downloads. What is written is durable when a write returns. Blocks.
 ///
+/// Its file is created by the first write, so that looking at a cache leaves none behind.
+///
 /// For use on one thread. A damaged database is set aside (`downloads.sqlite.damaged`), and a new one is started.
 package final class SideDatabase {
     /// Why it cannot be opened, read or written.
@@ -17,27 +19,28 @@ package final class SideDatabase {
     private let path: String
     /// What it contains, in the plural: `downloads`.
     private let contents: String
-    private let migrator: DatabaseMigrator
+    private let schema: DatabaseSchema
     private let logger: Logger
     private var database: DatabaseQueue
+    /// Whether the file exists; until then, an empty database in memory is read.
+    private var isOnDisk: Bool
 
-    /// Opens the database, after creating or migrating it.
-    /// - Parameters:
-    ///   - contents: what it contains, for messages, in the plural.
-    ///   - migrator: all migrations, from the first version.
-    package init(_ path: String, of contents: String, migrator: DatabaseMigrator, logger: Logger) throws(Failure) {
-        (self.path, self.contents, self.migrator, self.logger) = (path, contents, migrator, logger)
+    /// Opens the database and migrates it, if there is one.
+    /// - Parameter contents: what it contains, for messages, in the plural.
+    package init(_ path: String, of contents: String, schema: DatabaseSchema, logger: Logger) throws(Failure) {
+        (self.path, self.contents, self.schema, self.logger) = (path, contents, schema, logger)
+        isOnDisk = FileSystem.exists(path)
         do {
-            do { database = try Self.open(path, contents, migrator) } catch let error
+            do { database = try isOnDisk ? Self.open(path, contents, schema) : schema.emptyDatabase() } catch let error
                 where DatabaseDamage.isMeant(by: error, path)
             {
                 try Self.setAside(path, contents, error, logger)
-                database = try Self.open(path, contents, migrator)
+                database = try Self.open(path, contents, schema)
             }
         } catch { throw Self.failure("open", contents, path, error) }
     }
 
-    private static func open(_ path: String, _ contents: String, _ migrator: DatabaseMigrator) throws -> DatabaseQueue {
+    private static func open(_ path: String, _ contents: String, _ schema: DatabaseSchema) throws -> DatabaseQueue {
         do throws(StoreError) { try FileSystem.makePrivateDatabase(path) } catch {
             throw Failure(reason: "cannot create \(path): \(error)", advice: nil)
         }
@@ -53,10 +56,10 @@ package final class SideDatabase {
         }
         let database = try DatabaseQueue(path: FileSystem.databaseName(path), configuration: configuration)
         try DatabaseDamage.check(database, path)
-        do { try DatabaseSchema(migrator).prepare(database) } catch DatabaseSchema.Failure.newer(let version) {
+        do { try schema.prepare(database) } catch DatabaseSchema.Failure.newer(let version) {
             throw Failure(
                 reason:
-                    "\(path) was written by a later version of reelcache (format \(version); this version reads up to \(migrator.migrations.count))",
+                    "\(path) was written by a later version of reelcache (format \(version); this version reads up to \(schema.version))",
                 advice: .laterVersion)
         }
         return database
@@ -83,7 +86,7 @@ package final class SideDatabase {
     private func startAnew(_ error: any Error) throws {
         try? database.close()
         try Self.setAside(path, contents, error, logger)
-        database = try Self.open(path, contents, migrator)
+        database = try Self.open(path, contents, schema)
     }
 
     // MARK: Reading and writing
@@ -107,6 +110,7 @@ package final class SideDatabase {
         throws(Failure) -> Value
     {
         do {
+            if !isOnDisk { (database, isOnDisk) = (try Self.open(path, contents, schema), true) }
             do { return try database.write(body) } catch let error where DatabaseDamage.isMeant(by: error, path) {
                 try startAnew(error)
                 return try database.write(again)
@@ -116,7 +120,7 @@ package final class SideDatabase {
 
     package func close() throws(Failure) {
         do {
-            _ = try database.writeWithoutTransaction { try $0.checkpoint(.truncate) }
+            if isOnDisk { _ = try database.writeWithoutTransaction { try $0.checkpoint(.truncate) } }
             try database.close()
         } catch { throw Self.failure("close", contents, path, error) }
     }

@@ -24,9 +24,11 @@ final class DownloadDatabase {
         path = StoreConfiguration.downloads(in: directory)
         self.logger = logger
         do throws(SideDatabase.Failure) {
-            database = try SideDatabase(path, of: "downloads", migrator: Self.migrator, logger: logger)
+            database = try SideDatabase(path, of: "downloads", schema: Self.schema, logger: logger)
         } catch { throw DownloadError(error) }
     }
+
+    static var schema: DatabaseSchema { DatabaseSchema(migrator, digest: 0xb302_4bcc_83be_e8b5) }
 
     private static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()

@@ -1,8 +1,9 @@
 import CachePolicy
-import Downloads
 import Foundation
 import GRDB
 import TestSupport
+
+@testable import Downloads
 
 /// A manager with a source, a cache and a clock that do what a test says.
 ///
@@ -146,9 +147,14 @@ final class Desk: Sendable {
 
     var path: String { directory.file("downloads.sqlite") }
 
-    /// Through another connection than the manager's.
+    /// Through another connection than the manager's, which may not have made the file yet.
     func inDatabase<Value>(_ body: (Database) throws -> Value) throws -> Value {
         settle()
+        if !FileManager.default.fileExists(atPath: path) {
+            let database = try DownloadDatabase(directory: directory.path, logger: log.logger)
+            try database.save([], DownloadUsage(), since: 0) { [] }
+            try database.close()
+        }
         var configuration = Configuration()
         configuration.busyMode = .timeout(5)
         return try DatabaseQueue(path: path, configuration: configuration).write(body)

@@ -30,4 +30,11 @@ import Testing
         #expect(Set(columns) == Set(DownloadJob.columns.map(\.name)))
         #expect(section.contains("Format \(format):"))
     }
+
+    /// Without the right one, each start takes longer.
+    @Test func digestsAreThoseOfTheDefinitions() throws {
+        for schema in [DownloadDatabase.schema, SubscriptionDatabase.schema] {
+            #expect(try schema.digest == schema.currentDigest)
+        }
+    }
 }

@@ -18,9 +18,11 @@ final class SubscriptionDatabase {
         path = StoreConfiguration.feeds(in: directory)
         self.logger = logger
         do throws(SideDatabase.Failure) {
-            database = try SideDatabase(path, of: "feeds", migrator: Self.migrator, logger: logger)
+            database = try SideDatabase(path, of: "feeds", schema: Self.schema, logger: logger)
         } catch { throw DownloadError(error) }
     }
+
+    static var schema: DatabaseSchema { DatabaseSchema(migrator, digest: 0x5687_b879_c9d9_9189) }
 
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()

@@ -16,6 +16,22 @@ import Testing
             directory: directory.path, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 
+    private static func make(_ directory: TemporaryDirectory) throws {
+        let database = try open(directory)
+        _ = try database.save([], all: { [] })
+        try database.close()
+    }
+
+    @Test func lookingCreatesNoFile() throws {
+        let directory = try TemporaryDirectory()
+        let database = try Self.open(directory)
+        #expect(try database.load().isEmpty)
+        #expect(try database.counts().isEmpty)
+        #expect(!database.takeLoss())
+        try database.close()
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
+    }
+
     private static var full: Subscription {
         var options = SubscriptionOptions()
         (options.latest, options.category, options.every) = (7, "talks", 7200)
@@ -140,7 +156,7 @@ import Testing
 
     @Test func laterFormatIsRefusedWithBothNumbers() throws {
         let directory = try TemporaryDirectory()
-        try Self.open(directory).close()
+        try Self.make(directory)
         try DatabaseQueue(path: directory.file("feeds.sqlite")).writeWithoutTransaction {
             try $0.execute(
                 sql: "INSERT INTO grdb_migrations VALUES ('9: later'); PRAGMA user_version = 9")
@@ -165,7 +181,7 @@ import Testing
             }
         }
         let directory = try TemporaryDirectory()
-        try Self.open(directory).close()
+        try Self.make(directory)
         let (columns, format) = try DatabaseQueue(path: directory.file("feeds.sqlite")).read { db in
             (
                 try String.fetchAll(
