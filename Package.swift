@@ -198,7 +198,7 @@ let package = Package(
             name: "ScenarioTests",
             dependencies: [
                 "Activity", "Administration", "CacheFill", "CachePolicy", "ControlAPI", "DiskCache", "Downloads",
-                "EventIO", "HTTPModel", "HTTPTransport", "Playlists", "Reelcache", "TestSupport",
+                "EventIO", "HTTPModel", "HTTPTransport", "Playlists", "Reelcache", "TestSupport", "Upstream",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         .testTarget(
@@ -210,7 +210,8 @@ let package = Package(
         .testTarget(
             name: "CommandLineTests",
             dependencies: [
-                "Activity", "CachePolicy", "Configuration", "Downloads", "ReelcacheCLI", "TestSupport", "Upstream",
+                "Activity", "Administration", "CachePolicy", "Configuration", "ControlAPI", "Downloads", "Reelcache",
+                "ReelcacheCLI", "TestSupport", "Upstream", .product(name: "Logging", package: "swift-log"),
             ]),
         .testTarget(name: "CommandTests", dependencies: ["TestSupport"]),
         .testTarget(

@@ -44,21 +44,30 @@ extension ProxyConfiguration {
         {
             return none
         }
-        return try withProxy(isWanted: isWanted, startedBy: { try startProxy(for: use) }, body)
+        return try with(isWanted, { try open(for: use) }, body)
     }
 
     /// The same with another proxy of this process, if no other process runs one.
     package func withProxy<Result>(
         isWanted: () -> Bool, startedBy start: () throws -> Proxy, _ body: (RunningProxy) throws -> Result
     ) throws -> Result {
-        switch try owner(isWanted, orElse: start) {
+        try with(isWanted, { .proxy(try start()) }, body)
+    }
+
+    private func with<Result>(
+        _ isWanted: () -> Bool, _ open: () throws -> OwnCache, _ body: (RunningProxy) throws -> Result
+    ) throws -> Result {
+        switch try owner(isWanted, orElse: open) {
         case .running(var proxy):
             // Its flags may have set other mounts.
             proxy.place = try place(proxy.baseURL)
             return try body(proxy)
         case .own(let own):
-            return try closing(with: { try own.stop(grace: .zero) }) {
-                try body(RunningProxy(own, at: place(baseURL ?? own.baseURL)))
+            return try closing(with: own.stop) {
+                try body(
+                    RunningProxy(
+                        own: own.proxy, baseURL: own.baseURL, cacheDirectory: cacheDirectory,
+                        place: place(baseURL ?? own.baseURL)))
             }
         }
     }
@@ -101,41 +110,70 @@ extension ProxyConfiguration {
     /// The limit that a cache was filled under is unknown to a command, so nothing is evicted to one.
     private static let noLimit = Int64.max / 2
 
-    private func startProxy(for use: CacheUse) throws -> Proxy {
+    /// What this process runs for a command: a proxy only if it fetches.
+    private enum OwnCache {
+        case control(ControlServer)
+        case proxy(Proxy)
+
+        var baseURL: String {
+            switch self {
+            case .control(let server): server.baseURL
+            case .proxy(let proxy): proxy.baseURL
+            }
+        }
+
+        var proxy: Proxy? { if case .proxy(let proxy) = self { proxy } else { nil } }
+
+        func stop() throws {
+            switch self {
+            case .control(let server): try server.stop()
+            case .proxy(let proxy): try proxy.stop(grace: .zero)
+            }
+        }
+    }
+
+    private func open(for use: CacheUse) throws -> OwnCache {
         if use == .lookup { try requireCache() }
-        var (configuration, tuning) = (self, ProxyTuning())
-        // Only this process uses the proxy.
+        var configuration = self
+        // Only this process uses it.
         (configuration.listen, configuration.servesAnyOrigin, configuration.accessLog) = ("127.0.0.1:0", true, nil)
         (configuration.trusted, configuration.expectsProxyHeader) = ([], false)
         (configuration.maxConnectionsPerClient, configuration.maxRequestsPerClient) = (nil, nil)
         (configuration.maxSize, configuration.minFree) = (Self.noLimit, 0)
-        if !use.fetches {
-            (configuration.threads, configuration.isOffline, configuration.certificateFile) = (1, true, nil)
+        let own: OwnCache
+        if use.fetches {
+            var tuning = ProxyTuning()
+            (tuning.evictsAhead, tuning.adviceWords) = (false, .flags)
+            (tuning.downloads, tuning.checksFeeds) = (use == .downloading, false)
+            own = .proxy(
+                try Proxy(configuration, tuning: tuning, logger: Self.commandLogger, startsDownloads: false))
+        } else {
+            own = .control(try ControlServer(configuration, adviceWords: .flags, logger: Self.commandLogger))
         }
-        tuning.evictsAhead = false
-        tuning.adviceWords = .flags
-        tuning.downloads = use == .downloading
-        tuning.checksFeeds = false
-        tuning.isForOthers = use.fetches
-        let proxy = try Proxy(configuration, tuning: tuning, logger: Self.commandLogger, startsDownloads: false)
-        guard use != .lookup else { return proxy }
-        do { try limit(proxy, use) } catch {
-            try? proxy.stop(grace: .zero)
+        guard use != .lookup else { return own }
+        do { try limit(own, use) } catch {
+            try? own.stop()
             throw error
         }
-        return proxy
+        return own
     }
 
-    private func limit(_ proxy: Proxy, _ use: CacheUse) throws {
+    private func limit(_ own: OwnCache, _ use: CacheUse) throws {
         // The store leaves up to 8 MiB of its limit free, and something small fits in addition. Downloads are large, so
         // the cache must not grow for them beyond its size or its limit.
-        let size = proxy.counters[\.size], room: Int64 = use == .downloading ? 0 : 12 << 20
+        let room: Int64 = use == .downloading ? 0 : 12 << 20
         var (info, minFree) = (statvfs(), minFree)
         if statvfs(cacheDirectory, &info) == 0 {
             // If less is free already, nothing is evicted to change that.
             minFree = min(minFree, Int64(clamping: info.f_bavail) *| Int64(clamping: info.f_frsize) / 2)
         }
-        try proxy.cache.reconfigure { ($0.maxSize, $0.minFree) = (max(maxSize, size +| room), minFree) }
+        switch own {
+        case .control(let server):
+            try server.setLimits(maxSize: maxSize, room: room, minFree: minFree)
+        case .proxy(let proxy):
+            let size = proxy.counters[\.size]
+            try proxy.cache.reconfigure { ($0.maxSize, $0.minFree) = (max(maxSize, size +| room), minFree) }
+        }
     }
 
     private func openStore() throws -> CacheStore {

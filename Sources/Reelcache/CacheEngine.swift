@@ -28,8 +28,7 @@ struct CacheEngine: Sendable {
     let addresses: Current<AddressPolicy>
     /// The proxy through which origins are reached.
     let outgoing: Current<OutgoingProxy?>
-    /// nil if nothing is fetched.
-    private let networks: LoopBound<NetworkWatch>?
+    private let networks: LoopBound<NetworkWatch>
     let policy: Current<ProxyPolicy>
     /// Masks secrets by the policy.
     let logger: Logger
@@ -84,15 +83,14 @@ struct CacheEngine: Sendable {
             logger: logger, now: tuning.now)
         snapshot = Self.snapshot(metrics, store, filler, slots)
         history = HistoryRecorder(
-            in: configuration.cacheDirectory, isKept: tuning.isForOthers, store: store, metrics: metrics,
+            in: configuration.cacheDirectory, store: store, metrics: metrics,
             logger: logger,
             now: tuning.now)
         loops.start()
         // Must be first, before anything is fetched.
         let watcher = loops.loops[0]
         networks = watcher.sync {
-            tuning.isForOthers
-                ? LoopBound(NetworkWatch(addresses, resolver, on: watcher, logger: logger), on: watcher) : nil
+            LoopBound(NetworkWatch(addresses, resolver, on: watcher, logger: logger), on: watcher)
         }
         fillers = loops.loops.map { loop in
             loop.sync {
@@ -130,7 +128,7 @@ struct CacheEngine: Sendable {
         for filler in fillers {
             filler.loop.sync { filler.value.shutdown() }
         }
-        networks?.loop.sync { networks?.value.stop() }
+        networks.loop.sync { networks.value.stop() }
         history.stop()
         // The loops must not end before their callbacks have run.
         store.endThreads()

@@ -110,7 +110,7 @@ public final class MediaCache: Sendable {
             engine.next.connect { [subscriptions] url in
                 subscriptions.unlessOrdered(url) { nextDownloads.order($0) }
             }
-            // Includes the databases of downloads and feeds, which exist by now.
+            // Includes the databases of downloads and feeds.
             engine.store.countIndexNow()
             bell = SnapshotBell(manager.snapshots)
             live = Self.liveState(engine, manager.snapshots, tuning)
@@ -224,7 +224,7 @@ public final class MediaCache: Sendable {
     }
 
     func began(_ proxy: Proxy) throws(StoreError) {
-        if tuning.isForOthers { try engine.store.announce(url: proxy.baseURL) }
+        try engine.store.announce(url: proxy.baseURL)
         state.withLock { $0.proxy = proxy }
     }
 

@@ -92,7 +92,7 @@ public final class Proxy: Sendable {
                 isOfThisMachine ? nil : try ControlToken(makingIn: configuration.cacheDirectory, for: .reading)
             let access = ControlAccess(
                 token: token, readToken: readToken, sessions: SharedDashboardSessions(), policy: engine.policy)
-            let routes = Self.routes(of: cache, access, numbers)
+            let routes = ControlParts(of: cache).routes(access, numbers)
             let hosts = HostPolicy(names: [address.host] + configuration.names.map(HostName.normalized))
             server = try HTTPServer(
                 address, listener: listener, loops: engine.loops.loops, limits: Self.limits(cache), clients: clients,
@@ -115,28 +115,6 @@ public final class Proxy: Sendable {
             throw ProxyError(error)
         }
         warnOfStrangers()
-    }
-
-    /// What carries out each endpoint of the control interface, shared by all loops.
-    static func routes(of cache: MediaCache, _ access: ControlAccess, _ numbers: ControlNumbers) -> [ControlRoute] {
-        let (engine, live, downloads) = (cache.engine, cache.live, cache.manager)
-        let groups = [
-            CacheRoutes(
-                policy: engine.policy, scrubs: cache.scrubs, history: numbers.history,
-                wantNext: { engine.next.want($0) }
-            ).routes,
-            ResourceRoutes(
-                policy: engine.policy, downloads: downloads.snapshots, titles: PresentationTitles(),
-                listings: live.listings, now: cache.tuning.now
-            ).routes,
-            LiveRoutes(live: live, policy: engine.policy, surveys: CoverageSurveys()).routes,
-            DownloadRoutes(
-                downloads: downloads, events: live.downloadEvents, streams: live.streams, session: cache.session
-            ).routes,
-            FeedRoutes(feeds: cache.subscriptions).routes,
-            DashboardRoutes(access: access).routes,
-        ]
-        return groups.flatMap { $0 }
     }
 
     private static func limits(_ cache: MediaCache) throws(ProxyError) -> TransportLimits {

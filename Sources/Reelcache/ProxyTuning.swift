@@ -14,9 +14,6 @@ package struct ProxyTuning: Sendable {
     package var evictsAhead = true
     /// Whether downloads run; otherwise orders are kept for the next process that runs them.
     package var downloads = true
-    /// Whether other processes find the proxy, its counters are part of the cache's history, and it follows this
-    /// machine's networks. Not needed by a command that fetches nothing.
-    package var isForOthers = true
     /// Whether subscribed feeds are checked when that is due; otherwise they are on demand only.
     package var checksFeeds = true
     /// The policy; nil for the one in the configuration.

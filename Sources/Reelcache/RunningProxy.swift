@@ -13,10 +13,15 @@ public struct RunningProxy: Sendable {
     /// The cache directory that it serves.
     public let cacheDirectory: String
     package var place: ProxyPlace
-    /// If this process runs it, for one command alone.
+    /// How long each request of the control interface may take, in seconds; nil for work that waits for the disk.
+    package var timeout: Double?
+    /// Whether URLs in answers have their secrets, as a command needs to name them again.
+    package var showsSecrets = true
+    /// The proxy of this process; nil if there is none, or only its control interface.
     package private(set) var own: Proxy?
 
-    package var isOwn: Bool { own != nil }
+    /// Whether this process runs it, or its control interface, for one command alone.
+    package let isOwn: Bool
 
     /// Finds the proxy of a cache directory; nil if none is running.
     public init?(cacheDirectory: String) {
@@ -25,12 +30,13 @@ public struct RunningProxy: Sendable {
         place = ProxyPlace(url: owner.url)
         processID = owner.pid
         self.cacheDirectory = cacheDirectory
+        isOwn = false
     }
 
-    /// A proxy of this process.
-    package init(_ own: Proxy, at place: ProxyPlace) {
-        (self.own, self.place, baseURL, processID) = (own, place, own.baseURL, getpid())
-        cacheDirectory = own.cache.configuration.cacheDirectory
+    /// A proxy of this process, or its control interface alone.
+    package init(own: Proxy?, baseURL: String, cacheDirectory: String, place: ProxyPlace) {
+        (self.own, self.baseURL, self.cacheDirectory, self.place) = (own, baseURL, cacheDirectory, place)
+        (processID, isOwn) = (getpid(), true)
     }
 
     /// Gets a path of its control interface, such as `/stats`. Blocks.

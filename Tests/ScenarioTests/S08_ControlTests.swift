@@ -6,6 +6,7 @@ import Foundation
 import HTTPModel
 import TestSupport
 import Testing
+import Upstream
 
 @testable import Reelcache
 
@@ -551,6 +552,47 @@ extension Scenarios {
                 let left = try cachedAfterImport("/b", .adding)
                 // Room for it was made out of the rest, and no more.
                 #expect(left > 25_000_000 && left <= 32_000_000, "\(left)")
+            }
+        }
+
+        @Test func aLookOpensNothingElse() async throws {
+            try await scenario { stage in
+                try stage.play("/a.mp4")
+                try stage.stop()
+                var configuration = ProxyConfiguration()
+                configuration.cacheDirectory = stage.cache
+                let databases = ["downloads", "feeds"].map { "\(stage.cache)/\($0).sqlite" }
+                for path in databases { try? FileManager.default.removeItem(atPath: path) }
+                try configuration.withProxy { proxy in
+                    #expect(proxy.isOwn && proxy.own == nil)
+                    #expect(try proxy.resources(ResourceQuery()).total == 1)
+                    #expect(try proxy.allDownloads().downloads.isEmpty)
+                    #expect(try proxy.feeds().isEmpty)
+                    let (status, _) = try BlockingFetch.get(url: proxy.baseURL + "/api/v1/resources", timeout: 10)
+                    #expect(status == 401)
+                }
+                #expect(!databases.contains { FileManager.default.fileExists(atPath: $0) })
+            }
+        }
+
+        @Test func databasesThatCannotBeOpenedStopOnlyWhatNeedsThem() async throws {
+            try await scenario { stage in
+                try stage.play("/a.mp4")
+                try stage.stop()
+                var configuration = ProxyConfiguration()
+                configuration.cacheDirectory = stage.cache
+                for name in ["downloads", "feeds"] {
+                    try? FileManager.default.removeItem(atPath: "\(stage.cache)/\(name).sqlite")
+                    try FileManager.default.createDirectory(
+                        atPath: "\(stage.cache)/\(name).sqlite", withIntermediateDirectories: false)
+                }
+                try configuration.withProxy { proxy in
+                    let total = try proxy.resources(ResourceQuery()).total
+                    #expect(total == 1)
+                    let error = #expect(throws: CacheAccessError.self) { try proxy.allDownloads() }
+                    #expect(error?.reason.contains("cannot open the downloads in") == true, "\(error?.reason ?? "")")
+                    #expect(throws: CacheAccessError.self) { try proxy.feeds() }
+                }
             }
         }
 

@@ -1,4 +1,5 @@
 import Activity
+import Administration
 import CachePolicy
 import Foundation
 import Reelcache
@@ -185,6 +186,13 @@ extension Scenarios {
                 try stage.proxy.cache.reconfigure { $0.resolvers = configuration(of: resolver).resolvers }
                 #expect(try stage.get("/watch?v=1&t=30").isHit)
                 #expect(resolver.runs.count == 3)
+                // Commands without a proxy know the names, too.
+                try stage.stop()
+                var alone = configuration(of: resolver)
+                alone.cacheDirectory = stage.cache
+                let page = try OriginURL(url: stage.origin.url("/watch/1"))
+                let cached = try alone.withProxy { try $0.resource(page).resource.cached }
+                #expect(cached == film.size)
             }
         }
 

@@ -2,7 +2,7 @@ import CachePolicy
 
 /// The checks of feeds that are running: sends their requests, one after the other, and reports what they mean
 /// together. For use inside the manager only.
-final class FeedReadings {
+package final class FeedReadings {
     private let source: any FeedSource
     /// Brings an answer from any thread into the manager, which passes it to `take`.
     private let deliver: @Sendable (FeedAnswer, _ number: Int) -> Void
@@ -15,7 +15,7 @@ final class FeedReadings {
         var cancel: (@Sendable () -> Void)?
     }
 
-    static let offline = FeedFailure("the proxy is offline and contacts no origin: set offline to false first")
+    package static let offline = FeedFailure("the proxy is offline and contacts no origin: set offline to false first")
 
     init(_ source: any FeedSource, deliver: @escaping @Sendable (FeedAnswer, _ number: Int) -> Void) {
         (self.source, self.deliver) = (source, deliver)

@@ -6,7 +6,7 @@ import HTTPTransport
 
 /// Downloads, their settings and their history.
 struct DownloadRoutes: Sendable {
-    let downloads: DownloadManager
+    let downloads: OnDemand<DownloadManager>
     let events: DownloadEvents
     /// The streams of events that are followed.
     let streams: OpenAnswers
@@ -19,12 +19,12 @@ struct DownloadRoutes: Sendable {
             ControlRoute(\.addDownloads, add),
             ControlRoute(\.changeDownloads, change),
             ControlRoute(\.downloadSettings) { [downloads] request in
-                request.answer { _ in downloads.snapshots.summary.settings }
+                request.answer { _ in try downloads.value().snapshots.summary.settings }
             },
             ControlRoute(\.changeDownloadSettings, changeSettings),
             ControlRoute(\.downloadHistory, listHistory),
             ControlRoute(\.clearDownloadHistory) { [downloads] request in
-                request.answer { _ in RemovedDownloads(removed: try downloads.perform { try $0.clearHistory() }) }
+                request.answer { _ in RemovedDownloads(removed: try downloads.value().perform { try $0.clearHistory() }) }
             },
             ControlRoute(\.downloadEvents, follow),
         ]
@@ -46,7 +46,7 @@ struct DownloadRoutes: Sendable {
         let limit = try parameters.number(.limit, in: 1...Int(Int32.max))
         let offset = try parameters.number(.offset, in: 0...Int(Int32.max)) ?? 0
         request.answer { [downloads] _ in
-            let listing = downloads.snapshots.listing {
+            let listing = try downloads.value().snapshots.listing {
                 states.contains($0.state) && ids?.contains($0.id) ?? true
                     && (category == nil || $0.category == category)
             }
@@ -60,11 +60,11 @@ struct DownloadRoutes: Sendable {
             request.perform { [downloads, mask = request.mask] _ in
                 let orders = try ReceivedJSON.decode(DownloadOrders.self, from: body).downloads
                 var newest: Int64 = 0
-                _ = downloads.snapshots.listing { report in
+                _ = try downloads.value().snapshots.listing { report in
                     newest = max(newest, report.id)
                     return false
                 }
-                let reports = try downloads.perform { try $0.add(orders) }
+                let reports = try downloads.value().perform { try $0.add(orders) }
                 return (
                     isNew: reports.contains { $0.id > newest },
                     line: try ControlJSON.line(DownloadList(downloads: reports), masked: mask)
@@ -88,7 +88,7 @@ struct DownloadRoutes: Sendable {
         }
         request.receive { change in
             request.answer { [downloads] _ in
-                DownloadList(downloads: try downloads.perform { try $0.change(selection, change) })
+                DownloadList(downloads: try downloads.value().perform { try $0.change(selection, change) })
             }
         }
     }
@@ -96,7 +96,7 @@ struct DownloadRoutes: Sendable {
     private func changeSettings(_ request: ControlRequest<DownloadSettingsChange, DownloadTotals>) {
         request.receive { change in
             request.answer { [downloads] _ in
-                downloads.perform { manager in
+                try downloads.value().perform { manager in
                     var settings = manager.snapshots.summary.settings
                     if let maxActive = change.maxActive { settings.maxActive = maxActive }
                     if let limitRate = change.limitRate { settings.limitRate = limitRate == 0 ? nil : limitRate }
@@ -111,7 +111,7 @@ struct DownloadRoutes: Sendable {
         let limit = try request.parameters.number(.limit, in: 1...Int(Int32.max))
         let category = request.parameters[.category]
         request.answer { [downloads] _ in
-            DownloadList(downloads: downloads.perform { $0.history(limit: limit, category: category) })
+            DownloadList(downloads: try downloads.value().perform { $0.history(limit: limit, category: category) })
         }
     }
 

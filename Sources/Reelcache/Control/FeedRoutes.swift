@@ -6,7 +6,7 @@ import Playlists
 
 /// Subscriptions.
 struct FeedRoutes: Sendable {
-    let feeds: SubscriptionManager
+    let feeds: OnDemand<SubscriptionManager>
 
     private static let episodeLimit = 100
     private static let maxEpisodes = 50_000
@@ -26,7 +26,7 @@ struct FeedRoutes: Sendable {
 
     private func list(_ request: ControlRequest<Void, FeedList>) throws(ControlError) {
         try request.answerList(urls: { $0.feeds.map(\.urlText) }) { [feeds] _ in
-            FeedList(feeds: try feeds.perform { try $0.reports() })
+            FeedList(feeds: try feeds.value().perform { try $0.reports() })
         }
     }
 
@@ -34,7 +34,7 @@ struct FeedRoutes: Sendable {
     private func show(_ request: ControlRequest<Void, SubscriptionDetail>) throws(ControlError) {
         let limit = try request.parameters.number(.limit, in: 1...Self.maxEpisodes) ?? Self.episodeLimit
         let url = try request.parameters.requiredURL()
-        request.answer { [feeds] _ in try feeds.perform { try $0.detail(of: url, limit: limit) } }
+        request.answer { [feeds] _ in try feeds.value().perform { try $0.detail(of: url, limit: limit) } }
     }
 
     /// Subscribes once the feed has been read, or changes a subscription.
@@ -42,7 +42,7 @@ struct FeedRoutes: Sendable {
         request.receive { subscription in
             let reply = request.reply
             request.perform { [feeds] _ in
-                feeds.perform { manager in
+                try feeds.value().perform { manager in
                     // RFC 9110 §15.3.2: 201 only if the request created a subscription.
                     let status = manager.isSubscribed(subscription.url) ? 200 : 201
                     manager.subscribe(subscription.url, subscription.change) { reply.send($0, status: status) }
@@ -54,7 +54,7 @@ struct FeedRoutes: Sendable {
 
     private func remove(_ request: ControlRequest<Void, FeedSubscription>) throws(ControlError) {
         let url = try request.parameters.requiredURL()
-        request.answer { [feeds] _ in try feeds.perform { try $0.remove(url) } }
+        request.answer { [feeds] _ in try feeds.value().perform { try $0.remove(url) } }
     }
 
     /// Checks feeds, and responds when all have been checked.
@@ -62,7 +62,7 @@ struct FeedRoutes: Sendable {
         let url = try request.parameters.url()
         let reply = request.reply
         request.perform { [feeds] _ in
-            feeds.perform { $0.check(url) { reply.send($0.map(FeedChecks.init)) } }
+            try feeds.value().perform { $0.check(url) { reply.send($0.map(FeedChecks.init)) } }
         } then: { _, _ in
         }
     }
@@ -75,7 +75,7 @@ struct FeedRoutes: Sendable {
         let pattern = try parameters.titlePattern()
         let reply = request.reply
         request.perform { [feeds] _ in
-            feeds.perform { $0.preview(url, latest: latest, title: pattern) { reply.send($0) } }
+            try feeds.value().perform { $0.preview(url, latest: latest, title: pattern) { reply.send($0) } }
         } then: { _, _ in
         }
     }
@@ -96,7 +96,7 @@ struct FeedRoutes: Sendable {
                 do throws(FeedError) { list = try OPML(reading: body, within: WorkBudget(bytes: body.count)) } catch {
                     throw ControlError(422, "the body cannot be imported: \(error)")
                 }
-                return try feeds.perform { try $0.importList(list, change) }
+                return try feeds.value().perform { try $0.importList(list, change) }
             }
         }
     }
@@ -104,7 +104,7 @@ struct FeedRoutes: Sendable {
     /// The subscriptions as OPML, with the secrets in their URLs: without these, the list is of no use.
     private func export(_ request: ControlRequest<Void, [UInt8]>) {
         request.perform { [feeds] _ in
-            Array(try feeds.perform { try $0.exportList() }.text.utf8)
+            Array(try feeds.value().perform { try $0.exportList() }.text.utf8)
         } then: { exchange, text in
             var response = Response(200, length: Int64(text.count))
             response.field("Content-Type", "text/x-opml; charset=utf-8")

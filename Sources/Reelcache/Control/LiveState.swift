@@ -28,7 +28,7 @@ final class LiveState: Sendable {
     }
 
     private let collect: Collect
-    private let downloads: DownloadSnapshots
+    let downloads: DownloadSnapshots
     private let policy: Current<ProxyPolicy>
     private let statistics: @Sendable () -> StatsSnapshot
     private let perform: @Sendable (@escaping @Sendable () -> Void) -> Bool

@@ -10,7 +10,7 @@ import Presentations
 /// What is cached.
 struct ResourceRoutes: Sendable {
     let policy: Current<ProxyPolicy>
-    let downloads: DownloadSnapshots
+    let downloads: OnDemand<DownloadManager>
     let titles: PresentationTitles
     /// The lists of segments that are being sent.
     let listings: OpenAnswers
@@ -105,7 +105,7 @@ struct ResourceRoutes: Sendable {
         case (let url?, false, nil):
             request.answer { [policy, downloads] store in
                 let policy = policy.value
-                if let download = downloads.unfinished(of: url, under: policy) {
+                if let download = try downloads.value().snapshots.unfinished(of: url, under: policy) {
                     throw ControlError.beingDownloaded(url.absolute, by: download.id)
                 }
                 guard let report = try policy.find(url, { try store.remove($0, isDryRun: isDryRun) }) else {
