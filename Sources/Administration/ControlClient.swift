@@ -7,6 +7,10 @@ package struct ControlClient: Sendable {
     let baseURL: String
     let processID: Int32
     let cacheDirectory: String
+    /// How long each request may take, in seconds; nil for work that waits for the disk.
+    var timeout: Double?
+    /// Whether URLs in answers have their secrets, as a command needs to name them again.
+    var showsSecrets = true
 
     /// The names and values of parameters; one without a value is left out.
     typealias Query = [EndpointTraits.Parameter: String?]
@@ -39,13 +43,16 @@ package struct ControlClient: Sendable {
 
     /// A request without a body, to be sent.
     ///
-    /// With the token, it is for secrets in URLs as well, because a command may have to name a URL again. Requests that
-    /// only read may do without; then secrets are masked.
+    /// With the token, it is for secrets in URLs as well, unless `showsSecrets` is false. Requests that only read may do
+    /// without; then secrets are masked.
     func request<Body, Answer>(_ endpoint: KeyPath<Endpoints, Endpoint<Body, Answer>>, _ query: Query = [:]) throws
         -> Call<Answer>
     {
         let traits = Endpoints.all[keyPath: endpoint].traits
-        return Call(traits, query, at: baseURL, token: traits.access == .token ? try token() : try? token())
+        let token = traits.access == .token ? try token() : try? token()
+        var call = Call<Answer>(traits, query, at: baseURL, token: token, showsSecrets: showsSecrets)
+        call.fetch.timeout = timeout
+        return call
     }
 
     private func token() throws -> String {
@@ -139,16 +146,14 @@ extension ControlClient {
         private let query: [(name: EndpointTraits.Parameter, value: String)]
         private let access: EndpointTraits.Access
 
-        /// - Parameter token: nil for none. With it, secrets are requested as well.
-        init(_ traits: EndpointTraits, _ query: Query, at baseURL: String, token: String?) {
+        /// - Parameter token: nil for none. Secrets are requested only with it.
+        init(_ traits: EndpointTraits, _ query: Query, at baseURL: String, token: String?, showsSecrets: Bool = true) {
             assert(query.keys.allSatisfy(traits.query.contains), "a parameter that \(traits.path) does not accept")
             (path, access, self.baseURL) = (traits.path, traits.access, baseURL)
             self.query = traits.query.compactMap { name in query[name].flatMap { $0 }.map { (name, $0) } }
-            let sent = self.query + (token == nil ? [] : [(.secrets, "true")])
+            let sent = self.query + (token != nil && showsSecrets ? [(.secrets, "true")] : [])
             fetch = BlockingFetch(Self.url(baseURL, path, sent))
             fetch.method = traits.method.rawValue
-            // Work that waits for the disk may take long.
-            fetch.timeout = nil
             if let token { fetch.fields.append("Authorization", "Bearer \(token)") }
         }
 

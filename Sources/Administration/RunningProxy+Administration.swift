@@ -163,7 +163,9 @@ extension RunningProxy {
 
     /// Sends requests for its endpoints.
     package var client: ControlClient {
-        ControlClient(baseURL: baseURL, processID: processID, cacheDirectory: cacheDirectory)
+        ControlClient(
+            baseURL: baseURL, processID: processID, cacheDirectory: cacheDirectory, timeout: timeout,
+            showsSecrets: showsSecrets)
     }
 }
 

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 
 /// Answers completion scripts: lists the values that fit at the cursor. Gives up after half a second.
-struct Complete: ParsableCommand {
+struct Complete: HelpReader {
     enum Shell: String, ExpressibleByArgument, CaseIterable { case bash, zsh, fish }
 
     static let configuration = CommandConfiguration(
@@ -17,23 +17,24 @@ struct Complete: ParsableCommand {
     )
     var words: [String] = []
 
-    private static let patienceMicroseconds = 500_000
     /// Overrides the limit, in microseconds, for tests on a busy machine.
     private static let patienceVariable = "REELCACHE_COMPLETION_PATIENCE"
 
-    /// Ends the process without output if the disk or the proxy keeps it, and with it the shell, waiting for too long.
-    private static func limitTime() {
+    /// Ends the process without output if the disk keeps it, and with it the shell, waiting for too long.
+    /// - Returns: the seconds of one request to the proxy, so that there is time left to read what else is there.
+    private static func limitTime() -> Double {
         let chosen = ProcessInfo.processInfo.environment[patienceVariable].flatMap(Int.init)
-        let microseconds = min(max(1, chosen ?? patienceMicroseconds), 60_000_000)
+        let microseconds = min(max(1, chosen ?? 500_000), 60_000_000)
         signal(SIGALRM) { _ in _exit(0) }
         var timer = itimerval()
         // no trap: bounded above
         timer.it_value = timeval(tv_sec: microseconds / 1_000_000, tv_usec: microseconds % 1_000_000)
         setitimer(__itimer_which_t(ITIMER_REAL.rawValue), &timer, nil)
+        return Double(microseconds) / 2_000_000
     }
 
-    func run() throws {
-        let tree = try CommandTree(dump: Main._dumpHelp().utf8)
+    func run(help: String) throws {
+        let tree = try CommandTree(dump: help.utf8)
         switch shell {
         case .bash:
             guard words.count == 2 else { return }
@@ -55,8 +56,8 @@ struct Complete: ParsableCommand {
         case .directories:
             return print("directories\t\(place.lead)\t\(place.typed)".prefix { shell == .fish || $0 != "\t" })
         case .known(let kind):
-            Self.limitTime()
-            names = KnownNames(rawValue: kind)?.candidates(for: place) ?? []
+            let patience = Self.limitTime()
+            names = KnownNames(rawValue: kind)?.candidates(for: place, within: patience) ?? []
         case .candidates: break
         }
         let lines = place.matches(names).compactMap(text).filter { !$0.contains("\n") }

@@ -17,9 +17,14 @@ enum KnownNames: String {
     private static let limit = 300
 
     /// The names that fit at a place; none if they cannot be read at once. Creates no file and takes no lock.
-    func candidates(for place: CompletionPlace) -> [Candidate] {
+    /// - Parameter patience: how long a request to the proxy may take, in seconds. If it fails, what the databases show
+    ///   has to do.
+    func candidates(for place: CompletionPlace, within patience: Double) -> [Candidate] {
         guard let configuration = try? Self.configuration(place) else { return [] }
-        let proxy = RunningProxy(cacheDirectory: configuration.cacheDirectory)
+        var proxy = RunningProxy(cacheDirectory: configuration.cacheDirectory)
+        // Names with secrets are not offered, so they are not requested either.
+        proxy?.showsSecrets = false
+        proxy?.timeout = patience
         let names: [Candidate]? =
             switch self {
             case .urls: try? Self.urls(place, configuration, proxy)
@@ -48,15 +53,11 @@ enum KnownNames: String {
         throws
         -> [Candidate]
     {
-        let known: [CachedName]
-        if let proxy {
-            var query = ResourceQuery()
-            (query.filter, query.limit) = (place.typed.isEmpty ? nil : place.typed, limit)
-            known = try proxy.resources(query).resources.map(CachedName.init)
-        } else {
-            known = try CachedName.all(
-                in: configuration.cacheDirectory, beginningWith: place.typed, limit: limit)
-        }
+        var query = ResourceQuery()
+        (query.filter, query.limit) = (place.typed.isEmpty ? nil : place.typed, limit)
+        let known =
+            try (try? proxy?.resources(query).resources.map(CachedName.init))
+            ?? CachedName.all(in: configuration.cacheDirectory, beginningWith: place.typed, limit: limit)
         let mask = try configuration.mask
         let isPinned: Bool? = place.command == ["pin"] ? false : place.command == ["unpin"] ? true : nil
         return known.filter { name in
@@ -92,7 +93,7 @@ enum KnownNames: String {
     private static func feeds(_ configuration: ProxyConfiguration, _ proxy: RunningProxy?) throws -> [Candidate] {
         let mask = try configuration.mask
         let known =
-            try proxy?.feeds().map(SubscribedName.init)
+            try (try? proxy?.feeds().map(SubscribedName.init))
             ?? SubscribedName.all(in: configuration.cacheDirectory, limit: limit)
         return known.filter { !$0.url.contains(URLMask.replacement) && mask.masked($0.url) == $0.url }.map {
             Candidate($0.url, ($0.title ?? "").printable)
@@ -104,7 +105,7 @@ enum KnownNames: String {
     }
 
     private static func orders(_ configuration: ProxyConfiguration, _ proxy: RunningProxy?) throws -> [OrderedName] {
-        try proxy?.allDownloads(limit: limit).downloads.map(OrderedName.init)
+        try (try? proxy?.allDownloads(limit: limit).downloads.map(OrderedName.init))
             ?? OrderedName.all(in: configuration.cacheDirectory, limit: limit)
     }
 }

@@ -162,8 +162,10 @@ struct DownloadNaming: ParsableArguments {
         let batch = try configuration.withProxy(orElse: all ? Batch<Download>(done: []) : nil) { proxy in
             let change = DownloadChange(action: action)
             guard !all else { return Batch(done: try proxy.change(.all, change)) }
+            var listed: [Download]?
             return try Batch(names) {
-                try proxy.change(.ids([proxy.downloadID($0, prefers: prefers)]), change).first.orUnknown($0)
+                let id = try proxy.downloadID($0, in: &listed, prefers: prefers)
+                return try proxy.change(.ids([id]), change).first.orUnknown($0)
             }
         }
         if json {
@@ -182,14 +184,18 @@ struct DownloadNaming: ParsableArguments {
 
 extension RunningProxy {
     /// Finds a download by its number or URL.
-    /// - Parameter prefers: which of several downloads of one URL to choose.
-    func downloadID(_ name: String, prefers: (Download) -> Bool) throws -> Int64 {
+    /// - Parameters:
+    ///   - listed: all downloads; nil until a URL is looked up.
+    ///   - prefers: which of several downloads of one URL to choose.
+    func downloadID(_ name: String, in listed: inout [Download]?, prefers: (Download) -> Bool) throws -> Int64 {
         if let id = Int64(name) { return id }
         let url: String
         do { url = try self.url(name).absolute } catch {
             throw CacheAccessError("\(error); or write the number of a download")
         }
-        let known = try allDownloads().downloads.filter { $0.urlText == url }
+        let all = try listed ?? allDownloads().downloads
+        listed = all
+        let known = all.filter { $0.urlText == url }
         return try (known.first(where: prefers) ?? known.first).orUnknown(name).id
     }
 }
@@ -277,7 +283,8 @@ struct DownloadsMove: ParsableCommand {
     func run() throws {
         let configuration = try cache.configuration
         let report = try configuration.withProxy { proxy in
-            let id = try proxy.downloadID(name) { !$0.state.hasEnded }
+            var listed: [Download]?
+            let id = try proxy.downloadID(name, in: &listed) { !$0.state.hasEnded }
             var change = DownloadChange(priority: priority)
             if first {
                 change.position = 0
