@@ -37,45 +37,48 @@ struct Stats: ParsableCommand {
 
     func run() throws {
         let proxy = try cache.runningProxy()
-        if watch { return try StatsWatch(proxy).run(every: seconds ?? 1) }
+        if watch { return try Watch(proxy).run(every: seconds ?? 1) }
         guard !json else { return print(String(decoding: try proxy.get("/stats"), as: UTF8.self), terminator: "") }
-        let text = StatsText(try proxy.stats(), try proxy.downloads(limit: 1).summary, baseURL: proxy.baseURL)
+        let text = StatsText(
+            try proxy.stats(), try proxy.downloads(limit: 1).summary, baseURL: proxy.baseURL, width: Terminal.width)
         print(text.lines.joined(separator: "\n"))
     }
 }
 
-/// Prints a line with the rates of each interval.
-private struct StatsWatch {
-    private let proxy: RunningProxy
-    /// The header stands again above so many lines.
-    private static let linesPerHeader = 20
+extension Stats {
+    /// Prints a line with the rates of each interval.
+    private struct Watch {
+        private let proxy: RunningProxy
+        /// The header stands again above so many lines.
+        private static let linesPerHeader = 20
 
-    init(_ proxy: RunningProxy) { self.proxy = proxy }
+        init(_ proxy: RunningProxy) { self.proxy = proxy }
 
-    /// Ends at SIGINT or SIGTERM.
-    /// - Throws: if the proxy has stopped.
-    func run(every seconds: Int) throws {
-        let signals = Signals()
-        // Ends with the reader of a pipe.
-        signal(SIGPIPE, SIG_DFL)
-        StandardOutput.useLines()
-        var before = try look().stats
-        for number in 0... {
-            if number % Self.linesPerHeader == 0 { print(StatsRates.header) }
-            while true {
-                guard let event = signals.wait(seconds: seconds) else { break }
-                if case .stop = event { return }
+        /// Ends at SIGINT or SIGTERM.
+        /// - Throws: if the proxy has stopped.
+        func run(every seconds: Int) throws {
+            let signals = Signals()
+            // Ends with the reader of a pipe.
+            signal(SIGPIPE, SIG_DFL)
+            StandardOutput.useLines()
+            var before = try look().stats
+            for number in 0... {
+                if number % Self.linesPerHeader == 0 { print(StatsRates.header(width: Terminal.width)) }
+                while true {
+                    guard let event = signals.wait(seconds: seconds) else { break }
+                    if case .stop = event { return }
+                }
+                let (now, downloads) = try look()
+                print(StatsRates(from: before, to: now, downloads).line(width: Terminal.width))
+                before = now
             }
-            let (now, downloads) = try look()
-            print(StatsRates(from: before, to: now, downloads).line)
-            before = now
         }
-    }
 
-    private func look() throws -> (stats: StatsSnapshot, downloads: DownloadTotals) {
-        do { return (try proxy.stats(), try proxy.downloads(limit: 1).summary) } catch {
-            guard (try? proxy.get("/healthz")) == nil else { throw error }
-            throw CacheAccessError("the proxy at \(proxy.baseURL) has ended")
+        private func look() throws -> (stats: StatsSnapshot, downloads: DownloadTotals) {
+            do { return (try proxy.stats(), try proxy.downloads(limit: 1).summary) } catch {
+                guard (try? proxy.get("/healthz")) == nil else { throw error }
+                throw CacheAccessError("the proxy at \(proxy.baseURL) has ended")
+            }
         }
     }
 }

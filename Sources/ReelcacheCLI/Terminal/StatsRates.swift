@@ -17,19 +17,23 @@ package struct StatsRates {
         ("requests", 10), ("hit ratio", 9), ("from cache", 13), ("from origins", 13), ("received", 13), ("fetches", 7),
         ("downloads", 9), ("connections", 11), ("cache", 9),
     ]
+    private static let gap = 2
 
     /// The names of the columns.
-    package static let header = line(columns.map(\.0))
+    /// - Parameter width: columns of the terminal: those of the table that do not fit are left out; nil for a pipe.
+    package static func header(width: Int?) -> String { line(columns.map(\.0), width) }
 
     /// Rates per second, the share of the sent bytes that came from the cache, and how things are now.
-    package var line: String {
+    package func line(width: Int?) -> String {
         let cached = rate(\.bytesFromCache), fetched = rate(\.bytesFromUpstream)
         let ratio = StatsText.percent(of: cached.count, in: cached.count +| fetched.count) ?? "-"
-        return Self.line([
-            requests, ratio, bytes(cached.perSecond), bytes(fetched.perSecond), bytes(rate(\.upstreamBytes).perSecond),
-            "\(now[\.openFetches])", "\(downloads.downloading)", "\(now[\.connections])",
-            StatsText.size(now[\.size]),
-        ])
+        return Self.line(
+            [
+                requests, ratio, bytes(cached.perSecond), bytes(fetched.perSecond),
+                bytes(rate(\.upstreamBytes).perSecond),
+                "\(now[\.openFetches])", "\(downloads.downloading)", "\(now[\.connections])",
+                StatsText.size(now[\.size]),
+            ], width)
     }
 
     private var requests: String {
@@ -48,7 +52,11 @@ package struct StatsRates {
         return (count, seconds > 0 ? Double(count) / seconds : 0)
     }
 
-    private static func line(_ cells: [String]) -> String {
-        zip(cells, columns).map { cell, column in cell.padded(toColumns: -column.1) }.joined(separator: "  ")
+    private static func line(_ cells: [String], _ width: Int?) -> String {
+        let shown = columns.indices.prefix { last in
+            columns[...last].reduce(-gap) { $0 + $1.1 + gap } <= width ?? .max // no trap: columns' widths
+        }
+        return shown.map { cells[$0].padded(toColumns: -columns[$0].1) }.joined(
+            separator: String(repeating: " ", count: gap))
     }
 }

@@ -7,9 +7,11 @@ package struct StatsText {
     private let stats: StatsSnapshot
     private let downloads: DownloadTotals
     private let baseURL: String
+    private let width: Int?
 
-    package init(_ stats: StatsSnapshot, _ downloads: DownloadTotals, baseURL: String) {
-        (self.stats, self.downloads, self.baseURL) = (stats, downloads, baseURL)
+    /// - Parameter width: columns of the terminal; nil for a pipe.
+    package init(_ stats: StatsSnapshot, _ downloads: DownloadTotals, baseURL: String, width: Int? = nil) {
+        (self.stats, self.downloads, self.baseURL, self.width) = (stats, downloads, baseURL, width)
     }
 
     /// The lines, without their ends.
@@ -19,10 +21,12 @@ package struct StatsText {
 
     private static let nameWidth = 12
 
-    /// A part: its name stands before its first line.
-    private static func part(_ name: String, _ lines: [String?]) -> [String] {
-        lines.compactMap(\.self).enumerated().map { index, line in
-            (index == 0 ? name : "").padded(toColumns: nameWidth) + line
+    /// A part: its name stands before its first line. Long lines are folded.
+    private func part(_ name: String, _ lines: [String?]) -> [String] {
+        lines.compactMap(\.self).flatMap { line in
+            width.map { line.folded(toColumns: $0 - Self.nameWidth) } ?? [line]
+        }.enumerated().map { index, line in
+            (index == 0 ? name : "").padded(toColumns: Self.nameWidth) + line
         }
     }
 
@@ -31,7 +35,7 @@ package struct StatsText {
     private var proxy: [String] {
         let up = TimeSpan(seconds: Int64(saturating: stats.uptimeSeconds))
         let connections = Self.plural(UInt64(clamping: stats[\.connections]), "connection")
-        return Self.part("proxy", ["\(baseURL), version \(stats.version), up \(up), \(connections)"])
+        return part("proxy", ["\(baseURL), version \(stats.version), up \(up), \(connections)"])
     }
 
     private var requests: [String] {
@@ -43,7 +47,7 @@ package struct StatsText {
             (stats[\.stale], "stale"), (stats[\.validated], "revalidated"),
             (stats[\.collapsed], "joined another's fetch"),
         ].filter { $0.0 > 0 }.map { "\($0) \($1)" }
-        return Self.part(
+        return part(
             "requests",
             [
                 "\(total): "
@@ -57,18 +61,20 @@ package struct StatsText {
     private var sent: [String] {
         let (cached, fetched) = (stats[\.bytesFromCache], stats[\.bytesFromUpstream])
         let ratio = Self.percent(of: cached, in: cached +| fetched).map { " (\($0))" } ?? ""
-        return Self.part(
+        return part(
             "sent",
             [
                 "\(Self.size(cached +| fetched)): \(Self.size(cached)) from the cache\(ratio), \(Self.size(fetched)) from origins"
             ])
     }
 
-    /// A small table: how long players waited.
+    /// A small table: how long players waited. Without room, it has the medians and counts alone.
     private var firstBytes: [String] {
+        let isNarrow = width.map { $0 < Self.nameWidth + 4 * Self.timeWidth + 6 } ?? false
         func row(_ name: String, _ cells: [String]) -> String {
-            name.padded(toColumns: Self.nameWidth)
-                + cells.map { $0.padded(toColumns: -Self.timeWidth) }.joined(separator: "  ")
+            let shown = isNarrow ? [cells[0], cells[3]] : cells
+            return name.padded(toColumns: Self.nameWidth)
+                + shown.map { $0.padded(toColumns: -Self.timeWidth) }.joined(separator: "  ")
         }
         func row(_ name: String, _ times: StatsSnapshot.FirstByte) -> String {
             row("  " + name, [times.p50, times.p90, times.p99].map { $0.map(Self.time) ?? "-" } + ["\(times.count)"])
@@ -89,7 +95,7 @@ package struct StatsText {
             runs > 0 ? "\(Self.plural(runs, "run")) of resolvers" : nil,
             links > 0 ? "\(Self.plural(links, "expired link")) replaced" : nil,
         ].compactMap { $0 }
-        return Self.part(
+        return part(
             "origins",
             [
                 "\(Self.size(stats[\.upstreamBytes])) received, \(stats[\.openFetches]) running\(resumed)",
@@ -102,7 +108,7 @@ package struct StatsText {
     private var cache: [String] {
         let filled = Self.percent(of: UInt64(clamping: stats[\.size]), in: UInt64(clamping: stats[\.limit])) ?? "0 %"
         let evicted = "\(Self.size(stats[\.evictedBytes])) evicted in \(Self.plural(stats[\.evictedExtents], "extent"))"
-        return Self.part(
+        return part(
             "cache",
             [
                 "\(Self.size(stats[\.size])) of \(Self.size(stats[\.limit])) (\(filled)), at least \(Self.size(stats[\.minFree])) of the disk stay free",
@@ -113,7 +119,7 @@ package struct StatsText {
 
     private var tunnels: [String] {
         guard stats[\.tunnels] > 0 else { return [] }
-        return Self.part(
+        return part(
             "tunnels",
             ["\(stats[\.tunnels]), \(stats[\.openTunnels]) open, \(Self.size(stats[\.tunnelBytes])) through them"])
     }
@@ -122,7 +128,7 @@ package struct StatsText {
         guard downloads.downloading > 0 || downloads.waiting > 0 || downloads.paused > 0 else { return [] }
         let rate = downloads.downloading > 0 ? " at \(Self.size(downloads.bytesPerSecond))/s" : ""
         let atMost = downloads.scheduledRate.map { "; the schedule allows \(Self.size($0))/s" } ?? ""
-        return Self.part(
+        return part(
             "downloads",
             [
                 "\(downloads.downloading) running\(rate), \(downloads.waiting) waiting, \(downloads.paused) paused\(atMost)",
@@ -142,7 +148,7 @@ package struct StatsText {
     private var errors: [String] {
         guard !stats.errors.isEmpty else { return [] }
         let counts = stats.errors.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
-        return Self.part("errors", [counts.map { "\($0.value) \($0.key.printable)" }.joined(separator: ", ")])
+        return part("errors", [counts.map { "\($0.value) \($0.key.printable)" }.joined(separator: ", ")])
     }
 
     // MARK: Words

@@ -16,8 +16,24 @@ import Testing
         return StatsSnapshot(metrics, version: "1.2.3", uptimeSeconds: seconds)
     }
 
-    private func lines(up seconds: Double = 5, _ downloads: DownloadTotals = DownloadTotals()) -> [String] {
-        StatsText(stats(up: seconds), downloads, baseURL: "http://127.0.0.1:1").lines
+    private func lines(up seconds: Double = 5, _ downloads: DownloadTotals = DownloadTotals(), width: Int? = nil)
+        -> [String]
+    {
+        StatsText(stats(up: seconds), downloads, baseURL: "http://127.0.0.1:1", width: width).lines
+    }
+
+    @Test func narrowTerminalGetsFoldedLinesAndFewerColumns() {
+        #expect(
+            lines(width: 40) == [
+                "proxy       http://127.0.0.1:1, version", "            1.2.3, up 5 s, 0 connections",
+                "requests    0: 0 hits, 0 partial, 0", "            misses, 0 bypassed",
+                "sent        0 bytes: 0 bytes from the", "            cache, 0 bytes from origins",
+                "first byte   median  answers", "  hits            -        0", "  misses          -        0",
+                "origins     0 bytes received, 0 running", "cache       5.00 GB of 20.0 GB (25 %),",
+                "            at least 1.00 GB of the disk", "            stay free",
+            ])
+        #expect(StatsRates.header(width: 40) == "  requests  hit ratio     from cache")
+        #expect(StatsRates.header(width: 35) == "  requests  hit ratio")
     }
 
     @Test func proxyThatHasDoneNothing() {
@@ -99,8 +115,8 @@ import Testing
     private func line(_ before: StatsSnapshot, _ now: StatsSnapshot) -> [String] {
         var downloads = DownloadTotals()
         downloads.downloading = 3
-        let line = StatsRates(from: before, to: now, downloads).line
-        #expect(line.count == StatsRates.header.count)
+        let line = StatsRates(from: before, to: now, downloads).line(width: nil)
+        #expect(line.count == StatsRates.header(width: nil).count)
         return line.replacing(/\s{2,}/, with: "|").split(separator: "|").map { String($0) }
     }
 
