@@ -4,7 +4,7 @@ import Logging
 
 /// Settings that are changed while the cache is open.
 extension MediaCache {
-    /// The settings that are in effect.
+    /// The settings that are in effect, or will be at the next start (`reconfigure`).
     public var configuration: ProxyConfiguration {
         var configuration = settings.value
         // Commands change these in the running proxy.
@@ -23,8 +23,8 @@ extension MediaCache {
     /// ```
     ///
     /// The address, `names`, `trusted` and `expectsProxyHeader` take effect when the proxy is started the next time;
-    /// `cacheDirectory`, `linger`, `connectTimeout`, `stallTimeout`, `maxFetches`, `maxFetchesPerHost`, `threads` and
-    /// `certificateFile` when the cache is opened again.
+    /// `linger`, `connectTimeout`, `stallTimeout`, `maxFetches`, `maxFetchesPerHost`, `threads` and `certificateFile`
+    /// when the cache is opened again. An open cache keeps its `cacheDirectory`.
     /// - Parameter change: changes the settings that are in effect.
     /// - Throws: `ProxyError` for the first invalid setting, a failing disk; `CacheError.closed`. Then nothing changes.
     public func reconfigure(_ change: (inout ProxyConfiguration) throws -> Void) throws {
@@ -33,6 +33,7 @@ extension MediaCache {
             let old = configuration
             var new = old
             try change(&new)
+            new.cacheDirectory = old.cacheDirectory
             do { try apply(new, insteadOf: old) } catch { throw ProxyError(error) }
             settings.value = new
         }

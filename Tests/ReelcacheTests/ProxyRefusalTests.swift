@@ -87,4 +87,16 @@ import TestSupport
         try proxy.cache.reconfigure { $0.allow = ["127.0.0.1"] }
         #expect(try status() == 200)
     }
+
+    @Test func anOpenCacheKeepsItsDirectory() throws {
+        let directory = try TemporaryDirectory()
+        var configuration = ProxyConfiguration()
+        (configuration.listen, configuration.cacheDirectory) = ("127.0.0.1:0", directory.file("cache"))
+        let cache = try MediaCache(configuration)
+        defer { try? cache.close(grace: .zero) }
+        try cache.reconfigure { $0.cacheDirectory = directory.file("other") }
+        #expect(cache.configuration.cacheDirectory == directory.file("cache"))
+        try cache.startProxy()
+        #expect(!FileManager.default.fileExists(atPath: directory.file("other")))
+    }
 }
