@@ -59,7 +59,8 @@ package final class ControlServer: Sendable {
     ) throws -> HTTPServer {
         let numbers = ControlNumbers(store, metrics), live = LiveState(store, policy, numbers)
         let access = ControlAccess(token: token, readToken: token, sessions: SharedDashboardSessions(), policy: policy)
-        let routes = ControlParts(policy: policy, live: live, downloads: downloads, feeds: feeds).routes(access, numbers)
+        let routes = ControlParts(policy: policy, live: live, downloads: downloads, feeds: feeds).routes(
+            access, numbers)
         var configuration = ProxyConfiguration()
         configuration.listen = "127.0.0.1:0"
         let address = try configuration.address()

@@ -30,6 +30,9 @@ struct Serve: ParsableCommand {
     var transmission = ProxyConfiguration().transmission
 
     func run() throws {
+        // As many bytes at once, such as the parts of a long playlist, go back to the system when they are free. The
+        // allocator would raise the limit to what was freed last, and keep them.
+        mallopt(M_MMAP_THRESHOLD, 1 << 20)
         let sources = options.sources
         var settings = try sources.read()
         settings.proxy.transmission = transmission

@@ -16,9 +16,17 @@ package struct PlaylistAddress: Sendable, Equatable {
         case entry
     }
 
-    /// Offsets of the reference in the text, without quotes, half-open.
-    package let range: Range<Int>
+    // There are as many as segments.
+    private let (start, end): (UInt32, UInt32)
     /// The reference, with variables replaced and invalid characters percent-encoded.
     package let reference: String
     package let role: Role
+
+    /// - Parameter range: offsets of the reference in the text, without quotes, half-open.
+    package init(range: Range<Int>, reference: String, role: Role) {
+        (start, end) = (UInt32(clamping: range.lowerBound), UInt32(clamping: range.upperBound))
+        (self.reference, self.role) = (reference, role)
+    }
+
+    package var range: Range<Int> { Int(start)..<Int(end) } // no trap: of a range
 }

@@ -1,6 +1,7 @@
 import CachePolicy
 import ControlAPI
 import Downloads
+import EventIO
 
 /// What the control interface is of.
 struct ControlParts: Sendable {

@@ -24,7 +24,8 @@ struct DownloadRoutes: Sendable {
             ControlRoute(\.changeDownloadSettings, changeSettings),
             ControlRoute(\.downloadHistory, listHistory),
             ControlRoute(\.clearDownloadHistory) { [downloads] request in
-                request.answer { _ in RemovedDownloads(removed: try downloads.value().perform { try $0.clearHistory() }) }
+                request.answer { _ in RemovedDownloads(removed: try downloads.value().perform { try $0.clearHistory() })
+                }
             },
             ControlRoute(\.downloadEvents, follow),
         ]
