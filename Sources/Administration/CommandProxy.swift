@@ -9,10 +9,12 @@ import Logging
 import Reelcache
 import Upstream
 
-/// What a command does with a cache that no proxy serves. Each includes those before it.
+/// What a command does with a cache that no proxy serves.
 package enum CacheUse {
     /// Reads and changes what is there.
     case lookup
+    /// Plays what is there, through a proxy that is offline.
+    case playing
     /// Adds something: the cache is created if it does not exist, and the limits of the configuration apply, but are
     /// raised to keep everything that is cached already.
     case adding
@@ -21,7 +23,9 @@ package enum CacheUse {
     /// Carries out the downloads of the queue, once `startDownloads` is called.
     case downloading
 
-    var fetches: Bool { self == .fetching || self == .downloading }
+    var adds: Bool { self != .lookup && self != .playing }
+    /// Whether it takes more than the control interface.
+    var needsProxy: Bool { self != .lookup && self != .adding }
 }
 
 /// The one way of commands to a cache: through a proxy, whether another process runs it or this one.
@@ -110,7 +114,7 @@ extension ProxyConfiguration {
     /// The limit that a cache was filled under is unknown to a command, so nothing is evicted to one.
     private static let noLimit = Int64.max / 2
 
-    /// What this process runs for a command: a proxy only if it fetches.
+    /// What this process runs for a command: a proxy only if it plays or fetches.
     private enum OwnCache {
         case control(ControlServer)
         case proxy(Proxy)
@@ -133,7 +137,7 @@ extension ProxyConfiguration {
     }
 
     private func open(for use: CacheUse) throws -> OwnCache {
-        if use == .lookup { try requireCache() }
+        if !use.adds { try requireCache() }
         var configuration = self
         // Only this process uses it.
         (configuration.listen, configuration.servesAnyOrigin, configuration.accessLog) = ("127.0.0.1:0", true, nil)
@@ -141,7 +145,10 @@ extension ProxyConfiguration {
         (configuration.maxConnectionsPerClient, configuration.maxRequestsPerClient) = (nil, nil)
         (configuration.maxSize, configuration.minFree) = (Self.noLimit, 0)
         let own: OwnCache
-        if use.fetches {
+        if use.needsProxy {
+            if use == .playing {
+                (configuration.threads, configuration.isOffline, configuration.certificateFile) = (1, true, nil)
+            }
             var tuning = ProxyTuning()
             (tuning.evictsAhead, tuning.adviceWords) = (false, .flags)
             (tuning.downloads, tuning.checksFeeds) = (use == .downloading, false)
@@ -150,7 +157,7 @@ extension ProxyConfiguration {
         } else {
             own = .control(try ControlServer(configuration, adviceWords: .flags, logger: Self.commandLogger))
         }
-        guard use != .lookup else { return own }
+        guard use.adds else { return own }
         do { try limit(own, use) } catch {
             try? own.stop()
             throw error

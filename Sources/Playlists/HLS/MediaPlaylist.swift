@@ -50,11 +50,11 @@ package struct MediaPlaylist: Sendable {
         package let duration: Duration
         /// Bytes of the file, half-open; nil for all of it.
         package let range: Range<Int64>?
-        /// Indices in `keySets` and `initializations`.
-        let keySet: Int32?
-        let initialization: Int32?
         package let isDiscontinuity: Bool
         package let isGap: Bool
+        /// Indices in `keySets` and `initializations`; -1 for none. There are many segments.
+        let keySet: Int32
+        let initialization: Int32
         package let parts: [Part]
     }
 

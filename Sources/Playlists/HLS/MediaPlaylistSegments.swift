@@ -27,8 +27,8 @@ package struct MediaPlaylistSegments: SegmentSequence {
         return MediaSegment(
             number: number(at: position), url: base.resolving(segment.reference), range: segment.range,
             duration: segment.duration,
-            keys: segment.keySet.map { playlist.keySets[Int($0)].map { playlist.keys[Int($0)] } } ?? [],
-            initialization: segment.initialization.map { playlist.initializations[Int($0)] },
+            keys: segment.keySet < 0 ? [] : playlist.keySets[Int(segment.keySet)].map { playlist.keys[Int($0)] },
+            initialization: segment.initialization < 0 ? nil : playlist.initializations[Int(segment.initialization)],
             isDiscontinuity: segment.isDiscontinuity, isGap: segment.isGap)
     }
 

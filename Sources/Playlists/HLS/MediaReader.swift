@@ -53,9 +53,9 @@ struct MediaReader {
         let range = try lastSegment.next(next.range, of: reference, line: line.number)
         playlist.segments.append(
             MediaPlaylist.Segment(
-                reference: reference, duration: next.duration, range: range, keySet: currentKeySet(),
-                initialization: initialization,
-                isDiscontinuity: next.isDiscontinuity, isGap: next.isGap, parts: next.parts))
+                reference: reference, duration: next.duration, range: range,
+                isDiscontinuity: next.isDiscontinuity, isGap: next.isGap, keySet: currentKeySet() ?? -1,
+                initialization: initialization ?? -1, parts: next.parts))
         next = PendingSegment()
     }
 

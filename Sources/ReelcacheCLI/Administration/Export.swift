@@ -79,7 +79,7 @@ struct Export: ParsableCommand {
         configuration.allow += allow
         let exported: Exported
         do {
-            exported = try configuration.withProxy(for: fetch ? .fetching : .lookup, isWanted: isWanted) { proxy in
+            exported = try configuration.withProxy(for: fetch ? .fetching : .playing, isWanted: isWanted) { proxy in
                 if fetch { try get(proxy, configuration, interruption) }
                 return try copy(proxy, export, interruption, as: configuration)
             }

@@ -61,7 +61,7 @@ import Testing
 
     @Test func downloadsAreListedOnceForAllNames() throws {
         for path in ["/api/v1/downloads?secrets=true", "/api/v1/downloads/history?secrets=true"] {
-            let body = #"{"downloads":[],"summary":\#(try Self.json(DownloadTotals()))}"#
+            let body = #"{"downloads":[],"summary":\#(try Self.json(DownloadTotals())),"total":0}"#
             origin.serve(path, bytes: Array(body.utf8), contentType: "application/json")
         }
         let proxy = try #require(RunningProxy(cacheDirectory: directory.path))
