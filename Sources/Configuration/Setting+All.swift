@@ -98,7 +98,7 @@ extension Setting {
             """, example: "16MiB"),
         Setting(
             "max_buffered", .optional(.size(atLeast: ProxyConfiguration.leastBuffered)), at: \.proxy.maxBuffered,
-            standard: "a sixteenth of the memory, 16MB to 32MB",
+            standard: "a sixteenth of the memory, 16MB to 24MB",
             "Use this much memory for bytes that wait for players and origins; at least 4MiB.",
             """
             These are answers that are not stored and whose players read slowly or have paused, long playlists and \

@@ -92,7 +92,7 @@ extension ProxyConfiguration {
             let limit = try? String(contentsOfFile: "/sys/fs/cgroup/memory.max", encoding: .utf8)
             let ofContainer = limit.flatMap { Int64($0.trimmingCharacters(in: .whitespacesAndNewlines)) } ?? .max
             let memory = min(ofContainer, Int64(clamping: ProcessInfo.processInfo.physicalMemory))
-            return min(max(memory / 16, 16_000_000), 32_000_000) // no trap: a part of it
+            return min(max(memory / 16, 16_000_000), 24_000_000) // no trap: a part of it
         }
         guard bytes >= ProxyMetrics.Transit.leastLimit else {
             throw .invalidSetting("max_buffered: the limit is 4 MiB or more, not \(bytes) bytes")

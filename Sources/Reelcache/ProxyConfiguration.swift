@@ -100,7 +100,7 @@ public struct ProxyConfiguration: Sendable {
     /// The most transfers from one host at the same time, 1 to 4096.
     public var maxFetchesPerHost = 64
     /// The most memory for bytes that wait for clients and origins: answers that are not stored, bodies of requests,
-    /// what is not on the disk yet. At least 4 MiB; nil for a sixteenth of the machine's memory, 16 MB to 32 MB.
+    /// what is not on the disk yet. At least 4 MiB; nil for a sixteenth of the machine's memory, 16 MB to 24 MB.
     public var maxBuffered: Int64?
     /// The most downloads at the same time, 1 to 64.
     public var maxDownloads = 3

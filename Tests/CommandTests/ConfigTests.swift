@@ -179,7 +179,7 @@ import Testing
                 "max_size  2GB  \(file):1",
                 "min_free  1GB  default",
                 "max_short_responses  4MiB  default",
-                "max_buffered  (a sixteenth of the memory, 16MB to 32MB)  default",
+                "max_buffered  (a sixteenth of the memory, 16MB to 24MB)  default",
                 "allow  a.local, 10.0.0.0/8  \(file):3",
                 "mounts  (none)  default",
                 "any_origin  true  default",
