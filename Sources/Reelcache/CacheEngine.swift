@@ -203,12 +203,10 @@ struct CacheEngine: Sendable {
     }
 }
 
-extension ControlNumbers {
-    /// The numbers of an open cache.
-    init(_ engine: CacheEngine) {
-        let (metrics, snapshot, history) = (engine.metrics, engine.snapshot, engine.history)
-        self.init(
-            stats: snapshot, metrics: { MetricsSnapshot(metrics, snapshot(), process: .read()) },
-            history: { history.report($0) })
+extension CacheEngine {
+    var numbers: ControlNumbers {
+        ControlNumbers(
+            stats: snapshot, metrics: { [metrics, snapshot] in MetricsSnapshot(metrics, snapshot(), process: .read()) },
+            history: { [history] in history.report($0) })
     }
 }

@@ -57,7 +57,7 @@ package final class ControlServer: Sendable {
         _ downloads: OnDemand<DownloadManager>, _ feeds: OnDemand<SubscriptionManager>, _ metrics: ProxyMetrics,
         on loops: EventLoopGroup
     ) throws -> HTTPServer {
-        let numbers = ControlNumbers(store, metrics), live = LiveState(store, policy, numbers)
+        let numbers = numbers(of: store, metrics), live = live(store, policy, numbers)
         let access = ControlAccess(token: token, readToken: token, sessions: SharedDashboardSessions(), policy: policy)
         let routes = ControlParts(policy: policy, live: live, downloads: downloads, feeds: feeds).routes(
             access, numbers)
@@ -129,26 +129,25 @@ package final class ControlServer: Sendable {
     }
 }
 
-extension ControlNumbers {
+extension ControlServer {
     /// The numbers of a store that no player uses.
-    fileprivate init(_ store: CacheStore, _ metrics: ProxyMetrics) {
+    private static func numbers(of store: CacheStore, _ metrics: ProxyMetrics) -> ControlNumbers {
         let stats: @Sendable () -> StatsSnapshot = {
             metrics.size.set(store.ledger.size)
             return StatsSnapshot(metrics, version: Proxy.version, uptimeSeconds: 0)
         }
-        self.init(
+        return ControlNumbers(
             stats: stats, metrics: { MetricsSnapshot(metrics, stats(), process: .read()) },
             history: { HistoryReport(History([:]), $0, now: ProxyTuning().now()) })
     }
-}
 
-extension LiveState {
-    /// That of a store that no player uses: nothing lives.
-    fileprivate convenience init(_ store: CacheStore, _ policy: Current<ProxyPolicy>, _ numbers: ControlNumbers) {
-        self.init(
+    /// What lives in a store that no player uses: nothing.
+    private static func live(_ store: CacheStore, _ policy: Current<ProxyPolicy>, _ numbers: ControlNumbers)
+        -> LiveState
+    {
+        LiveState(
             collect: { $0(ActivitySamples()) }, downloads: DownloadSnapshots(), policy: policy,
-            statistics: numbers.stats,
-            perform: { store.perform($0) },
+            statistics: numbers.stats, perform: { store.perform($0) },
             moment: { .init(instant: MonotonicClock.nanoseconds(), time: ProxyTuning().now()) })
     }
 }

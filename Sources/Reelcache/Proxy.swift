@@ -81,7 +81,7 @@ public final class Proxy: Sendable {
         self.closesCache = closesCache
         do {
             let (engine, configuration, downloads) = (cache.engine, cache.configuration, cache.manager.snapshots)
-            let numbers = ControlNumbers(engine)
+            let numbers = engine.numbers
             let address = try listener?.address ?? configuration.address()
             var clients = ClientRules(limits: cache.clientLimits)
             clients.trusted = try configuration.checkedTrusted()
@@ -92,7 +92,7 @@ public final class Proxy: Sendable {
                 isOfThisMachine ? nil : try ControlToken(makingIn: configuration.cacheDirectory, for: .reading)
             let access = ControlAccess(
                 token: token, readToken: readToken, sessions: SharedDashboardSessions(), policy: engine.policy)
-            let routes = ControlParts(of: cache).routes(access, numbers)
+            let routes = cache.controlParts.routes(access, numbers)
             let hosts = HostPolicy(names: [address.host] + configuration.names.map(HostName.normalized))
             server = try HTTPServer(
                 address, listener: listener, loops: engine.loops.loops, limits: Self.limits(cache), clients: clients,
@@ -179,4 +179,13 @@ public final class Proxy: Sendable {
 
     /// The current counters, as in the response to `GET /stats`: a JSON object.
     public func statistics() throws -> Data { Data(StatsJSON.page(counters)) }
+}
+
+extension MediaCache {
+    fileprivate var controlParts: ControlParts {
+        let next = engine.next
+        return ControlParts(
+            policy: engine.policy, live: live, downloads: OnDemand(manager), feeds: OnDemand(subscriptions),
+            scrubs: scrubs, session: session, wantNext: { next.want($0) }, now: tuning.now)
+    }
 }

@@ -34,13 +34,3 @@ struct ControlParts: Sendable {
         return groups.flatMap { $0 }
     }
 }
-
-extension ControlParts {
-    init(of cache: MediaCache) {
-        let next = cache.engine.next
-        self.init(
-            policy: cache.engine.policy, live: cache.live, downloads: OnDemand(cache.manager),
-            feeds: OnDemand(cache.subscriptions), scrubs: cache.scrubs, session: cache.session,
-            wantNext: { next.want($0) }, now: cache.tuning.now)
-    }
-}
