@@ -151,7 +151,7 @@ extension ProxyConfiguration {
             }
             var tuning = ProxyTuning()
             (tuning.evictsAhead, tuning.adviceWords) = (false, .flags)
-            (tuning.downloads, tuning.checksFeeds) = (use == .downloading, false)
+            (tuning.downloads, tuning.checksFeeds, tuning.isForOthers) = (use == .downloading, false, use != .playing)
             own = .proxy(
                 try Proxy(configuration, tuning: tuning, logger: Self.commandLogger, startsDownloads: false))
         } else {

@@ -42,9 +42,7 @@ package final class CacheReader {
 
     private let filler: LoopFiller
     private let resource: OpenResource
-    private let makeDemand: () -> Demand
-    /// Made when something has to be fetched.
-    package private(set) lazy var demand = makeDemand()
+    private var wanted: Wanted
     private let host: String
     private let follower: FollowerID
     private var lease: ExtentLease?
@@ -68,6 +66,22 @@ package final class CacheReader {
     private var isFinished = false
     private lazy var origin = filler.origin(host)
 
+    private enum Wanted {
+        case later(() -> Demand)
+        case made(Demand)
+    }
+
+    /// Made when something has to be fetched.
+    package var demand: Demand {
+        switch wanted {
+        case .made(let demand): return demand
+        case .later(let make):
+            let demand = make()
+            wanted = .made(demand)
+            return demand
+        }
+    }
+
     /// - Parameters:
     ///   - end: nil for the end of the resource, wherever that will be.
     ///   - host: of its origin.
@@ -84,7 +98,7 @@ package final class CacheReader {
         self.end = end
         self.resource = resource
         self.host = host
-        makeDemand = demand
+        wanted = .later(demand)
         self.filler = filler
         self.follower = follower
         readable = offset

@@ -133,11 +133,21 @@ final class AccessLog: AccessRecorder {
             guard !records.isEmpty else { return }
             guard let output = output.withLock({ $0 }) else { continue }
             var lines = currentLines()
-            for record in records { lines.add(record) }
-            write(lines.bytes, to: output.descriptor)
-            lines.bytes.removeAll(keepingCapacity: true)
+            for record in records {
+                lines.add(record)
+                if lines.bytes.count > Self.longestPiece { write(&lines, to: output.descriptor) }
+            }
+            write(&lines, to: output.descriptor)
             kept.withLock { $0 = lines }
         }
+    }
+
+    /// A client chooses how long lines are, and there may be thousands.
+    private static let longestPiece = 256 << 10
+
+    private func write(_ lines: inout Lines, to descriptor: Int32) {
+        write(lines.bytes, to: descriptor)
+        lines.bytes.removeAll(keepingCapacity: lines.bytes.capacity <= 2 * Self.longestPiece)
     }
 
     /// The lines as they were left, or new ones if their form or the names of secrets have changed since.

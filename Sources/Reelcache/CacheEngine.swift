@@ -83,7 +83,7 @@ struct CacheEngine: Sendable {
             logger: logger, now: tuning.now)
         snapshot = Self.snapshot(metrics, store, filler, slots)
         history = HistoryRecorder(
-            in: configuration.cacheDirectory, store: store, metrics: metrics,
+            in: configuration.cacheDirectory, isKept: tuning.isForOthers, store: store, metrics: metrics,
             logger: logger,
             now: tuning.now)
         loops.start()

@@ -120,8 +120,8 @@ package final class ControlServer: Sendable {
     /// - Throws: `ProxyError`; what is lost is fetched again.
     package func stop() throws {
         server.stop(graceSeconds: 0)
-        feeds.ifOpen?.perform { $0.stop() }
-        downloads.ifOpen?.perform { $0.stop() }
+        feeds.close()?.perform { $0.stop() }
+        downloads.close()?.perform { $0.stop() }
         // The loop must not end before the threads' callbacks have run.
         store.endThreads()
         loops.stop()

@@ -23,6 +23,7 @@ final class HistoryRecorder: Sendable {
 
     private let state: Mutex<State>
     private let file: HistoryFile
+    private let isKept: Bool
     private let store: CacheStore
     private let metrics: ProxyMetrics
     private let logger: Logger
@@ -40,14 +41,16 @@ final class HistoryRecorder: Sendable {
     /// Reads the stored history. Blocks.
     /// - Parameters:
     ///   - directory: the cache directory.
+    ///   - isKept: false for an engine of a command: its counters are no part of the history.
     ///   - now: the time in seconds since 1970.
     init(
-        in directory: String, store: CacheStore, metrics: ProxyMetrics, logger: Logger,
+        in directory: String, isKept: Bool, store: CacheStore, metrics: ProxyMetrics, logger: Logger,
         now: @escaping @Sendable () -> Int64
     ) {
         file = HistoryFile(in: directory)
         (self.store, self.metrics, self.logger, self.now) = (store, metrics, logger, now)
-        state = Mutex(State(history: History(Self.read(file, logger))))
+        self.isKept = isKept
+        state = Mutex(State(history: History(isKept ? Self.read(file, logger) : [:])))
         timer = DispatchSource.makeTimerSource(queue: queue)
         // A source that was never resumed must not be released.
         timer.schedule(deadline: .distantFuture)
@@ -73,6 +76,7 @@ final class HistoryRecorder: Sendable {
 
     /// Starts taking samples.
     func start() {
+        guard isKept else { return }
         measure()
         timer.setEventHandler { [weak self] in self?.tick() }
         scheduleTick()
@@ -82,6 +86,7 @@ final class HistoryRecorder: Sendable {
     func stop() {
         queue.sync {
             timer.cancel()
+            guard isKept else { return }
             sample()
             save()
         }

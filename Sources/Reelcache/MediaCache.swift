@@ -224,7 +224,7 @@ public final class MediaCache: Sendable {
     }
 
     func began(_ proxy: Proxy) throws(StoreError) {
-        try engine.store.announce(url: proxy.baseURL)
+        if tuning.isForOthers { try engine.store.announce(url: proxy.baseURL) }
         state.withLock { $0.proxy = proxy }
     }
 

@@ -14,6 +14,8 @@ package struct ProxyTuning: Sendable {
     package var evictsAhead = true
     /// Whether downloads run; otherwise orders are kept for the next process that runs them.
     package var downloads = true
+    /// Whether other processes find the proxy, and its counters are part of the cache's history.
+    package var isForOthers = true
     /// Whether subscribed feeds are checked when that is due; otherwise they are on demand only.
     package var checksFeeds = true
     /// The policy; nil for the one in the configuration.

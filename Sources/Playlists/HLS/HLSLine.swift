@@ -36,7 +36,7 @@ struct HLSLines: Sequence, IteratorProtocol {
     static func addresses(in bytes: [UInt8]) -> Int {
         var (count, last) = (0, ASCII.lineFeed)
         for byte in bytes {
-            if last == ASCII.lineFeed, byte != UInt8(ascii: "#"), byte != ASCII.lineFeed, byte != ASCII.carriageReturn {
+            if last == ASCII.lineFeed, byte != UInt8(ascii: "#"), !ASCII.isXMLSpace(byte) {
                 count += 1 // no trap: a text's bytes
             }
             last = byte

@@ -144,7 +144,7 @@ extension PlaylistDocument {
         try store.checkOpen()
         let url = try? OriginURL(url: key.text)
         if let id = try store.completeGeneration(of: key), let known = store.readings[id] as? PlaylistDocument,
-            known.key == key, known.url == url, known.fits(variables)
+            known.key == key, known.url == url, known.fits(variables), !known.isFeed
         {
             return known
         }

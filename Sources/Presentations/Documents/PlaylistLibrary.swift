@@ -129,6 +129,8 @@ package final class PlaylistLibrary {
             reader.finish()
             return wait(for: generation, end)
         }
+        // It is of the first who waits, and must not be made when that one has left.
+        _ = reader.demand
         let reading = PlaylistReading(
             generation, as: documentKey(generation.key, url), at: url, by: reader, after: beginning, on: loop,
             shelf: shelf)

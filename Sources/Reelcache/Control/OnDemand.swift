@@ -1,3 +1,4 @@
+import ControlAPI
 @preconcurrency import Dispatch
 import Synchronization
 
@@ -5,6 +6,7 @@ import Synchronization
 final class OnDemand<Value: Sendable>: Sendable {
     private let opened: Mutex<Value?>
     private let open: @Sendable () throws -> Value
+    private let isClosed = Atomic(false)
     private let queue = DispatchQueue(label: "reelcache.opening")
 
     /// - Parameter open: called where the part is needed; again, if it threw.
@@ -19,16 +21,28 @@ final class OnDemand<Value: Sendable>: Sendable {
         open = { value }
     }
 
-    var ifOpen: Value? { opened.withLock { $0 } }
+    private var ifOpen: Value? { opened.withLock { $0 } }
 
     /// Opens it, unless it is open: may block then, so not on a loop.
     func value() throws -> Value {
         if let value = ifOpen { return value }
         return try queue.sync {
             if let value = ifOpen { return value }
+            guard !isClosed.load(ordering: .relaxed) else {
+                throw ControlError(503, "the cache is being closed: try again")
+            }
             let value = try open()
             opened.withLock { $0 = value }
             return value
+        }
+    }
+
+    /// Opens nothing any more.
+    /// - Returns: what is open.
+    func close() -> Value? {
+        queue.sync {
+            isClosed.store(true, ordering: .relaxed)
+            return ifOpen
         }
     }
 }
