@@ -92,7 +92,7 @@ public final class Proxy: Sendable {
                 isOfThisMachine ? nil : try ControlToken(makingIn: configuration.cacheDirectory, for: .reading)
             let access = ControlAccess(
                 token: token, readToken: readToken, sessions: SharedDashboardSessions(), policy: engine.policy)
-            let routes = cache.controlParts.routes(access, numbers)
+            let routes = Self.controlParts(of: cache).routes(access, numbers)
             let hosts = HostPolicy(names: [address.host] + configuration.names.map(HostName.normalized))
             server = try HTTPServer(
                 address, listener: listener, loops: engine.loops.loops, limits: Self.limits(cache), clients: clients,
@@ -181,11 +181,11 @@ public final class Proxy: Sendable {
     public func statistics() throws -> Data { Data(StatsJSON.page(counters)) }
 }
 
-extension MediaCache {
-    fileprivate var controlParts: ControlParts {
-        let next = engine.next
-        return ControlParts(
-            policy: engine.policy, live: live, downloads: OnDemand(manager), feeds: OnDemand(subscriptions),
-            scrubs: scrubs, session: session, wantNext: { next.want($0) }, now: tuning.now)
+extension Proxy {
+    private static func controlParts(of cache: MediaCache) -> ControlParts {
+        ControlParts(
+            policy: cache.engine.policy, live: cache.live, downloads: OnDemand(cache.manager),
+            feeds: OnDemand(cache.subscriptions), scrubs: cache.scrubs, session: cache.session,
+            wantNext: { [next = cache.engine.next] in next.want($0) }, now: cache.tuning.now)
     }
 }
