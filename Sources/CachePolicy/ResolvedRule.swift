@@ -74,7 +74,7 @@ extension ResolvedRule {
         parents = policy.parents
     }
 
-    /// Takes the effects that a rule names.
+    /// Takes the effects that a rule names; `RuleEffects` takes `headers`, `key`, `ignoredQuery` and `refresh`.
     mutating func take(_ rule: Rule) {
         let written = rule.written
         bypasses = written.bypass ?? bypasses

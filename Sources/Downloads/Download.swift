@@ -112,6 +112,7 @@ public struct Download: Codable, Sendable, Equatable, Identifiable {
     /// For a playlist, the number of ordered segments; nil for a file, for a recording, and while unknown.
     public package(set) var totalSegments: Int64?
 
+    /// A property with a default that is not listed compiles, and is missing from JSON.
     private enum CodingKeys: String, CodingKey {
         case id, state, priority, category, first, connections, limitRate, isPinned, bytes, total, eta, failures, isHeld
         case heldUntil, added, started, finished, message, fileName, quality, audio, subtitles, all, recordFor, last

@@ -35,7 +35,7 @@ enum HLSTag: String, CaseIterable, Sendable {
 
     static let named = Dictionary(uniqueKeysWithValues: allCases.map { ($0.rawValue, $0) })
 
-    /// The attributes that contain addresses, with the roles of these.
+    /// The attributes that contain addresses, with the roles of these. What is listed is rewritten.
     var addresses: [(attribute: String, role: PlaylistAddress.Role)] {
         switch self {
         case .contentSteering: [("SERVER-URI", .steering)]
@@ -53,8 +53,8 @@ enum HLSTag: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether the tag belongs to multivariant or to media playlists; nil if to both. RFC 8216 §4.3.2 to §4.3.4: no
-    /// playlist has tags of both kinds.
+    /// Whether the tag belongs to multivariant or to media playlists; nil if to both. One that is not listed makes its
+    /// text a media playlist. RFC 8216 §4.3.2 to §4.3.4: no playlist has tags of both kinds.
     var isOfMultivariant: Bool? {
         switch self {
         case .variant, .iFrameVariant, .imageVariant, .rendition, .sessionData, .sessionKey, .contentSteering: true
