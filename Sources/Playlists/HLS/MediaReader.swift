@@ -24,8 +24,9 @@ struct MediaReader {
 
     var hasSegments: Bool { !playlist.segments.isEmpty }
 
-    /// The memory that it takes besides its strings, in bytes.
     private(set) var parts = 0
+
+    /// The memory that it takes besides its strings, in bytes.
     var weight: Int {
         // no trap: what is in memory
         playlist.segments.capacity * MemoryLayout<MediaPlaylist.Segment>.stride
