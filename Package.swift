@@ -60,7 +60,8 @@ let package = Package(
             dependencies: [
                 "Activity", "CLinux", "CXXHash", "CachePolicy", "HTTPModel",
                 .product(name: "DequeModule", package: "swift-collections"),
-                .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
+                .product(name: "GRDB", package: "GRDB.swift"), .product(name: "GRDBSQLite", package: "GRDB.swift"),
+                .product(name: "Logging", package: "swift-log"),
             ]),
 
         // What joins them

@@ -3,8 +3,8 @@ import HTTPModel
 
 /// The commands about a cache. They block: call them neither on loops (use `perform`) nor on the store's own threads.
 extension CacheStore {
-    /// Checkpoints now: otherwise the index learns of new chunks within a second, and of reads within ten.
-    private func tellIndex() { queue.sync { $0.checkpointer.checkpoint(touchesToo: true) } }
+    /// Checkpoints now: otherwise the index learns of chunks within a second, and of hits within ten minutes.
+    private func tellIndex() { queue.sync { $0.checkpointer.checkpoint(.all) } }
 
     package func report() throws(StoreError) -> CacheReport {
         tellIndex()

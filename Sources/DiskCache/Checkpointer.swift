@@ -21,21 +21,32 @@ final class Checkpointer {
         (self.core, self.pins, self.remover, self.joiner) = (core, pins, remover, joiner)
     }
 
-    /// - Parameter touchesToo: whether to save last reads of unchanged generations too.
-    func checkpoint(touchesToo: Bool = false) {
-        let unsaved = core.unsaved.take(), open = touchesToo || !unsaved.isEmpty ? core.open.all : []
+    /// What a checkpoint saves, besides new chunks.
+    enum Scope {
+        case chunks
+        /// Other changes, and the last reads of extents, which are the order of eviction.
+        case reads
+        /// Those of resources, too, and their hits: nobody but reports needs them, unless whole files are evicted.
+        case all
+    }
+
+    func checkpoint(_ scope: Scope = .chunks) {
+        let unsaved = core.unsaved.take(), open = scope == .chunks ? [] : core.open.all
         // A generation of unknown length is saved once its end is known.
         let news = unsaved.values.filter { !$0.isRetired }.compactMap { generation in
             generation.takeUnsaved().map { (generation, $0) }
         }
         // If one call for all fails, each file is synced by itself.
         let areSynced = news.count >= Self.filesForOneSync && core.files.syncAll(news.map(\.0))
-        var updates = news.compactMap { synced($0, $1, isDone: areSynced) }
-        for generation in open where unsaved[generation.id] == nil {
-            if let update = generation.takeTouches() { updates.append(update) }
+        var updates = news.compactMap { generation, update in
+            synced(generation, update, isDone: areSynced).map { (generation, $0) }
         }
+        for generation in open where unsaved[generation.id] == nil {
+            if let update = generation.takeChanges() { updates.append((generation, update)) }
+        }
+        saveTouches(of: open, withResources: scope == .all)
         guard !updates.isEmpty else { return }
-        save(updates, of: unsaved.merging(open.map { ($0.id, $0) }) { first, _ in first })
+        save(updates)
         core.metrics.checkpoints.add()
         shortenList()
     }
@@ -86,10 +97,11 @@ final class Checkpointer {
     /// Saves updates in small transactions, so that the index's log grows little between two measurements.
     /// - Returns: the generations that could not be saved; the next checkpoint tries again.
     @discardableResult
-    func save(_ updates: [IndexSaving.Update], of generations: [GenerationID: Generation]) -> Set<GenerationID> {
-        var failed: Set<GenerationID> = []
-        let newest = core.open.newestIDs
+    func save(_ changed: [(generation: Generation, update: IndexSaving.Update)]) -> Set<GenerationID> {
+        let generations = Dictionary(changed.map { ($0.generation.id, $0.generation) }) { first, _ in first }
+        let updates = changed.map(\.update), newest = core.open.newestIDs
         let isCurrent = { (update: IndexSaving.Update) in newest[update.key] == nil || newest[update.key] == update.id }
+        var failed: Set<GenerationID> = []
         // After one failure, the other batches would only wait in vain.
         for batch in IndexSaving.Update.batches(updates.filter(isCurrent)) {
             if !failed.isEmpty || !saveBatch(batch, of: generations) {
@@ -102,6 +114,30 @@ final class Checkpointer {
         // saved, which inherits what is known of the resource.
         for update in updates where !isCurrent(update) { generations[update.id].map(remover.retire) }
         return failed
+    }
+
+    /// Saves what was read since the last time.
+    /// - Returns: the generations of which it could not be saved; the next time tries again.
+    @discardableResult
+    func saveTouches(of generations: [Generation], withResources: Bool) -> Set<GenerationID> {
+        let touched = generations.compactMap { generation in
+            generation.takeTouch(withResource: withResources).map { (generation, $0) }
+        }
+        var left = touched[...]
+        for batch in IndexSaving.Touch.batches(touched.map(\.1)) {
+            let isSaved = core.faults.report("save last reads") { () throws(StoreError) in
+                try core.index.saving.save(batch)
+            }
+            countIndex()
+            guard isSaved else { break }
+            left = left.dropFirst(batch.count)
+        }
+        for (generation, touch) in left {
+            generation.restore(touch)
+            // It stays open until the index can be written again.
+            _ = core.unsaved.add(generation)
+        }
+        return Set(left.map(\.1.id))
     }
 
     /// - Returns: whether the batch was saved.

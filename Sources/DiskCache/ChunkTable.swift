@@ -164,8 +164,7 @@ struct ChunkTable: Sendable {
 
     /// Counts an extent as read.
     mutating func touch(_ ordinal: Int, at time: Int64) {
-        extents[ordinal].lastAccess = time
-        extents[ordinal].isTouched = true
+        extents[ordinal].wasRead(at: time, isLeased: false)
     }
 
     /// Counts all present chunks as read.
@@ -374,7 +373,7 @@ struct ChunkTable: Sendable {
         let dropped = drop(bad, ofExtent: ordinal)
         extents[ordinal].unverified.subtract(verified)
         // The next checkpoint tells the index that this extent is verified, and which chunks remain.
-        extents[ordinal].isTouched = true
+        extents[ordinal].isChanged = true
         return dropped
     }
 
@@ -413,8 +412,26 @@ struct ChunkTable: Sendable {
         }
     }
 
-    /// Whether extents were read since the last update of the index.
-    var isTouched: Bool { extents.values.contains(where: \.isTouched) }
+    /// Whether extents were changed, other than by new chunks, since the last update of the index.
+    var isChanged: Bool { extents.values.contains(where: \.isChanged) }
+
+    /// The latest read of all; nil if no extent is known.
+    var lastAccess: Int64? { extents.values.lazy.map(\.lastAccess).max() }
+
+    /// The extents with chunks that the index knows which were read since it was last told, with the times.
+    mutating func takeReads() -> [IndexSaving.Touch.Read] {
+        var reads: [IndexSaving.Touch.Read] = []
+        for ordinal in extents.ordinals where extents[ordinal].isReadUnsaved {
+            reads.append(.init(ordinal: ordinal, time: extents[ordinal].lastAccess))
+            extents[ordinal].isRead = false
+        }
+        return reads
+    }
+
+    /// Takes back reads that could not be saved.
+    mutating func restore(_ reads: [IndexSaving.Touch.Read]) {
+        for read in reads where !extents[read.ordinal].isEvicting { extents[read.ordinal].isRead = true }
+    }
 
     /// - Parameter isSynced: whether the data will be made durable before this is saved. Otherwise new chunks are left
     ///   out.
@@ -422,7 +439,7 @@ struct ChunkTable: Sendable {
         var news: [IndexSaving.ExtentUpdate] = []
         for ordinal in extents.ordinals {
             let extent = extents[ordinal]
-            guard extent.isTouched || isSynced && !extent.unsaved.isEmpty, !extent.isEvicting else { continue }
+            guard extent.isChanged || isSynced && !extent.unsaved.isEmpty, !extent.isEvicting else { continue }
             news.append(
                 IndexSaving.ExtentUpdate(
                     ordinal: ordinal, present: isSynced ? extent.present : extent.saved,
@@ -439,7 +456,7 @@ struct ChunkTable: Sendable {
             let chunks = Presence(saved.checksums.keys).intersection(extents[saved.ordinal].present)
             extents[saved.ordinal].unsaved.formUnion(chunks)
             extents[saved.ordinal].checksums.merge(saved.checksums) { newer, _ in newer }
-            extents[saved.ordinal].isTouched = true
+            extents[saved.ordinal].isChanged = true
         }
     }
 }

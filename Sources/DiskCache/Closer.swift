@@ -37,19 +37,23 @@ final class Closer {
     /// Saves, measures and seals generations that are not written any more.
     /// - Returns: those that could not be saved; they stay as they are.
     private func settle(_ generations: [Generation]) -> Set<GenerationID> {
-        let named = Dictionary(uniqueKeysWithValues: generations.map { ($0.id, $0) })
         // Save first: a chunk that the index calls present must not be punched, and the last reads would be lost.
-        var failed = checkpointer.save(generations.compactMap { $0.takeTouches() }, of: named)
+        var failed = saveChanges(of: generations)
+        failed.formUnion(checkpointer.saveTouches(of: generations, withResources: true))
         let saved = generations.filter { !failed.contains($0.id) }
         for generation in saved {
             generation.releaseResidue()
             generation.countOverhead(isClosing: true)
         }
-        failed.formUnion(checkpointer.save(saved.compactMap { $0.takeTouches() }, of: named))
+        failed.formUnion(saveChanges(of: saved))
         for generation in saved where !failed.contains(generation.id) && generation.withChunks(\.isTrusted) {
             generation.file.seal()
         }
         return failed
+    }
+
+    private func saveChanges(of generations: [Generation]) -> Set<GenerationID> {
+        checkpointer.save(generations.compactMap { generation in generation.takeChanges().map { (generation, $0) } })
     }
 
     /// Does the same for generations that are still referenced but not written any more.

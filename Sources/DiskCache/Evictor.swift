@@ -38,8 +38,8 @@ final class Evictor {
     /// Evicts the least recently read extents until this many bytes are free, or there are no more.
     /// - Returns: the bytes freed.
     func evict(_ wanted: Int64) -> Int64 {
-        // The last reads are in memory until a checkpoint.
-        checkpointer.checkpoint(touchesToo: true)
+        // The last reads, which are the order of eviction, are in memory until a checkpoint.
+        checkpointer.checkpoint(core.files.punchesHoles ? .reads : .all)
         let freed = closer.closeUnused()
         guard freed < wanted else { return freed }
         let evicted = core.files.punchesHoles ? evictExtents(wanted - freed) : evictResources(wanted - freed)

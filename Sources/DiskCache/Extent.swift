@@ -21,13 +21,15 @@ struct Extent: Sendable {
     /// Chunks that were found in memory, and until when that is believed.
     var resident = Presence()
     var residentUntil: Int64 = 0
-    /// Whether it was read or changed since the last update of the index.
-    var isTouched = false
+    /// Whether the index has an older `lastAccess`.
+    var isRead = false
+    /// Whether it was changed, other than by new chunks, since the last update of the index.
+    var isChanged = false
 
     mutating func wasRead(at time: Int64, isLeased: Bool) {
         if isLeased { leases += 1 }
         lastAccess = time
-        isTouched = true
+        isRead = true
     }
 
     /// Completes a claimed chunk: its claim and the claim's lease end.
@@ -48,12 +50,12 @@ struct Extent: Sendable {
         unsaved.subtract(chunks)
         unverified.subtract(chunks)
         residue.formUnion(chunks)
-        isTouched = true
+        isChanged = true
     }
 
     /// The extent's state goes into an update of the index.
     mutating func wasTold(ofNewChunks: Bool) {
-        isTouched = false
+        (isRead, isChanged) = (false, false)
         guard ofNewChunks else { return }
         unsaved = Presence()
         checksums = [:]
@@ -61,11 +63,14 @@ struct Extent: Sendable {
 
     /// Whether there is nothing to remember about it.
     var isBlank: Bool {
-        leases == 0 && hasBlocks.isEmpty && !isEvicting && !isTouched && unsaved.isEmpty && unverified.isEmpty
+        leases == 0 && hasBlocks.isEmpty && !isEvicting && !isChanged && unsaved.isEmpty && unverified.isEmpty
             && checksums.isEmpty
     }
 
     var hasBlocks: Presence { present.union(residue) }
+
+    /// Whether the index has it, with an older `lastAccess`.
+    var isReadUnsaved: Bool { isRead && !isEvicting && !saved.isEmpty }
 
     /// Present chunks that the index knows.
     var saved: Presence { present.subtracting(unsaved) }

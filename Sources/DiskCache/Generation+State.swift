@@ -37,6 +37,8 @@ extension Generation {
             var isIndexed: Bool
             /// Requests answered from it.
             var hits: Int64 = 0
+            /// Whether its resource has an older last read than its extents.
+            var isRead = false
             /// Whether the head differs from the one in the index.
             var isHeadChanged = false
             /// The overhead that the index knows; nil to save it in any case.
@@ -54,10 +56,10 @@ extension Generation {
         /// Whether the index knows all present chunks.
         var isSaved: Bool { news.isIndexed && chunks.isSaved }
 
-        /// Whether the index knows the generation, and something beside its chunks has changed.
-        var isTouched: Bool {
+        /// Whether the index knows the generation, and something beside new chunks and reads has changed.
+        var isChanged: Bool {
             news.isIndexed && !isRetired
-                && (news.hits > 0 || news.isHeadChanged || news.savedOverhead != chunks.overhead || chunks.isTouched)
+                && (news.isHeadChanged || news.savedOverhead != chunks.overhead || chunks.isChanged)
         }
 
         /// - Returns: whether it was not retired before.
@@ -87,6 +89,28 @@ extension Generation {
                 hits: former.hits, wasIndexed: former.isIndexed,
                 isHeadChanged: former.isIndexed && former.isHeadChanged,
                 whole: whole, extents: extents)
+        }
+
+        /// What was read since the index was last told.
+        /// - Parameter withResource: whether to include what the resource's row says of it.
+        /// - Returns: nil if the index does not know the generation, or nothing was read.
+        mutating func takeTouch(_ id: GenerationID, withResource: Bool) -> IndexSaving.Touch? {
+            guard news.isIndexed, !isRetired else { return nil }
+            let reads = chunks.takeReads()
+            news.isRead = news.isRead || !reads.isEmpty
+            guard withResource, news.isRead || news.hits > 0 else {
+                return reads.isEmpty ? nil : IndexSaving.Touch(id: id, reads: reads)
+            }
+            defer { (news.isRead, news.hits) = (false, 0) }
+            return IndexSaving.Touch(
+                id: id, reads: reads, resource: .init(hits: news.hits, lastAccess: chunks.lastAccess ?? 0))
+        }
+
+        /// Takes back a touch that could not be saved.
+        mutating func restore(_ touch: IndexSaving.Touch) {
+            chunks.restore(touch.reads)
+            news.hits += touch.resource?.hits ?? 0
+            news.isRead = news.isRead || touch.resource != nil
         }
 
         /// Takes back an update that could not be saved.

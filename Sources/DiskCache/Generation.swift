@@ -321,10 +321,18 @@ package final class Generation: Sendable {
         return update.extents.isEmpty && !update.wasIndexed ? nil : update
     }
 
-    /// Last reads and other changes beside the chunks, if the index knows the generation.
-    func takeTouches() -> IndexSaving.Update? {
-        state.withLock { isStored && $0.isTouched ? $0.takeUpdate(id, key, isSynced: false) : nil }
+    /// Changes beside new chunks and reads, if the index knows the generation.
+    func takeChanges() -> IndexSaving.Update? {
+        state.withLock { isStored && $0.isChanged ? $0.takeUpdate(id, key, isSynced: false) : nil }
     }
+
+    /// What was read since the index was last told, if it knows the generation.
+    func takeTouch(withResource: Bool) -> IndexSaving.Touch? {
+        isStored ? state.withLock { $0.takeTouch(id, withResource: withResource) } : nil
+    }
+
+    /// Takes back a touch that could not be saved.
+    func restore(_ touch: IndexSaving.Touch) { state.withLock { $0.restore(touch) } }
 
     /// Takes back an update that could not be saved.
     func restore(_ update: IndexSaving.Update) { state.withLock { $0.restore(update) } }

@@ -148,8 +148,8 @@ final class IndexDatabase: Sendable {
     func shrink() throws(StoreError) {
         let (free, all) = try readOne { db in
             (
-                try Int.fetchOne(db, sql: "PRAGMA freelist_count") ?? 0,
-                try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
+                try Int.fetchOne(db.cachedStatement(sql: "PRAGMA freelist_count")) ?? 0,
+                try Int.fetchOne(db.cachedStatement(sql: "PRAGMA page_count")) ?? 0
             )
         }
         guard free > 64, free > all / 8 else { return }

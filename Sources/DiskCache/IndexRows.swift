@@ -158,7 +158,7 @@ struct IndexRows: Sendable {
         return ExtentRow(
             ordinal: ordinal, present: generation.geometry.existing(bits, inExtent: ordinal, length: generation.length),
             lastAccess: try row.integer("last_access"), session: try row.integer("session"),
-            checksums: unpack((try? row.bytes("checksums")) ?? Data()))
+            checksums: ((try? row.bytes("checksums")) ?? Data()).withUnsafeBytes(unpack))
     }
 
     /// The ordinal of an extent that exists in a resource of this length.
@@ -222,15 +222,10 @@ struct IndexRows: Sendable {
         }
     }
 
-    /// Checksums as stored in a row: without trailing zeros.
-    static func pack(_ checksums: [UInt64]) -> Data {
-        let count = (checksums.lastIndex { $0 != 0 } ?? -1) + 1
-        return checksums[..<count].map(\.littleEndian).withUnsafeBytes { Data($0) }
-    }
-
-    static func unpack(_ data: Data) -> [UInt64] {
+    /// Checksums as stored in a row: little-endian, without trailing zeros.
+    static func unpack(_ bytes: UnsafeRawBufferPointer) -> [UInt64] {
         var checksums = [UInt64](repeating: 0, count: ChunkGeometry.chunksPerExtent)
-        _ = checksums.withUnsafeMutableBytes { data.copyBytes(to: $0) }
+        checksums.withUnsafeMutableBytes { $0.copyMemory(from: .init(rebasing: bytes.prefix($0.count))) }
         return checksums.map(UInt64.init(littleEndian:))
     }
 }

@@ -54,6 +54,50 @@ extension IndexSaving {
         let lastAccess: Int64
         /// Whether the whole extent is verified, and so belongs to this session.
         let isVerified: Bool
+
+        /// All checksums, by bit, without those after the last known one.
+        /// - Parameter known: those in the row.
+        func checksums(besides known: [UInt64]) -> [UInt64] {
+            var all = known + repeatElement(0, count: max(0, (checksums.keys.max() ?? -1) + 1 - known.count))
+            for (bit, checksum) in checksums { all[bit] = checksum }
+            while all.last == 0 { all.removeLast() }
+            return all
+        }
+    }
+
+    /// What was read of a generation since the index was last told.
+    struct Touch: Sendable {
+        let id: GenerationID
+        let reads: [Read]
+        /// What its resource's row is to say of it; nil leaves that for later.
+        var resource: Use?
+
+        struct Read: Sendable {
+            let ordinal: Int
+            /// Microseconds since 1970, as is `Use.lastAccess`.
+            let time: Int64
+        }
+
+        struct Use: Sendable {
+            let hits: Int64
+            let lastAccess: Int64
+        }
+
+        /// The number of pages that it changes, at most: a row and its places in indexes.
+        private var pages: Int { 3 * reads.count + (resource == nil ? 0 : 8) }
+
+        /// Groups touches into batches for one transaction each.
+        static func batches(_ touches: [Touch]) -> [ArraySlice<Touch>] {
+            var (batches, start, pages) = ([ArraySlice<Touch>](), 0, 0)
+            for (place, touch) in touches.enumerated() {
+                if place > start, pages + touch.pages > IndexDatabase.rowsAtOnce {
+                    batches.append(touches[start..<place])
+                    (start, pages) = (place, 0)
+                }
+                pages += touch.pages
+            }
+            return start < touches.count ? batches + [touches[start...]] : batches
+        }
     }
 
     /// Further results of saving.
@@ -92,181 +136,73 @@ struct IndexSaving: Sendable {
 
     /// Saves in one transaction; `batches` keeps each small.
     func save(_ updates: [Update], session: Int64) throws(StoreError) -> Saved {
+        for update in updates { keys.enter(update.key) }
+        return try database.write { db in
+            var transaction = try Transaction(db, session: session)
+            for update in updates { try transaction.save(update) }
+            try IndexDatabase.addDataBytes(transaction.growth, in: db)
+            if !transaction.saved.pinned.isEmpty { try database.countPinChange(in: db) }
+            return transaction.saved
+        }
+    }
+
+    /// Saves in one transaction; `batches` keeps each small. Rows that are gone stay gone.
+    func save(_ touches: ArraySlice<Touch>) throws(StoreError) {
         try database.write { db in
-            var saved = Saved()
-            for update in updates { try save(update, session: session, &saved, in: db) }
-            if !saved.pinned.isEmpty { try database.countPinChange(in: db) }
-            return saved
-        }
-    }
-
-    private func save(_ update: Update, session: Int64, _ saved: inout Saved, in db: Database)
-        throws
-    {
-        keys.enter(update.key)
-        let resource = try Row.fetchOne(
-            db.cachedStatement(
-                sql: """
-                    INSERT INTO resource (key, hits, last_access) VALUES (?1, ?2, ?3)
-                    ON CONFLICT(key) DO UPDATE SET hits = hits + ?2, last_access = max(last_access, ?3)
-                    RETURNING id, pinned, downloaded, part_of
-                    """), arguments: [update.key.text, update.hits, update.extents.map(\.lastAccess).max() ?? 0])
-        guard let resource = resource.map({ StoredRow($0) }) else {
-            throw StoreError.index(detail: "cannot save a resource")
-        }
-        let resourceID = try resource.integer("id"), isDownloaded = (try? resource.flag("downloaded")) ?? false
-        var isPinned = (try? resource.flag("pinned")) ?? false
-        if let whole = update.whole, try Self.join(update, resource, to: whole, &saved, in: db) { isPinned = true }
-        if isPinned { saved.pinned.insert(update.id) }
-        if isPinned || isDownloaded { saved.kept.insert(update.id) }
-        var cached: Int64 = 0
-        // A resource has one current generation: remove the rows of older ones.
-        let older = try GenerationID.fetchAll(
-            db.cachedStatement(sql: "SELECT id FROM generation WHERE resource = ? AND id != ?"),
-            arguments: [resourceID, update.id])
-        for id in older {
-            let taken = try IndexRows.taken(by: id, in: db)
-            try db.cachedStatement(sql: "DELETE FROM generation WHERE id = ?").execute(arguments: [id])
-            saved.replaced[id] = taken.blocks
-            cached -|= taken.body
-            try IndexDatabase.addDataBytes(0 -| taken.blocks, in: db)
-        }
-        var blocks = try Self.saveHead(update, resourceID, in: db)
-        for extent in update.extents {
-            let before = try Self.save(extent, of: update, isPinned: isPinned, session: session, in: db)
-            blocks +|= update.geometry.blockBytes(of: extent.present, inExtent: extent.ordinal, length: update.length)
-                -| update.geometry.blockBytes(of: before, inExtent: extent.ordinal, length: update.length)
-            cached +|= update.geometry.bodyBytes(of: extent.present, inExtent: extent.ordinal, length: update.length)
-                -| update.geometry.bodyBytes(of: before, inExtent: extent.ordinal, length: update.length)
-        }
-        if cached != 0 {
-            try db.cachedStatement(sql: "UPDATE resource SET cached = cached + ? WHERE id = ?").execute(arguments: [
-                cached, resourceID,
-            ])
-        }
-        try IndexDatabase.addDataBytes(blocks, in: db)
-    }
-
-    /// Makes a resource a part of a presentation. One with parts of its own is left to the caller, as moving them takes
-    /// too long.
-    /// - Returns: whether it becomes pinned with its whole.
-    private static func join(
-        _ update: Update, _ resource: StoredRow, to whole: CacheKey, _ saved: inout Saved,
-        in db: Database
-    ) throws -> Bool {
-        let id = try resource.integer("id")
-        guard whole != update.key, let wholeID = try IndexParts.whole(whole, of: id, in: db),
-            (try? resource.integer("part_of")) != wholeID
-        else { return false }
-        guard try !IndexParts.hasParts(id, in: db) else {
-            saved.toBeJoined.append((update.key, whole))
-            return false
-        }
-        let isPinned = try IndexParts.join(id, to: wholeID, in: db)
-        if isPinned, update.wasIndexed { saved.newlyPinned.append(update.key) }
-        return isPinned
-    }
-
-    /// - Returns: the growth of the file's overhead compared with the row.
-    private static func saveHead(_ update: Update, _ resource: Int64, in db: Database) throws -> Int64 {
-        let known = try Int64.fetchOne(
-            db.cachedStatement(sql: "SELECT overhead FROM generation WHERE id = ?"), arguments: [update.id])
-        guard let known else {
-            try db.cachedStatement(
-                sql: """
-                    INSERT INTO generation (id, resource, length, status, final_url, chunk_size, stored_at, overhead, fields, validated_at, initial_age, selecting, is_public)
-                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-                    """
-            ).execute(
-                arguments: [
-                    update.id, resource, update.length, update.head.status, update.head.finalURL,
-                    update.geometry.chunkSize, update.head.storedAt, update.overhead,
-                ] + headArguments(update.head))
-            return update.overhead
-        }
-        if update.isHeadChanged {
-            try db.cachedStatement(
-                sql:
-                    "UPDATE generation SET fields = ?, validated_at = ?, initial_age = ?, selecting = ?, is_public = ? WHERE id = ?"
-            )
-            .execute(arguments: headArguments(update.head) + [update.id])
-        }
-        if known != update.overhead {
-            try db.cachedStatement(sql: "UPDATE generation SET overhead = ? WHERE id = ?").execute(arguments: [
-                update.overhead, update.id,
-            ])
-        }
-        return update.overhead -| known
-    }
-
-    /// The columns that a validation changes.
-    private static func headArguments(_ head: GenerationHead) -> StatementArguments {
-        [
-            pairs(head.fields.lines.map { ($0.name, $0.value) }), head.times.validatedAt, head.times.initialAge,
-            pairs(head.variant.fields.map { ($0.name, $0.value) }), head.isPublic,
-        ]
-    }
-
-    /// Encodes pairs as JSON (RFC 8259): an array of arrays of two. Written by hand because it runs for each small
-    /// file.
-    static func pairs(_ pairs: [(String, String?)]) -> String {
-        var text = "["
-        for (name, value) in pairs {
-            text += text.utf8.count == 1 ? "[" : ",["
-            append(name, to: &text)
-            text += ","
-            if let value { append(value, to: &text) } else { text += "null" }
-            text += "]"
-        }
-        return text + "]"
-    }
-
-    private static func append(_ string: String, to text: inout String) {
-        text += "\""
-        if string.utf8.contains(where: { $0 < 0x20 || $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") }) {
-            for scalar in string.unicodeScalars {
-                switch scalar {
-                case "\"", "\\": text += "\\\(scalar)"
-                case "\0"..<" ":
-                    let digits = String(scalar.value, radix: 16)
-                    text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-                default: text.unicodeScalars.append(scalar)
+            let read = try IndexStatement(
+                "UPDATE extent SET last_access = ?3 WHERE generation = ?1 AND ordinal = ?2", in: db)
+            let use = try IndexStatement(
+                """
+                UPDATE resource SET hits = hits + ?2, last_access = max(last_access, ?3)
+                WHERE id = (SELECT resource FROM generation WHERE id = ?1)
+                """, in: db)
+            for touch in touches {
+                for extent in touch.reads {
+                    try read.run(.id(touch.id), .integer(Int64(extent.ordinal)), .integer(extent.time))
                 }
+                guard let resource = touch.resource else { continue }
+                try use.run(.id(touch.id), .integer(resource.hits), .integer(resource.lastAccess))
             }
-        } else {
-            text += string
         }
-        text += "\""
+    }
+}
+
+extension IndexSaving {
+    /// Encodes pairs as JSON (RFC 8259) in UTF-8: an array of arrays of two. Written by hand because it runs for each
+    /// small file.
+    static func pairs(_ pairs: some Sequence<(String, String?)>) -> [UInt8] {
+        var text: [UInt8] = [UInt8(ascii: "[")]
+        for (name, value) in pairs {
+            if text.count > 1 { text.append(UInt8(ascii: ",")) }
+            text.append(UInt8(ascii: "["))
+            append(name, to: &text)
+            text.append(UInt8(ascii: ","))
+            if let value { append(value, to: &text) } else { text += "null".utf8 }
+            text.append(UInt8(ascii: "]"))
+        }
+        text.append(UInt8(ascii: "]"))
+        return text
     }
 
-    /// - Returns: the row's previous bits.
-    private static func save(
-        _ extent: ExtentUpdate, of update: Update, isPinned: Bool, session: Int64, in db: Database
-    )
-        throws -> Presence
-    {
-        let known = try Row.fetchOne(
-            db.cachedStatement(
-                sql: "SELECT checksums, session, present FROM extent WHERE generation = ? AND ordinal = ?"),
-            arguments: [update.id, extent.ordinal]
-        ).map { StoredRow($0) }
-        let bits = known.flatMap { try? $0.integer("present") } ?? 0
-        let before = update.geometry.existing(
-            Presence(bits: UInt64(bitPattern: bits)), inExtent: extent.ordinal, length: update.length)
-        guard !extent.present.isEmpty else {
-            try db.cachedStatement(sql: "DELETE FROM extent WHERE generation = ? AND ordinal = ?").execute(arguments: [
-                update.id, extent.ordinal,
-            ])
-            return before
+    private static func append(_ string: String, to text: inout [UInt8]) {
+        text.append(UInt8(ascii: "\""))
+        var string = string
+        string.withUTF8 { bytes in
+            guard bytes.contains(where: isEscaped) else { return text.append(contentsOf: bytes) }
+            for byte in bytes { append(byte, to: &text) }
         }
-        var checksums = IndexRows.unpack(known.flatMap { try? $0.bytes("checksums") } ?? Data())
-        for (bit, checksum) in extent.checksums { checksums[bit] = checksum }
-        let written = extent.isVerified ? session : known.flatMap { try? $0.integer("session") } ?? session
-        try db.cachedStatement(sql: "INSERT OR REPLACE INTO extent VALUES (?, ?, ?, ?, ?, ?, ?)").execute(arguments: [
-            update.id, extent.ordinal, Int64(bitPattern: extent.present.bits), IndexRows.pack(checksums),
-            extent.lastAccess,
-            written, isPinned,
-        ])
-        return before
+        text.append(UInt8(ascii: "\""))
+    }
+
+    private static func isEscaped(_ byte: UInt8) -> Bool {
+        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+    }
+
+    private static func append(_ byte: UInt8, to text: inout [UInt8]) {
+        guard isEscaped(byte) else { return text.append(byte) }
+        text.append(UInt8(ascii: "\\"))
+        guard byte < 0x20 else { return text.append(byte) }
+        let digits = String(byte, radix: 16)
+        text += ("u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8
     }
 }

@@ -7,19 +7,23 @@ extension MappedBytes {
 
     /// - Parameter now: by `now`.
     static func dropIdle(of files: [any GenerationBytes], now: Int64 = now()) {
-        let idle = files.flatMap { $0.idleMappings() }.sorted { $0.lastUse > $1.lastUse }
+        var idle: [(lastUse: Int64, bytes: Int64)] = []
+        for file in files { file.addIdleMappings(to: &idle) }
         guard let last = lastToDrop(idle, now: now) else { return }
         for file in files { file.dropMappings(usedUntil: last) }
     }
 
-    /// - Parameter idle: the most recently used first.
     /// - Returns: drop parts that were last used at this time or before; nil for none.
     static func lastToDrop(_ idle: [(lastUse: Int64, bytes: Int64)], now: Int64) -> Int64? {
         var kept: Int64 = 0
-        let surplus = idle.first { part in
-            kept += part.bytes
-            return kept > idleBytes && part.lastUse <= now - shortIdle
-        }
+        let isSurplus = idle.reduce(0) { $0 + $1.bytes } > idleBytes
+        let surplus =
+            !isSurplus
+            ? nil
+            : idle.sorted { $0.lastUse > $1.lastUse }.first { part in
+                kept += part.bytes
+                return kept > idleBytes && part.lastUse <= now - shortIdle
+            }
         let old = idle.contains { $0.lastUse <= now - longIdle } ? now - longIdle : nil
         return [surplus?.lastUse, old].compactMap(\.self).max()
     }

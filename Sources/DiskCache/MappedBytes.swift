@@ -82,8 +82,8 @@ package protocol GenerationBytes: AnyObject, Sendable {
     func sync() throws(StoreError)
     var allocatedBytes: Int64 { get }
     func seal()
-    /// Unused mappings, with their last use and size.
-    func idleMappings() -> [(lastUse: Int64, bytes: Int64)]
+    /// Adds unused mappings, with their last use and size.
+    func addIdleMappings(to idle: inout [(lastUse: Int64, bytes: Int64)])
     /// Drops unused mappings that were last used at this time or before.
     func dropMappings(usedUntil time: Int64)
 }

@@ -115,7 +115,7 @@ final class MemoryBytes: GenerationBytes {
     func truncate(to length: Int64) {}
     func sync() {}
     func seal() {}
-    func idleMappings() -> [(lastUse: Int64, bytes: Int64)] { [] }
+    func addIdleMappings(to idle: inout [(lastUse: Int64, bytes: Int64)]) {}
     func dropMappings(usedUntil time: Int64) {}
 }
 

@@ -100,8 +100,14 @@ final class OpenGenerations: Sendable {
     /// `endClosing` must follow.
     func takeUnused() -> [Generation] {
         table.withLock { table in
+            // Looked at in place: a second reference to one, or to the table, would make it look used.
+            var (ids, place) = ([GenerationID](), table.open.startIndex)
+            while place != table.open.endIndex {
+                if isKnownUniquelyReferenced(&table.open.values[place]) { ids.append(table.open.keys[place]) }
+                table.open.formIndex(after: &place)
+            }
             var unused: [Generation] = []
-            for id in Array(table.open.keys) where isKnownUniquelyReferenced(&table.open[id]!) {
+            for id in ids {
                 let generation = table.open.removeValue(forKey: id)!
                 if table.newest[generation.key] == id { table.newest[generation.key] = nil }
                 table.closing.insert(id)

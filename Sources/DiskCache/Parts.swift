@@ -17,7 +17,7 @@ package struct Parts: Sendable {
     /// The cached parts of a presentation, in the order in which they became known. At most 1,000,000, of some 200
     /// bytes each.
     package func reports(of whole: CacheKey) throws(StoreError) -> [PartReport] {
-        queue.sync { $0.checkpointer.checkpoint(touchesToo: true) }
+        queue.sync { $0.checkpointer.checkpoint(.all) }
         var (reports, place) = ([PartReport](), 0 as Int64)
         while reports.count < Self.most {
             let page = try core.index.parts.page(of: whole, after: place, limit: 4096)
@@ -125,7 +125,7 @@ package struct Parts: Sendable {
             let some = Array(keys[start..<min(start + IndexParts.pageSize, keys.count)])
             try queue.sync { work throws(StoreError) in
                 // Save earlier reads first: saved later, they would undo this.
-                work.checkpointer.checkpoint(touchesToo: true)
+                work.checkpointer.checkpoint(.all)
                 try core.index.parts.demote(some)
             }
         }
@@ -167,7 +167,7 @@ package struct Parts: Sendable {
     ) throws(StoreError) -> Int64 {
         let known = Dictionary(former.parts.map { ($0.generation, $0) }) { first, _ in first }
         return try visit(whole) { page, work throws(StoreError) in
-            work.checkpointer.checkpoint(touchesToo: true)
+            work.checkpointer.checkpoint(.all)
             let listed = page.compactMap { part in
                 part.generation.map { (part: part, id: $0, former: known[$0.description]) }
             }.filter { $0.former != nil || !former.hasMoreParts }

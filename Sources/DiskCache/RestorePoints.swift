@@ -40,7 +40,7 @@ package struct RestorePoints: Sendable {
 
     /// The current content of a resource.
     package func content(of key: CacheKey) throws(StoreError) -> FormerContent {
-        queue.sync { $0.checkpointer.checkpoint(touchesToo: true) }
+        queue.sync { $0.checkpointer.checkpoint(.all) }
         var own: [FormerContent.Part] = []
         for key in try [key] + core.index.rows.variants(of: key) {
             guard let row = try core.index.rows.generation(of: key), let extents = try core.index.rows.extents(of: row),
@@ -74,7 +74,7 @@ package struct RestorePoints: Sendable {
     }
 
     private func restore(_ part: FormerContent.Part?, _ key: CacheKey, _ work: StoreWork) throws(StoreError) -> Int64 {
-        work.checkpointer.checkpoint(touchesToo: true)
+        work.checkpointer.checkpoint(.all)
         defer {
             work.closer.closeUnused()
             work.checkpointer.countIndex()

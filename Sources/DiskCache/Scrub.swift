@@ -28,7 +28,7 @@ struct Scrub {
             return report
         }
         report.isComplete = lookAtFiles()
-        if repairs { queue.sync { $0.checkpointer.checkpoint(touchesToo: true) } }
+        if repairs { queue.sync { $0.checkpointer.checkpoint(.all) } }
         report.isRepaired = repairs
         return report
     }

@@ -72,15 +72,14 @@ final class SparseFile: GenerationBytes {
         return preadv2(file, &vector, 1, off_t(offset), reel_rwf_nowait) == buffer.count
     }
 
-    func idleMappings() -> [(lastUse: Int64, bytes: Int64)] {
+    func addIdleMappings(to idle: inout [(lastUse: Int64, bytes: Int64)]) {
         parts.withLock { parts in
-            // Access each mapping in place, through a copy of the keys: a second reference would make it look used.
-            Array(parts.mapped.keys).compactMap { index in
-                guard isKnownUniquelyReferenced(&parts.mapped[index]!) else {
-                    parts.mapped[index]?.noteUse()
-                    return nil
-                }
-                return (parts.mapped[index]!.lastUsed, Int64(parts.mapped[index]!.range.count))
+            var place = parts.mapped.startIndex
+            while place != parts.mapped.endIndex {
+                // In place: a second reference to a mapping, or to the table, would make it look used.
+                let isIdle = isKnownUniquelyReferenced(&parts.mapped.values[place]), part = parts.mapped[place].value
+                if isIdle { idle.append((part.lastUsed, Int64(part.range.count))) } else { part.noteUse() }
+                parts.mapped.formIndex(after: &place)
             }
         }
     }

@@ -50,6 +50,8 @@ final class StoreWork {
     /// The second copy of the rows of pinned resources.
     let pins: PinnedCopy
     let core: StoreCore
+    /// Since it was opened.
+    private var seconds = 0
 
     init(_ core: StoreCore, _ pins: PinnedCopy) {
         (self.core, self.pins) = (core, pins)
@@ -63,9 +65,8 @@ final class StoreWork {
 
     /// Called every second.
     func tick() {
-        let now = AccessClock.now()
-        // Last reads survive a crash too, except those of the last ten seconds.
-        checkpointer.checkpoint(touchesToo: now / 1_000_000 % 10 == 0)
+        seconds += 1
+        checkpointer.checkpoint(seconds % 600 == 0 ? .all : seconds % 10 == 0 ? .reads : .chunks)
         core.ledger.refreshDisk()
         if core.configuration.evictsAhead { evictor.evictShortage() }
         closer.closeUnused()
@@ -76,7 +77,7 @@ final class StoreWork {
 
     /// Saves everything and marks the cache as cleanly closed. Nothing may be written afterwards.
     func close() throws(StoreError) {
-        checkpointer.checkpoint(touchesToo: true)
+        checkpointer.checkpoint(.all)
         closer.closeUnused()
         let left = closer.settleAll()
         try core.files.unfinished.shorten { left }

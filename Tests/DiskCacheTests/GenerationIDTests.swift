@@ -40,8 +40,8 @@ import Testing
             ("é", "\u{1F3AC} \u{2028}"), ("e\u{301}", "\"\u{301}"),
         ]
         for count in 0...pairs.count {
-            let written = IndexSaving.pairs(Array(pairs[..<count]))
-            let read = try JSONDecoder().decode([[String?]].self, from: Data(written.utf8))
+            let written = IndexSaving.pairs(pairs[..<count])
+            let read = try JSONDecoder().decode([[String?]].self, from: Data(written))
             #expect(
                 read.map { $0.map { $0.map { Array($0.utf8) } } }
                     == pairs[..<count].map { [Array($0.utf8), $1.map { Array($0.utf8) }] })

@@ -131,7 +131,7 @@ final class OpenStore: Sendable {
     /// Closes what nobody has open, as the store does each second.
     func closeUnused() { _ = store.queue.sync { $0.closer.closeUnused() } }
 
-    func checkpoint() { store.queue.sync { $0.checkpointer.checkpoint(touchesToo: true) } }
+    func checkpoint() { store.queue.sync { $0.checkpointer.checkpoint(.all) } }
 
     @discardableResult
     func evict(_ bytes: Int64) -> Int64 { store.queue.sync { $0.evictor.evict(bytes) } }

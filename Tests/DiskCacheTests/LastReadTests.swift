@@ -1,0 +1,88 @@
+import CachePolicy
+import Foundation
+import GRDB
+import TestSupport
+import Testing
+
+@testable import DiskCache
+
+/// What the index learns of reads, and when.
+@Suite struct LastReadTests {
+    private let media = Media(seed: 3, size: 600_000)
+
+    /// A closed cache of one resource with three extents, last read at 0, and its open generation.
+    private func opened() throws -> (OpenStore, Generation) {
+        let opened = try OpenStore(), generation = try opened.make("a", media, filling: 0..<media.size)
+        opened.checkpoint()
+        generation.withChunks { for ordinal in 0..<3 { $0.touch(ordinal, at: 0) } }
+        opened.checkpoint()
+        try opened.store.core.index.database.write { try $0.execute(sql: "UPDATE resource SET last_access = 0") }
+        return (opened, generation)
+    }
+
+    private func extentTimes(_ opened: OpenStore) throws -> [Int64] {
+        try opened.store.core.index.database.read {
+            try Int64.fetchAll($0, sql: "SELECT last_access FROM extent ORDER BY ordinal")
+        }
+    }
+
+    private func resource(_ opened: OpenStore) throws -> [Int64] {
+        try opened.store.core.index.database.read { db in
+            let row = try Row.fetchOne(db, sql: "SELECT hits, last_access FROM resource").map { StoredRow($0) }
+            return try row.map { [try $0.integer("hits"), try $0.integer("last_access")] } ?? []
+        }
+    }
+
+    @Test func readsMoveTheirExtentsAndLaterTheResource() throws {
+        let (opened, generation) = try opened()
+        let checkpoint = { (scope: Checkpointer.Scope) in opened.store.queue.sync { $0.checkpointer.checkpoint(scope) }
+        }
+        generation.withChunks { $0.touch(1, at: 70) }
+        generation.countHit()
+        checkpoint(.chunks)
+        #expect(try extentTimes(opened) == [0, 0, 0] && resource(opened) == [0, 0])
+        checkpoint(.reads)
+        #expect(try extentTimes(opened) == [0, 70, 0] && resource(opened) == [0, 0])
+        generation.withChunks { $0.touch(2, at: 50) }
+        generation.countHit()
+        checkpoint(.reads)
+        generation.withChunks { for ordinal in [0, 2] { $0.touch(ordinal, at: 10) } }
+        checkpoint(.all)
+        #expect(try extentTimes(opened) == [10, 70, 10] && resource(opened) == [2, 70])
+        // Nothing is counted twice.
+        checkpoint(.all)
+        #expect(try resource(opened) == [2, 70])
+    }
+
+    @Test func whatCannotBeSavedIsSavedLater() throws {
+        let (opened, generation) = try opened()
+        generation.withChunks { $0.touch(1, at: 70) }
+        generation.countHit()
+        let blocker = IndexBlocker(opened.directory.file("index.sqlite"))
+        opened.checkpoint()
+        blocker.release()
+        #expect(try extentTimes(opened) == [0, 0, 0] && resource(opened) == [0, 0])
+        opened.checkpoint()
+        #expect(try extentTimes(opened) == [0, 70, 0] && resource(opened) == [1, 70])
+    }
+
+    /// The row of an evicted extent does not come back.
+    @Test func readOfWhatWasEvictedIsForgotten() throws {
+        let (opened, generation) = try opened()
+        generation.withChunks { $0.touch(1, at: 70) }
+        _ = try opened.store.core.index.removal.remove([(generation.id, 1)])
+        opened.checkpoint()
+        #expect(try extentTimes(opened) == [0, 0])
+    }
+
+    @Test func touchesAreSavedInBatchesOfFewPages() {
+        func touch(_ id: UInt64, _ reads: Int) -> IndexSaving.Touch {
+            .init(
+                id: GenerationID(value: id), reads: (0..<reads).map { .init(ordinal: $0, time: 1) },
+                resource: .init(hits: 1, lastAccess: 1))
+        }
+        let batches = IndexSaving.Touch.batches([touch(1, 100), touch(2, 60), touch(3, 5), touch(4, 900), touch(5, 1)])
+        #expect(batches.map { $0.map(\.id.value) } == [[1, 2], [3], [4], [5]])
+        #expect(IndexSaving.Touch.batches([]).isEmpty)
+    }
+}
