@@ -14,6 +14,8 @@ extension IndexRows {
         let overhead: Int64
         /// The presentation that it is a part of.
         var whole: CacheKey?
+        /// Whether its resource is pinned or downloaded.
+        var isKept = false
     }
 
     struct ExtentRow: Sendable {
@@ -62,7 +64,7 @@ struct IndexRows: Sendable {
     }
 
     private static let selectGeneration = """
-        SELECT g.*, r.key, (SELECT w.key FROM resource w WHERE w.id = r.part_of) AS whole
+        SELECT g.*, r.key, r.pinned, r.downloaded, (SELECT w.key FROM resource w WHERE w.id = r.part_of) AS whole
         FROM resource r JOIN generation g ON g.resource = r.id
         """
 
@@ -70,6 +72,7 @@ struct IndexRows: Sendable {
         guard let text = try? row.text("key") else { throw .damagedRow(key: nil, detail: "no key") }
         var found = try generationRow(row, of: CacheKey(text: text))
         found.whole = (try? row.text("whole")).map(CacheKey.init(text:))
+        found.isKept = (try? row.flag("pinned")) == true || (try? row.flag("downloaded")) == true
         return found
     }
 
@@ -91,18 +94,12 @@ struct IndexRows: Sendable {
     }
 
     private static func head(_ row: StoredRow) throws(RowDamage) -> GenerationHead {
-        let fields = try row.decoded([[String]].self, "fields"),
-            variant = try row.decoded([[String?]].self, "selecting")
-        let lines = fields.compactMap { $0.count == 2 ? HeaderFields.Line(name: $0[0], value: $0[1]) : nil }
-        guard lines.count == fields.count, lines.allSatisfy(isField) else {
-            throw RowDamage(column: "fields", reason: "is not a list of header fields")
+        let lines = try pairs("fields", in: row).map { name, value throws(RowDamage) in
+            let line = value.map { HeaderFields.Line(name: name, value: $0) }
+            guard let line, isField(line) else { throw notAList("fields") }
+            return line
         }
-        let chosen = variant.compactMap { pair in
-            pair.count == 2 ? pair[0].map { Variant.Field(stored: $0, value: pair[1]) } : nil
-        }
-        guard chosen.count == variant.count else {
-            throw RowDamage(column: "selecting", reason: "is not a list of header fields")
-        }
+        let chosen = try pairs("selecting", in: row).map { Variant.Field(stored: $0, value: $1) }
         let storedAt = try row.integer("stored_at", in: times), validatedAt = try row.integer("validated_at", in: times)
         return GenerationHead(
             status: Int(try row.integer("status", in: 100...599)), fields: HeaderFields(lines),
@@ -111,6 +108,20 @@ struct IndexRows: Sendable {
             times: ResponseTimes(
                 validatedAt: validatedAt > 0 ? validatedAt : storedAt,
                 initialAge: try row.integer("initial_age", in: 0 ... .max)))
+    }
+
+    private static func notAList(_ column: String) -> RowDamage {
+        RowDamage(column: column, reason: "is not a list of header fields")
+    }
+
+    /// Pairs as `IndexSaving.pairs` encodes them.
+    private static func pairs(_ column: String, in row: StoredRow) throws(RowDamage) -> [(String, String?)] {
+        if let pairs = IndexSaving.plainPairs(try row.text(column)) { return pairs }
+        let pairs = try row.decoded([[String?]].self, column)
+        return try pairs.map { pair throws(RowDamage) in
+            guard pair.count == 2, let name = pair[0] else { throw notAList(column) }
+            return (name, pair[1])
+        }
     }
 
     /// Whether it can be sent as a field line.
@@ -123,14 +134,16 @@ struct IndexRows: Sendable {
     func contents(of row: GenerationRow) throws(StoreError) -> (
         extents: [ExtentRow], overhead: Int64, hasDamage: Bool
     )? {
-        try database.read { db in
-            guard
-                let overhead = try Int64.fetchOne(
-                    db, sql: "SELECT overhead FROM generation WHERE id = ?", arguments: [row.id])
-            else { return nil }
-            let rows = try Row.fetchAll(db.cachedStatement(sql: Self.selectExtents), arguments: [row.id])
-            let extents = rows.compactMap { try? Self.extentRow(StoredRow($0), row) }
-            return (extents, overhead, extents.count < rows.count)
+        try database.readOne { db in
+            let sql = """
+                SELECT overhead, ordinal, present, last_access, session, checksums
+                FROM generation g LEFT JOIN extent e ON e.generation = g.id WHERE g.id = ?
+                """
+            let rows = try Row.fetchAll(db.cachedStatement(sql: sql), arguments: [row.id]).map { StoredRow($0) }
+            guard let first = rows.first else { return nil }
+            let isEmpty = try rows.count == 1 && first.databaseValue("ordinal").isNull, stored = isEmpty ? [] : rows
+            let extents = stored.compactMap { try? Self.extentRow($0, row) }
+            return (extents, try first.integer("overhead"), extents.count < stored.count)
         }
     }
 

@@ -184,6 +184,23 @@ extension IndexSaving {
         return text
     }
 
+    /// Decodes what `pairs` encodes without escapes; nil for anything else.
+    static func plainPairs(_ text: String) -> [(String, String?)]? {
+        var (text, pairs) = (text, [(String, String?)]())
+        return text.withUTF8 { bytes in
+            var rest = bytes[...]
+            guard rest.take("[") else { return nil }
+            while !rest.take("]") {
+                guard pairs.isEmpty || rest.take(","), rest.take("["), let name = rest.takeString(), rest.take(",")
+                else { return nil }
+                let value = rest.takeString()
+                guard value != nil || rest.take("null"), rest.take("]") else { return nil }
+                pairs.append((name, value))
+            }
+            return rest.isEmpty ? pairs : nil
+        }
+    }
+
     private static func append(_ string: String, to text: inout [UInt8]) {
         text.append(UInt8(ascii: "\""))
         var string = string
@@ -194,7 +211,7 @@ extension IndexSaving {
         text.append(UInt8(ascii: "\""))
     }
 
-    private static func isEscaped(_ byte: UInt8) -> Bool {
+    fileprivate static func isEscaped(_ byte: UInt8) -> Bool {
         byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
     }
 
@@ -204,5 +221,23 @@ extension IndexSaving {
         guard byte < 0x20 else { return text.append(byte) }
         let digits = String(byte, radix: 16)
         text += ("u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8
+    }
+}
+
+private extension Slice<UnsafeBufferPointer<UInt8>> {
+    /// - Returns: whether it begins with a text, which is taken off.
+    mutating func take(_ text: StaticString) -> Bool {
+        let isThere = starts(with: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+        if isThere { self = dropFirst(text.utf8CodeUnitCount) }
+        return isThere
+    }
+
+    /// Takes off a JSON string; nil if it has escapes.
+    mutating func takeString() -> String? {
+        guard first == UInt8(ascii: "\""), let end = dropFirst().firstIndex(where: IndexSaving.isEscaped),
+            self[end] == UInt8(ascii: "\"")
+        else { return nil }
+        defer { self = self[(end + 1)...] }
+        return String(decoding: self[(startIndex + 1)..<end], as: UTF8.self)
     }
 }

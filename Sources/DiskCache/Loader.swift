@@ -51,7 +51,7 @@ struct Loader: Sendable {
         chunks.noteFilled(upTo: file.end)
         let generation = Generation(
             id: row.id, key: row.key, head: row.head, chunks: chunks, file: file, ledger: core.ledger, isIndexed: true,
-            isKept: try core.index.pins.isKept(row.key), whole: row.whole)
+            isKept: row.isKept, whole: row.whole)
         if row.length <= Listing.longest, generation.withChunks({ $0.extents[0].present.contains(0) }) {
             generation.lookAtBeginning(upTo: row.geometry.chunkBytes(0, length: row.length).upperBound)
         }

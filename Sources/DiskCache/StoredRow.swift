@@ -17,10 +17,10 @@ package struct RowDamage: Error, CustomStringConvertible {
 /// its rows in any other way.
 package struct StoredRow {
     private let row: Row
-    /// Replaces the database's own column names, which may be damaged.
-    private let names: [String]?
+    private let names: [String]
 
-    package init(_ row: Row, names: [String]? = nil) { (self.row, self.names) = (row, names) }
+    /// - Parameter names: replace the database's own column names, which may be damaged.
+    package init(_ row: Row, names: [String]? = nil) { (self.row, self.names) = (row, names ?? Array(row.columnNames)) }
 
     package func integer(_ column: String, in bounds: ClosedRange<Int64> = .min ... .max) throws(RowDamage) -> Int64 {
         let value: Int64 = try value(column)
@@ -59,12 +59,9 @@ package struct StoredRow {
     }
 
     package func databaseValue(_ column: String) throws(RowDamage) -> DatabaseValue {
-        let index =
-            names.map { $0.firstIndex(of: column) }
-            ?? row.columnNames.firstIndex(of: column).map {
-                row.columnNames.distance(from: row.columnNames.startIndex, to: $0)
-            }
-        guard let index, index < row.count else { throw RowDamage(column: column, reason: "is missing") }
+        guard let index = names.firstIndex(of: column), index < row.count else {
+            throw RowDamage(column: column, reason: "is missing")
+        }
         return row[index]
     }
 

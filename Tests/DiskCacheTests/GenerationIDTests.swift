@@ -47,4 +47,23 @@ import Testing
                     == pairs[..<count].map { [Array($0.utf8), $1.map { Array($0.utf8) }] })
         }
     }
+
+    @Test func pairsWithoutEscapesAreReadBack() {
+        let pairs: [(String, String?)] = [("A", "b"), ("", ""), ("a", nil), ("é", "\u{1F3AC} \u{7F}/")]
+        for count in 0...pairs.count {
+            let read = IndexSaving.plainPairs(String(decoding: IndexSaving.pairs(pairs[..<count]), as: UTF8.self))
+            #expect(read?.map(\.0) == pairs[..<count].map(\.0) && read?.map(\.1) == pairs[..<count].map(\.1))
+        }
+    }
+
+    /// These are for a decoder of all of JSON.
+    @Test(arguments: [
+        "", "[", "[]]", "[[]]", "[[\"a\"]]", "[[\"a\",\"b\"]", "[[\"a\",\"b\",\"c\"]]", "[[\"a\",nul]]", "[[\"a\",7]]",
+        "{}", "null",
+        "[[\"a\",\"b\"] ]", "[[\"a\",\"\\\"\"]]", "[[\"a\",\"\\u0041\"]]", "[[\"a\",\"b\"],]", "[,[\"a\",\"b\"]]",
+        "[[null,\"b\"]]",
+        "[[\"a\",\"b\"][\"c\",\"d\"]]", "[[\"a\",\"b]]",
+    ]) func otherTextsAreNotTakenForPairs(text: String) {
+        #expect(IndexSaving.plainPairs(text) == nil)
+    }
 }
