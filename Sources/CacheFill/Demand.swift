@@ -23,6 +23,8 @@ package struct ExpectedAbsence: Sendable {
 /// What a client asks of an origin: a URL, a part of it, and the request fields that the origin gets.
 package final class Demand: Sendable {
     package let url: OriginURL
+    /// The same as text.
+    let address: String
     /// The requested part; nil for the whole.
     package let span: ByteRangeSpec?
     package let resolvedRule: ResolvedRule
@@ -62,6 +64,7 @@ package final class Demand: Sendable {
         referrer: Referrer = .asSent, client: IPAddress? = nil
     ) {
         self.url = url
+        address = url.absolute
         self.span = span
         self.request = request
         self.resolvedRule = resolvedRule
@@ -114,7 +117,7 @@ package final class Demand: Sendable {
     var expectsMedia: Bool {
         // A playlist or a resolver names this resource, so it is media, whatever its URL looks like.
         whole != nil || resolvedRule.resolver != nil
-            || StrayPage.expectsMedia(at: url, request?.fields ?? HeaderFields())
+            || StrayPage.expectsMedia(at: url, destination: request?.value(of: "Sec-Fetch-Dest"))
     }
 
     /// The client's request fields for the origin, without hop-by-hop fields and those that the proxy sets itself.
@@ -142,7 +145,7 @@ package final class Demand: Sendable {
     }
 
     /// The fields for the origin that the client has named.
-    package var sentFields: HeaderFields { fields(to: url.absolute) }
+    package var sentFields: HeaderFields { fields(to: address) }
 
     /// The same with the client's `Cache-Control` and `Pragma` (RFC 9111 §5.2), for requests that open a resource
     /// rather than fill a gap.
@@ -161,7 +164,7 @@ package final class Demand: Sendable {
     ///   nor credentials.
     func fields(to url: String) -> HeaderFields {
         var fields = fields
-        if url == self.url.absolute || OriginURL.areSameOrigin(url, self.url.absolute) {
+        if url == address || OriginURL.areSameOrigin(url, address) {
             for line in resolvedRule.headers.lines { fields.replace(line.name, line.value) }
         } else {
             for name in HeaderFields.credentials + confined { fields.remove(name) }

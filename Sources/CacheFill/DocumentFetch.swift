@@ -46,12 +46,12 @@ package final class DocumentFetch: TransferDelegate {
 
     /// Sends the request. `deliver` is called once, later, unless cancelled.
     func start() {
-        let wait = owner.filler.backoff.wait(before: demand.url.absolute)
+        let wait = owner.filler.backoff.wait(before: demand.address)
         guard wait == 0 else {
             return owner.loop.afterCallback { self.end(.failure(.busy(retryAfter: Int64(wait.rounded(.up))))) }
         }
         owner.filler.metrics.upstreamReasons[.feed].add()
-        var fields = demand.openingFields(to: demand.url.absolute)
+        var fields = demand.openingFields(to: demand.address)
         fields.lines += conditions.lines
         let timer = LoopTimer(on: owner.loop) { [unowned self] in
             end(.failure(.upstream(.broken(detail: "it did not arrive within \(Int64(Self.longest)) s"))))
@@ -59,7 +59,7 @@ package final class DocumentFetch: TransferDelegate {
         timer.schedule(afterSeconds: Self.longest)
         self.timer = timer
         transfer = owner.upstream.start(
-            UpstreamRequest(url: demand.url.absolute, fields: fields, confined: demand.confined), delegate: self)
+            UpstreamRequest(url: demand.address, fields: fields, confined: demand.confined), delegate: self)
     }
 
     /// Ends it without a result.
@@ -82,7 +82,7 @@ package final class DocumentFetch: TransferDelegate {
 
     package func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
         self.head = head
-        owner.filler.backoff.note(head, asking: demand.url.absolute)
+        owner.filler.backoff.note(head, asking: demand.address)
         if let length = head.contentLength, length > Int64(limit) { endAsTooLong(transfer) }
     }
 
@@ -106,7 +106,7 @@ package final class DocumentFetch: TransferDelegate {
     package func transfer(_ transfer: Transfer, finishedWith error: UpstreamError?) {
         self.transfer = nil
         if let error {
-            owner.filler.backoff.note(error, asking: demand.url.absolute)
+            owner.filler.backoff.note(error, asking: demand.address)
             return end(.failure(.upstream(error)))
         }
         guard let head else { return end(.failure(.upstream(.broken(detail: "no answer")))) }

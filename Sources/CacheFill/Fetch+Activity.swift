@@ -7,8 +7,8 @@ extension Fetch {
     var sample: FetchSample? {
         guard let shown = shownPhase, let (range, arrived, followers) = status.progress else { return nil }
         return FetchSample(
-            id: "\(owner.loop.index)-\(number)", key: resource.key, whole: demand.whole, url: demand.url.absolute,
-            requestedURL: request.url.isEmpty ? demand.url.absolute : request.url,
+            id: "\(owner.loop.index)-\(number)", key: resource.key, whole: demand.whole, url: demand.address,
+            requestedURL: request.url.isEmpty ? demand.address : request.url,
             // Before its first request, what it is for tells.
             reason: reason ?? (output.writer?.generation == nil ? .uriMiss : .gap), phase: shown,
             purposes: FetchSample.Purpose.allCases.filter { purpose in followers.contains { $0.purpose == purpose } },
@@ -34,8 +34,8 @@ extension DocumentFetch {
     var sample: FetchSample {
         FetchSample(
             id: "\(owner.loop.index)-\(number)", key: demand.url.cacheKey, whole: demand.whole,
-            url: demand.url.absolute,
-            requestedURL: head?.finalURL ?? demand.url.absolute, reason: .feed, phase: FetchSample.Phase(phase),
+            url: demand.address,
+            requestedURL: head?.finalURL ?? demand.address, reason: .feed, phase: FetchSample.Phase(phase),
             purposes: [.subscription], from: 0, to: head?.contentLength, arrived: Int64(body.count), began: began)
     }
 }

@@ -110,11 +110,11 @@ struct FetchRequest {
     }
 
     /// The URL that the client named, or the one at which its media is now.
-    private var firstURL: String { moved.media?.location.url.absolute ?? demand.url.absolute }
+    private var firstURL: String { moved.media?.location.url.absolute ?? demand.address }
 
     /// The URL, if the requested one really redirects there.
     private func redirected(to final: String) -> String? {
-        guard final != demand.url.absolute, final != firstURL, let finalURL = try? OriginURL(url: final) else {
+        guard final != demand.address, final != firstURL, let finalURL = try? OriginURL(url: final) else {
             return nil
         }
         // The same key means no redirect: another client used another URL, perhaps with a token that has expired.

@@ -36,7 +36,7 @@ package final class HeadFetch: TransferDelegate {
     /// Asks the next parent, or the origin once it may be contacted.
     private func begin() {
         parents.ask(parents.next(isResting: owner.filler.backoff.isResting))
-        let wait = parents.asked == nil ? owner.filler.backoff.wait(before: demand.url.absolute) : 0
+        let wait = parents.asked == nil ? owner.filler.backoff.wait(before: demand.address) : 0
         guard wait > 0 else { return send() }
         // A client that can be given a stored response is not kept waiting.
         let isTooLong = conditions != nil || wait > owner.filler.settings.longestWait
@@ -49,11 +49,11 @@ package final class HeadFetch: TransferDelegate {
 
     private func send() {
         owner.filler.metrics.upstreamReasons[conditions == nil ? .head : .validation].add()
-        var fields = demand.openingFields(to: demand.url.absolute)
+        var fields = demand.openingFields(to: demand.address)
         fields.lines += conditions?.lines ?? []
         if parents.asked != nil, conditions == nil, resource.changes > 0 { fields.demandValidation() }
         var request = UpstreamRequest(
-            url: demand.url.absolute, method: .head, fields: fields, confined: demand.confined)
+            url: demand.address, method: .head, fields: fields, confined: demand.confined)
         request.parent = parents.asked?.url
         request.client = demand.client
         transfer = owner.upstream.start(request, delegate: self)
@@ -79,11 +79,11 @@ package final class HeadFetch: TransferDelegate {
     package func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
         if let parent = parents.asked {
             // Otherwise somebody else is asked when this exchange has ended.
-            if owner.filler.isOrigins(head, from: parent, asking: demand.url.absolute) { self.head = head }
+            if owner.filler.isOrigins(head, from: parent, asking: demand.address) { self.head = head }
             return
         }
         self.head = head
-        owner.filler.backoff.note(head, asking: demand.url.absolute)
+        owner.filler.backoff.note(head, asking: demand.address)
     }
 
     package func transfer(_ transfer: Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool { true }
@@ -96,7 +96,7 @@ package final class HeadFetch: TransferDelegate {
                 if turnsFromParent() { return }
             }
         } else if let error {
-            owner.filler.backoff.note(error, asking: demand.url.absolute)
+            owner.filler.backoff.note(error, asking: demand.address)
         }
         if let head { return deliver(.success(head)) }
         deliver(.failure(.upstream(error ?? .broken(detail: "no answer"))))

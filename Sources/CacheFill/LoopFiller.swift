@@ -212,7 +212,7 @@ package final class LoopFiller {
         }
         guard !isShutDown, !isOffline, !demand.resolvedRule.isMetered, let length = generation.length,
             ResourceFill.isPossible(generation), length <= filler.largestFilled,
-            generation.coverage(of: start..<length) != .whole, !filler.backoff.isDown(demand.url.absolute),
+            generation.coverage(of: start..<length) != .whole, !filler.backoff.isDown(demand.address),
             resource.beginFilling(generation, from: start)
         else { return }
         let fill = ResourceFill(resource, generation, demand, self)

@@ -11,7 +11,8 @@ package struct ContentSafety: Sendable, Equatable {
     ///   itself: the content then counts as neither media nor inert.
     package init(_ fields: HeaderFields) {
         let lines = fields.lines.filter { ASCII.equalIgnoringCase($0.name, "Content-Type") }
-        let type = lines.count == 1 && !lines[0].value.contains(",") ? Self.essence(lines[0].value) : ""
+        let isOne = lines.count == 1 && !lines[0].value.utf8.contains(ASCII.comma)
+        let type = isOne ? Self.essence(lines[0].value) : ""
         // RFC 7303 §4.2: a browser shows XML of any kind as a page, with scripts.
         let isXML = type.hasSuffix("+xml") || type.hasSuffix("/xml")
         let isAudioOrVideo = !isXML && (type.hasPrefix("audio/") || type.hasPrefix("video/"))
@@ -35,9 +36,9 @@ package struct ContentSafety: Sendable, Equatable {
 
     /// Type and subtype, in lower case; empty if the value is not a media type.
     private static func essence(_ value: String) -> String {
-        let name = ASCII.trimmed(Substring(value.utf8.prefix { $0 != UInt8(ascii: ";") }))
-        let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-        guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty && $0.allSatisfy(ASCII.isToken) }) else { return "" }
-        return ASCII.lowercased(name)
+        let name = Listing.essence(of: value)
+        guard let slash = name.utf8.firstIndex(of: UInt8(ascii: "/")) else { return "" }
+        let parts = [name.utf8[..<slash], name.utf8[slash...].dropFirst()]
+        return parts.allSatisfy { !$0.isEmpty && $0.allSatisfy(ASCII.isToken) } ? name : ""
     }
 }

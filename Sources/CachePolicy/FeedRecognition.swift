@@ -37,7 +37,7 @@ package enum FeedRecognition {
     /// Whether a feed can begin with a byte.
     static func mayBegin(with byte: UInt8) -> Bool { byte == playlistSection[0] }
 
-    private static let certainTypes: Set<String> = [
+    static let certainTypes: Set<String> = [
         "application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/xspf+xml", "audio/x-scpls",
         "application/pls+xml",
     ]

@@ -46,11 +46,12 @@ extension HeaderFields {
 
     /// Whether all essential fields fit.
     package var canBeKept: Bool {
-        lines.lazy.filter(Self.isEssential).map(Self.bytes).reduce(0, +) <= Self.keptBytes
+        fits || lines.lazy.filter(Self.isEssential).map(Self.bytes).reduce(0, +) <= Self.keptBytes
     }
 
     /// The essential fields, and as many of the others as fit, in their order.
     package var worthKeeping: HeaderFields {
+        if fits { return self }
         var left = Self.keptBytes - lines.lazy.filter(Self.isEssential).map(Self.bytes).reduce(0, +)
         return HeaderFields(
             lines.filter { line in
@@ -60,6 +61,8 @@ extension HeaderFields {
                 return true
             })
     }
+
+    private var fits: Bool { lines.lazy.map(Self.bytes).reduce(0, +) <= Self.keptBytes }
 
     private static func isEssential(_ line: Line) -> Bool {
         essential.contains(line.name) || TargetedField.isOne(line.name)

@@ -99,20 +99,18 @@ extension IPAddress {
     }
 
     private static func parseV4(_ text: Substring.UTF8View) -> UInt32? {
-        let parts = text.split(separator: UInt8(ascii: "."), maxSplits: 4, omittingEmptySubsequences: false)
-        let numbers = parts.compactMap(parseOctet)
-        guard parts.count == 4, numbers.count == 4 else { return nil }
-        return numbers.reduce(0) { $0 << 8 | $1 }
-    }
-
-    private static func parseOctet(_ text: Substring.UTF8View) -> UInt32? {
-        guard 1...3 ~= text.count, text.count == 1 || text.first != UInt8(ascii: "0") else { return nil }
-        var number: UInt32 = 0
+        var (address, octet, digits, dots) = (UInt32(0), UInt32(0), 0, 0)
         for byte in text {
-            guard 0x30...0x39 ~= byte else { return nil }
-            number = number *| 10 +| UInt32(byte &- 0x30)
+            if ASCII.isDigit(byte), digits == 0 || octet > 0 {
+                (octet, digits) = (octet *| 10 +| UInt32(byte &- 0x30), digits +| 1)
+                guard octet <= 255 else { return nil }
+            } else if byte == UInt8(ascii: "."), digits > 0, dots < 3 {
+                (address, octet, digits, dots) = (address << 8 | octet, 0, 0, dots +| 1)
+            } else {
+                return nil
+            }
         }
-        return number <= 255 ? number : nil
+        return dots == 3 && digits > 0 ? address << 8 | octet : nil
     }
 
     private static func parseV6(_ text: Substring.UTF8View) -> (UInt64, UInt64)? {

@@ -9,12 +9,11 @@ package enum PlaylistKind: Sendable, Equatable, CaseIterable {
     /// used for other content as well.
     /// - Parameter mediaType: with or without parameters; case does not matter.
     package init?(mediaType: String) {
-        let essence = ASCII.trimmed(mediaType.prefix { $0 != ";" })
-        guard let kind = Self.mediaTypes[ASCII.lowercased(essence)] else { return nil }
+        guard let kind = Self.mediaTypes[Listing.essence(of: mediaType)] else { return nil }
         self = kind
     }
 
-    private static let mediaTypes: [String: PlaylistKind] = [
+    static let mediaTypes: [String: PlaylistKind] = [
         "application/vnd.apple.mpegurl": .hls, "application/x-mpegurl": .hls, "application/mpegurl": .hls,
         "audio/mpegurl": .hls,
         "audio/x-mpegurl": .hls, "application/dash+xml": .dash,

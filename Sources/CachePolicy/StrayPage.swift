@@ -26,14 +26,13 @@ package enum StrayPage {
     }
 
     /// Whether the URL names media, or the browser requests media. Other URLs may well be those of pages.
-    /// - Parameter request: the client's fields.
-    package static func expectsMedia(at url: OriginURL, _ request: HeaderFields = HeaderFields()) -> Bool {
+    /// - Parameter destination: the request's `Sec-Fetch-Dest`, the element that requests the resource
+    ///   (https://www.w3.org/TR/fetch-metadata/#sec-fetch-dest-header).
+    package static func expectsMedia(at url: OriginURL, destination: String? = nil) -> Bool {
         if let name = url.fileExtension, mediaExtensions.contains(name) || playlistExtensions.contains(name) {
             return true
         }
-        // Fetch metadata (https://www.w3.org/TR/fetch-metadata/#sec-fetch-dest-header): the element that requests
-        // the resource.
-        return request["Sec-Fetch-Dest"].map { mediaDestinations.contains(ASCII.lowercased($0)) } ?? false
+        return destination.map { mediaDestinations.contains(ASCII.lowercased($0)) } ?? false
     }
 
     /// Whether a stored response is known to be media, a playlist or a feed, so that a page cannot be its next version.

@@ -60,15 +60,14 @@ package struct Variant: Sendable, Equatable {
         response: HeaderFields, request: HeaderFields, _ terms: CacheTerms = .private, fingerprint: (String) -> String
     ) {
         var names = Self.names(in: response) ?? []
-        for name in Self.own { names.remove(name) }
-        let directives = ResponseDirectives(response, terms)
+        if !names.isEmpty { names.subtract(Self.own) }
         // Stricter than RFC 9111, which lets a private cache serve the response to anyone, and a shared one whatever
         // cookies opened: a response to one user's credentials is not for another user.
-        if !directives.isForEveryone {
-            names.formUnion(
-                Self.credentials.filter {
-                    request[$0] != nil && !($0 == Self.authorization && directives.sharesWhatAuthorizationOpened)
-                })
+        let sent = Self.credentials.filter { request[$0] != nil }
+        if !sent.isEmpty {
+            let directives = ResponseDirectives(response, terms)
+            let shared = directives.sharesWhatAuthorizationOpened ? [Self.authorization] : []
+            if !directives.isForEveryone { names.formUnion(sent.subtracting(shared)) }
         }
         self.init(names.map { Field(name: $0, value: Self.value(of: $0, in: request, fingerprint)) })
     }

@@ -53,25 +53,25 @@ package final class GenerationHead: Sendable, Equatable {
         self.isPublic = isPublic
         self.storedAt = storedAt
         self.times = times ?? ResponseTimes(validatedAt: storedAt)
-        fieldBytes = Self.rendered(fields.lines.filter { !SiteFields.isOfOrigin($0.name) })
-        siteBytes = Self.rendered(fields.lines.filter { SiteFields.isOfOrigin($0.name) })
+        (fieldBytes, siteBytes) = Self.rendered(fields)
         safety = ContentSafety(fields)
         validators = RepresentationValidators(
             etag: fields["ETag"].flatMap { EntityTag(parsing: $0) },
             lastModified: fields["Last-Modified"].flatMap { HTTPDate.parse($0) })
         rangeCondition = Combining.condition(for: fields)
         hasDate = fields["Date"] != nil
-        self.isListing = isListing || Listing.isListing(fields)
         isCertainListing = fields["Content-Type"].map { Listing.isCertain(type: $0) } ?? false
+        self.isListing = isListing || isCertainListing || Listing.isListing(fields)
         self.live = live
     }
 
-    private static func rendered(_ lines: [HeaderFields.Line]) -> [UInt8] {
-        var bytes: [UInt8] = []
-        for line in lines {
-            for text in [line.name, ": ", line.value, "\r\n"] { bytes += text.utf8 }
+    private static func rendered(_ fields: HeaderFields) -> (fields: [UInt8], site: [UInt8]) {
+        var (bytes, site): ([UInt8], [UInt8]) = ([], [])
+        bytes.reserveCapacity(fields.lines.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 })
+        for line in fields.lines {
+            if SiteFields.isOfOrigin(line.name) { line.write(to: &site) } else { line.write(to: &bytes) }
         }
-        return bytes
+        return (bytes, site)
     }
 
     /// The value of `Age` (RFC 9111 §1.2.2, §5.1).

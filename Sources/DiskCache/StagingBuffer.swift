@@ -6,6 +6,9 @@ import Glibc
 /// `@unchecked Sendable` because it has one user at a time: the one that fills it, or the writer until it has
 /// delivered.
 package final class StagingBuffer: @unchecked Sendable {
+    /// What comes before the first write is one allocation.
+    private static let leastBytes = 64 << 10
+
     private var storage = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     private var start = 0
     package private(set) var count = 0
@@ -37,7 +40,7 @@ package final class StagingBuffer: @unchecked Sendable {
     package func removeAll() { (start, count) = (0, 0) }
 
     private func grow(by more: Int) {
-        let capacity = max(start + count + more, 2 * storage.count)
+        let capacity = max(start + count + more, 2 * storage.count, Self.leastBytes)
         guard let start = realloc(storage.baseAddress, capacity) else { fatalError("out of memory") }
         storage = UnsafeMutableRawBufferPointer(start: start, count: capacity)
     }

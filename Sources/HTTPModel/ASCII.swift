@@ -64,25 +64,25 @@ package enum ASCII {
     }
 
     package static func equalIgnoringCase(_ a: String, _ b: String) -> Bool {
-        a.utf8.count == b.utf8.count && equalIgnoringCase(a[...], b[...])
-    }
-
-    package static func equalIgnoringCase(_ a: Substring, _ b: String) -> Bool { equalIgnoringCase(a, b[...]) }
-
-    private static func equalIgnoringCase(_ a: Substring, _ b: Substring) -> Bool {
         guard a.utf8.count == b.utf8.count else { return false }
-        var (a, b) = (a, b)
-        return a.withUTF8 { a in
-            b.withUTF8 { b in
-                for place in a.indices where lowercased(a[place]) != lowercased(b[place]) { return false }
-                return true
+        let isEqual = a.utf8.withContiguousStorageIfAvailable { a in
+            b.utf8.withContiguousStorageIfAvailable { b in
+                a.indices.allSatisfy { a[$0] == b[$0] || lowercased(a[$0]) == lowercased(b[$0]) }
             }
         }
+        return (isEqual ?? nil) ?? equalIgnoringCase(a.utf8, b.utf8)
+    }
+
+    package static func equalIgnoringCase(_ a: Substring, _ b: String) -> Bool { equalIgnoringCase(a.utf8, b.utf8) }
+
+    static func allSatisfy(_ text: String, _ condition: (UInt8) -> Bool) -> Bool {
+        text.utf8.withContiguousStorageIfAvailable { $0.allSatisfy(condition) } ?? text.utf8.allSatisfy(condition)
     }
 
     /// Whether `text` begins with `prefix`, ignoring case.
     package static func begins(_ text: String, with prefix: String) -> Bool {
-        equalIgnoringCase(text.utf8.prefix(prefix.utf8.count), prefix.utf8)
+        text.utf8.count >= prefix.utf8.count
+            && equalIgnoringCase(text.utf8.prefix(prefix.utf8.count), prefix.utf8)
     }
 
     /// A copy of `text` with ASCII letters, and only these, in lower case.
@@ -90,11 +90,13 @@ package enum ASCII {
 
     package static func lowercased(_ text: Substring) -> String {
         var text = text
-        return text.withUTF8 { bytes in
-            String(unsafeUninitializedCapacity: bytes.count) { lower in
-                for place in bytes.indices { lower.initializeElement(at: place, to: lowercased(bytes[place])) }
-                return bytes.count
-            }
+        return text.withUTF8 { lowercased(UnsafeRawBufferPointer($0)) }
+    }
+
+    package static func lowercased(_ bytes: UnsafeRawBufferPointer) -> String {
+        String(unsafeUninitializedCapacity: bytes.count) { lower in
+            for place in bytes.indices { lower.initializeElement(at: place, to: lowercased(bytes[place])) }
+            return bytes.count
         }
     }
 
@@ -118,12 +120,17 @@ package enum ASCII {
 
     /// Parses `1*DIGIT`, clamped to `Int64.max`; nil for anything else, including a sign.
     @inlinable package static func saturatingDecimal(_ digits: some Collection<UInt8>) -> Int64? {
-        guard !digits.isEmpty, digits.allSatisfy(isDigit) else { return nil }
-        return digits.reduce(into: Int64(0)) { sum, digit in
-            let (tens, over) = sum.multipliedReportingOverflow(by: 10)
-            let (next, overAgain) = tens.addingReportingOverflow(Int64(digit &- 0x30))
-            sum = over || overAgain ? .max : next
+        digits.withContiguousStorageIfAvailable(saturating) ?? Array(digits).withUnsafeBufferPointer(saturating)
+    }
+
+    @usableFromInline static func saturating(_ digits: UnsafeBufferPointer<UInt8>) -> Int64? {
+        guard !digits.isEmpty else { return nil }
+        var sum: Int64 = 0
+        for digit in digits {
+            guard isDigit(digit) else { return nil }
+            sum = sum *| 10 +| Int64(digit &- 0x30)
         }
+        return sum
     }
 
     /// Parses `1*DIGIT` if the number fits; nil otherwise. `Int64.max` itself does not fit: no number in HTTP means

@@ -3,9 +3,13 @@
 /// HTTP dates (RFC 9110 §5.6.7), as whole seconds since 1970-01-01T00:00:00Z.
 package enum HTTPDate {
     private static let secondsPerDay: Int64 = 86400
-    private static let daysFromThursday = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
-    private static let longDays = ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"]
-    private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    private static let daysFromThursday: [StaticString] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
+    private static let longDays: [StaticString] = [
+        "Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday",
+    ]
+    private static let months: [StaticString] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
     /// The seconds of the years that four digits can express, 0000 to 9999.
     private static let writable: ClosedRange<Int64> = -62_167_219_200...253_402_300_799
     /// Two-digit years are in the hundred years up to this one. RFC 9110 §5.6.7: at most 50 years ahead; as the
@@ -58,7 +62,7 @@ package enum HTTPDate {
     /// Parses `Sunday, 06-Nov-94 08:49:37 GMT`.
     private static func parseRFC850(_ text: Form) -> Int64? {
         let end = text.bytes.count - 24
-        guard longDays.contains(where: { $0.utf8.count == end && text.has($0, at: 0) }), text.has(", ", at: end),
+        guard longDays.contains(where: { $0.utf8CodeUnitCount == end && text.has($0, at: 0) }), text.has(", ", at: end),
             let day = text.number(end + 2, 2), text.has("-", at: end + 4),
             let month = text.index(of: months, at: end + 5), text.has("-", at: end + 8),
             let year = text.number(end + 9, 2), text.has(" ", at: end + 11), let second = clock(text, at: end + 12),
@@ -103,17 +107,17 @@ extension HTTPDate {
         let bytes: UnsafeRawBufferPointer
 
         /// Whether these letters and signs are there, in any case.
-        func has(_ text: String, at place: Int) -> Bool {
-            var place = place
-            for byte in text.utf8 {
-                guard ASCII.lowercased(bytes[place]) == ASCII.lowercased(byte) else { return false }
-                place += 1
+        func has(_ text: StaticString, at place: Int) -> Bool {
+            let expected = UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
+            for offset in expected.indices
+            where ASCII.lowercased(bytes[place + offset]) != ASCII.lowercased(expected[offset]) {
+                return false
             }
             return true
         }
 
         /// Which of the names, of three letters, is there.
-        func index(of names: [String], at place: Int) -> Int? { names.firstIndex { has($0, at: place) } }
+        func index(of names: [StaticString], at place: Int) -> Int? { names.firstIndex { has($0, at: place) } }
 
         /// The number of exactly that many digits.
         func number(_ place: Int, _ count: Int) -> Int64? {

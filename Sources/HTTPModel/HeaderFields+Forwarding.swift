@@ -5,14 +5,14 @@ extension HeaderFields {
 
     /// Removes fields that concern one connection, and those that `Connection` names (RFC 9110 §7.6.1).
     package mutating func removeHopByHop() {
+        // Usually none is left; otherwise they are a set, as an origin may name any number.
         var named: Set<String> = []
-        for value in all("Connection") {
+        for value in all("Connection") where !Self.hopByHop.contains(value) {
             for option in value.utf8.split(separator: ASCII.comma) {
-                named.insert(ASCII.lowercased(Substring(ASCII.trimmed(option))))
+                let name = ASCII.lowercased(Substring(ASCII.trimmed(option)))
+                if !name.isEmpty, !Self.hopByHop.contains(name) { named.insert(name) }
             }
         }
-        // Usually none is left; otherwise they become a set, as an origin may name any number.
-        named = named.filter { !$0.isEmpty && !Self.hopByHop.contains($0) }
         lines.removeAll {
             Self.hopByHop.contains($0.name) || !named.isEmpty && named.contains(ASCII.lowercased($0.name))
         }
@@ -28,8 +28,8 @@ extension HeaderFields {
     /// RFC 9110 §5.1, §5.5: a bare CR in a name or value could be taken for the end of a line.
     package mutating func removeMalformed() {
         lines.removeAll { line in
-            line.name.isEmpty || !line.name.utf8.allSatisfy { ASCII.isToken($0) }
-                || line.value.utf8.contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }
+            line.name.isEmpty || !ASCII.allSatisfy(line.name, ASCII.isToken)
+                || !ASCII.allSatisfy(line.value, ASCII.isFieldContent)
         }
     }
 }

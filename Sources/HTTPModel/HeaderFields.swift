@@ -11,6 +11,14 @@ package struct HeaderFields: Sendable, Equatable {
         }
 
         func isNamed(_ other: String) -> Bool { ASCII.equalIgnoringCase(name, other) }
+
+        /// Appends the line as it is sent, ended by CRLF.
+        package func write(to bytes: inout [UInt8]) {
+            bytes += name.utf8
+            bytes.append(": ")
+            bytes += value.utf8
+            bytes.append("\r\n")
+        }
     }
 
     package var lines: [Line]
@@ -19,7 +27,8 @@ package struct HeaderFields: Sendable, Equatable {
 
     /// The first value of the field; nil if absent.
     package subscript(_ name: String) -> String? {
-        lines.first { $0.isNamed(name) }?.value
+        for place in lines.indices where lines[place].isNamed(name) { return lines[place].value }
+        return nil
     }
 
     package func all(_ name: String) -> [String] {
@@ -28,8 +37,10 @@ package struct HeaderFields: Sendable, Equatable {
 
     /// All values of the field, joined into one list (RFC 9110 §5.3); nil if absent.
     package func combined(_ name: String) -> String? {
-        let values = all(name)
-        return values.isEmpty ? nil : values.joined(separator: ", ")
+        guard let first = lines.firstIndex(where: { $0.isNamed(name) }) else { return nil }
+        var list = lines[first].value
+        for line in lines[first...].dropFirst() where line.isNamed(name) { list += ", " + line.value }
+        return list
     }
 
     package mutating func append(_ name: String, _ value: String) {

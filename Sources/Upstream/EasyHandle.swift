@@ -104,7 +104,7 @@ final class EasyHandle {
 
     func set(_ request: UpstreamRequest, fields: HeaderFields, settings: UpstreamSettings) {
         let own = setMethod(of: request)
-        for line in fields.lines where !own.contains(line.name.lowercased()) { append(line.name, line.value) }
+        for line in fields.lines where !own.contains(line.name) { append(line.name, line.value) }
         if let span = request.span { append("Range", span.fieldValue) }
         if fields["User-Agent"] == nil { append("User-Agent", settings.userAgent) }
         // A second line counts as another element of an existing list (RFC 9110 §5.3).
@@ -112,13 +112,13 @@ final class EasyHandle {
         check(reel_curl_set_list(curl, CURLOPT_HTTPHEADER, lines), CURLOPT_HTTPHEADER)
     }
 
-    /// - Returns: names of the request's fields to leave out, in lower case.
-    private func setMethod(of request: UpstreamRequest) -> Set<String> {
+    /// - Returns: names of the request's fields to leave out.
+    private func setMethod(of request: UpstreamRequest) -> FieldNames {
         switch request.method {
         case .get, .head:
             if request.method == .head { set(CURLOPT_NOBODY, 1) }
             append("Accept-Encoding", "identity")
-            return Self.framingFields.union(["range", "accept-encoding"])
+            return Self.fieldsOfGet
         case .other(let name):
             // For curl, an upload is a PUT whatever the method's name.
             if request.content != .none { setUpload(request.content) }
@@ -140,19 +140,23 @@ final class EasyHandle {
         lines = curl_slist_append(lines, "Expect:")
     }
 
-    private static let framingFields: Set<String> = ["host", "content-length", "transfer-encoding", "expect"]
+    private static let framingFields: FieldNames = ["host", "content-length", "transfer-encoding", "expect"]
+    private static let fieldsOfGet: FieldNames = [
+        "host", "content-length", "transfer-encoding", "expect", "range", "accept-encoding",
+    ]
 
     /// Keeps curl from sending a field by itself.
     func removeField(_ name: String) { lines = curl_slist_append(lines, "\(name):") }
 
     func append(_ name: String, _ value: String) {
         // A line end in a value would start another field: leave out such a line.
-        guard !name.isEmpty, !(name + value).utf8.contains(where: { $0 == 0x0D || $0 == 0x0A || $0 == 0 }) else {
-            return
-        }
+        guard !name.isEmpty, !name.utf8.contains(where: Self.endsLine), !value.utf8.contains(where: Self.endsLine)
+        else { return }
         // curl takes "Name:" as "leave out this field"; a semicolon means an empty field.
-        lines = curl_slist_append(lines, value.isEmpty ? "\(name);" : "\(name): \(value)")
+        lines = curl_slist_append(lines, value.isEmpty ? name + ";" : name + ": " + value)
     }
+
+    private static func endsLine(_ byte: UInt8) -> Bool { byte == 0x0D || byte == 0x0A || byte == 0 }
 }
 
 enum CurlLibrary {

@@ -117,12 +117,12 @@ extension HeaderFields {
             return nil
         }
         guard let list = combined("Content-Length") else { return nil }
+        if let length = ByteNumber.parse(list.utf8) { return length }
         var length: Int64?
-        for item in list.split(separator: ",", omittingEmptySubsequences: false) {
-            let digits = item.drop { $0 == " " || $0 == "\t" }
-            guard let value = ByteNumber.parse(digits.utf8), length == nil || length == value else {
-                throw .protocolViolation(detail: "Content-Length: \(list)")
-            }
+        for item in list.utf8.split(separator: ASCII.comma, omittingEmptySubsequences: false) {
+            guard let value = ByteNumber.parse(item.drop(while: ASCII.isOptionalSpace)),
+                length == nil || length == value
+            else { throw .protocolViolation(detail: "Content-Length: \(list)") }
             length = value
         }
         return length

@@ -80,7 +80,11 @@ package final class TransferSlots: Sendable {
         func leaves(_ party: Party) -> Bool { all < limits.total && full(for: party) == nil }
 
         /// The first bound that somebody has reached.
-        func full(for party: Party) -> Party.Bound? { party.bounds.first(where: isFull) }
+        func full(for party: Party) -> Party.Bound? {
+            // With so few in all, nobody can have.
+            guard all >= Limits.share(of: min(limits.total, limits.perHost)) else { return nil }
+            return party.bounds.first(where: isFull)
+        }
 
         func isFull(_ bound: Party.Bound) -> Bool {
             let limit =
@@ -236,7 +240,8 @@ package final class TransferSlots: Sendable {
 extension Dictionary where Value == Int {
     /// Counts a key, and forgets it at 0.
     mutating func count(_ key: Key, by step: Int) {
-        let number = self[key, default: 0] + step // no trap: a number of transfers, or of threads
-        self[key] = number == 0 ? nil : number
+        guard let place = index(forKey: key) else { return self[key] = step }
+        values[place] += step // no trap: a number of transfers, or of threads
+        if values[place] == 0 { remove(at: place) }
     }
 }

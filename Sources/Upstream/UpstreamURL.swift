@@ -15,8 +15,47 @@ struct UpstreamURL: Equatable {
     let port: String
 
     init?(_ text: String) {
-        self.init(base: nil, text)
+        if let plain = UpstreamURL(plain: text) { self = plain } else { self.init(base: nil, text) }
     }
+
+    /// A URL that has only one reading, and that curl leaves as it is: a name in lower case or an IPv4 address, perhaps
+    /// a port, and a path. Nil for any other, which only curl reads.
+    init?(plain text: String) {
+        let scheme = text.hasPrefix("https") ? "https" : "http"
+        let start = text.utf8.dropFirst(scheme.utf8.count)
+        guard text.hasPrefix("http"), start.starts(with: "://".utf8) else { return nil }
+        let rest = start.dropFirst(3)
+        let host = rest.prefix { ASCII.isDigit($0) || 0x61...0x7A ~= $0 || $0 == UInt8(ascii: "-") || $0 == Self.dot }
+        var path = rest[host.endIndex...], port = scheme == "https" ? "443" : "80"
+        if path.first == ASCII.colon {
+            let digits = path.dropFirst().prefix(while: ASCII.isDigit)
+            guard digits.first != UInt8(ascii: "0"), ASCII.decimal(digits, upTo: 65535) != nil else { return nil }
+            (port, path) = (String(Substring(digits)), rest[digits.endIndex...])
+        }
+        guard path.first == UInt8(ascii: "/"), path.allSatisfy({ 0x21...0x7E ~= $0 && $0 != UInt8(ascii: "#") }),
+            let isName = Self.isName(host)
+        else { return nil }
+        (self.text, self.scheme, self.host, self.port) = (text, scheme, String(Substring(host)), port)
+        name = isName && !Self.isThisMachine(self.host) ? self.host : nil
+    }
+
+    private static let dot = UInt8(ascii: ".")
+
+    /// Whether it is a name, whose last label begins with a letter, rather than four decimal numbers; nil if it has an
+    /// empty label, or other numbers, of which curl makes addresses, too.
+    private static func isName(_ host: Substring.UTF8View) -> Bool? {
+        var previous = dot, beginsLast = dot
+        for byte in host {
+            if byte == dot, previous == dot { return nil }
+            if previous == dot { beginsLast = byte }
+            previous = byte
+        }
+        guard previous != dot else { return nil }
+        if ASCII.isLetter(beginsLast) { return true }
+        return IPAddress(String(Substring(host))) != nil ? false : nil
+    }
+
+    private static func isThisMachine(_ host: String) -> Bool { host == "localhost" || host.hasSuffix(".localhost") }
 
     /// The target of `Location: reference` in a response from here (RFC 9110 §10.2.2); nil if it cannot be fetched.
     func resolving(_ reference: String) -> UpstreamURL? {
@@ -28,7 +67,7 @@ struct UpstreamURL: Equatable {
         scheme == other.scheme && host == other.host && port == other.port
     }
 
-    private init?(base: String?, _ reference: String) {
+    init?(base: String?, _ reference: String) {
         guard let handle = curl_url() else { return nil }
         defer { curl_url_cleanup(handle) }
         if let base, curl_url_set(handle, CURLUPART_URL, base, 0) != CURLUE_OK { return nil }
@@ -52,9 +91,7 @@ struct UpstreamURL: Equatable {
         self.scheme = scheme
         self.host = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         self.port = port
-        let isKnown =
-            self.host.contains(":") || IPAddress(self.host) != nil || self.host == "localhost"
-            || self.host.hasSuffix(".localhost")
+        let isKnown = self.host.contains(":") || IPAddress(self.host) != nil || Self.isThisMachine(self.host)
         name = isKnown ? nil : self.host
     }
 

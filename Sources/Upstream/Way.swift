@@ -103,13 +103,16 @@ extension UpstreamURL {
     }
 
     /// Host and port as they stand in `Host`.
-    var authority: String {
-        let rest = text[(text.firstRange(of: "://")?.upperBound ?? text.startIndex)...]
-        return String(rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" })
-    }
+    var authority: String { String(Substring(afterScheme.prefix { !Self.endsAuthority($0) })) }
 
     /// Path and query.
-    fileprivate var target: String { String(text.dropFirst(scheme.count + 3 + authority.count)) } // no trap: its parts
+    fileprivate var target: String { String(Substring(afterScheme.drop { !Self.endsAuthority($0) })) }
+
+    private var afterScheme: Substring.UTF8View { text.utf8.dropFirst(scheme.utf8.count + 3) } // no trap: its parts
+
+    private static func endsAuthority(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#")
+    }
 }
 
 extension EasyHandle {

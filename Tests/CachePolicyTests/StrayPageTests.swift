@@ -57,7 +57,7 @@ import Testing
         ("/a.mp4/info", false),
     ])
     func mediaIsToldByItsExtension(path: String, isMedia: Bool) throws {
-        #expect(StrayPage.expectsMedia(at: try OriginURL(url: "https://example.org\(path)"), HeaderFields()) == isMedia)
+        #expect(StrayPage.expectsMedia(at: try OriginURL(url: "https://example.org\(path)")) == isMedia)
     }
 
     @Test(arguments: [
@@ -66,7 +66,7 @@ import Testing
     func mediaIsToldByTheElementThatItIsFor(destination: String, isMedia: Bool) throws {
         #expect(
             StrayPage.expectsMedia(
-                at: try OriginURL(url: "https://example.org/watch"), ["Sec-Fetch-Dest: \(destination)"]) == isMedia)
+                at: try OriginURL(url: "https://example.org/watch"), destination: destination) == isMedia)
     }
 
     @Test(

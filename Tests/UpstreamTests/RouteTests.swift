@@ -1,4 +1,5 @@
 import HTTPModel
+import TestSupport
 import Testing
 
 @testable import Upstream
@@ -98,5 +99,45 @@ import Testing
         hop.foundSurplus = foundSurplus
         let error = isViolation ? UpstreamError.protocolViolation(detail: "x") : .broken(detail: "y")
         #expect(hop.isSpoiled(by: error) == isSpoiled)
+    }
+}
+
+/// RFC 3986 §3.2
+@Suite struct UpstreamURLTests {
+    @Test(arguments: [
+        "http://media.example/film.mp4", "https://media.example:8443/a/../b?c=%2F&d=[1]", "http://127.0.0.1:8080/",
+        "http://localhost/x?", "http://a.localhost/", "https://x-1.example:443/", "http://1.2.example/a?b?c",
+    ])
+    func plainOneIsReadAsCurlReadsIt(text: String) {
+        let plain = UpstreamURL(plain: text)
+        #expect(plain != nil && plain == UpstreamURL(base: nil, text))
+    }
+
+    /// Only curl knows what it makes of these.
+    @Test(arguments: [
+        "http://127.1/", "http://0x7f.1/", "http://010.0.0.1/", "http://1.2.3.4.5/", "http://a.1/", "http://a..b/",
+        "http://a./", "http://.a/", "http://Media.example/", "http://u@a/", "http://a:b@c/", "http://[::1]/",
+        "http://a:/", "http://a:080/", "http://a:65536/", "http://a:8x/", "http://a", "http://a?b", "http://a/#b",
+        "http://a/ b", "http://a/ü", "http://ü/", "http://a%2eb/", "http://a_b/", "ftp://a/", "HTTP://a/", "http:///b",
+    ])
+    func anyOtherIsLeftToCurl(text: String) { #expect(UpstreamURL(plain: text) == nil) }
+
+    @Test func randomOnesAreReadAsCurlReadsThem() {
+        var random = SplitMix64.forTest("UpstreamURLTests.randomOnesAreReadAsCurlReadsThem")
+        let parts = [
+            "http://", "https://", "a", "b.c", ".", "1", "127.0.0.1", "0x7", "-", ":", "80", "/", "?", "@", "%41",
+        ]
+        var count = 0
+        for _ in 0..<20_000 {
+            let text =
+                "http://"
+                + (0..<Int.random(in: 1...7, using: &random)).map { _ in
+                    parts.randomElement(using: &random) ?? ""
+                }.joined()
+            guard let plain = UpstreamURL(plain: text) else { continue }
+            count += 1
+            #expect(plain == UpstreamURL(base: nil, text), "\(text)")
+        }
+        #expect(count > 100)
     }
 }

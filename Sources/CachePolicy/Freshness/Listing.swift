@@ -11,12 +11,12 @@ package enum Listing {
 
     package static func isListing(type: String) -> Bool {
         let essence = essence(of: type)
-        return types.contains(essence) || isCertain(type: essence)
+        return types.contains(essence) || certainTypes.contains(essence)
     }
 
     /// Whether a media type is used for playlists, feeds and lists of files only.
     package static func isCertain(type: String) -> Bool {
-        PlaylistKind(mediaType: type) != nil || FeedRecognition.isCertain(type: type)
+        certainTypes.contains(essence(of: type))
     }
 
     /// Whether the beginning of a text is that of a playlist, feed or list.
@@ -63,8 +63,14 @@ package enum Listing {
 
     /// A media type in lower case and without its parameters.
     static func essence(of type: String) -> String {
-        ASCII.lowercased(Substring(ASCII.trimmed(type.utf8.prefix { $0 != UInt8(ascii: ";") })))
+        var type = type
+        return type.withUTF8 { bytes in
+            let end = bytes.firstIndex(of: UInt8(ascii: ";")) ?? bytes.count
+            return ASCII.lowercased(ASCII.trimmed(UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: bytes[..<end]))))
+        }
     }
+
+    private static let certainTypes = FeedRecognition.certainTypes.union(PlaylistKind.mediaTypes.keys)
 
     /// Feeds are also served as plain XML or JSON.
     private static let types: Set<String> = [
