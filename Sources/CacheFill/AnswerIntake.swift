@@ -35,7 +35,7 @@ struct AnswerIntake {
 
     /// Whether only the first bytes can tell if an answer is media: its origin calls it a web page, although media is
     /// expected.
-    func mustExamine(_ head: UpstreamHead, _ output: FetchOutput) -> Bool {
+    func mustExamine(_ head: UpstreamHead, _ output: borrowing FetchOutput) -> Bool {
         guard StrayPage.isPage(head.fields), !demand.resolvedRule.storesPages,
             ContentEncoding.isUncoded(head.fields)
         else { return false }
@@ -45,7 +45,7 @@ struct AnswerIntake {
         return head.status == 200 || head.status == 206 && (known == nil || known === purpose.validated)
     }
 
-    private func known(_ output: FetchOutput) -> Generation? {
+    private func known(_ output: borrowing FetchOutput) -> Generation? {
         purpose.generation ?? output.writer?.generation ?? purpose.validated
     }
 
@@ -91,7 +91,7 @@ struct AnswerIntake {
 
     /// A web page that arrives in place of known media is an error: it neither updates nor replaces the stored
     /// generation.
-    private func refuseStrayPage(_ head: UpstreamHead, _ output: FetchOutput) throws(FillError) {
+    private func refuseStrayPage(_ head: UpstreamHead, _ output: borrowing FetchOutput) throws(FillError) {
         guard let known = known(output), isMedia.map({ !$0 }) ?? head.replacesMedia(known.head.fields, demand) else {
             return
         }
@@ -210,7 +210,7 @@ struct AnswerIntake {
         status.note { $0.isKeptShort = true }
         output.begin(
             ShortResponse.Intake(
-                to: demand.url.absolute, answer.head.of(variant, terms, live: live), length: length,
+                to: demand.address, answer.head.of(variant, terms, live: live), length: length,
                 mark: request.mark, absence: absence))
     }
 

@@ -92,7 +92,7 @@ package final class Fetch: TransferDelegate {
             settings.retry, FetchRetry.Patience(first: settings.longestWait, midway: settings.longestMidwayWait),
             for: Self.audience(purpose, status, isMidway: isMidway))
         if case .opening(_, let client, _, _) = purpose {
-            let asker = Asker(follower: client, url: demand.url.absolute, isAuthorized: demand.isAuthorized)
+            let asker = Asker(follower: client, url: demand.address, isAuthorized: demand.isAuthorized)
             status.note { $0.asker = asker }
         }
         let bound = LoopBound(self, on: owner.loop)
@@ -237,27 +237,28 @@ package final class Fetch: TransferDelegate {
             examine(bytes)
             return true
         }
-        if output.isFull {
+        switch output.readiness {
+        case .full:
             holdBack()
             return false
-        }
-        if output.isAnswered {
+        case .answered:
             transfer.cancel()
             phase = .received(nil)
             owner.loop.afterCallback { [self] in goOn() }
             return true
+        case .open(let received, let position, let window):
+            guard
+                isFinishingChunk
+                    || !status.pauseIfFarAhead(
+                        received: received, writtenTo: position, before: bytes.count, within: window)
+            else {
+                output.releaseMemory()
+                transfer.mayGiveWay = output.canBeContinued && !status.isForDownloads
+                return false
+            }
+            take(bytes)
+            return true
         }
-        guard
-            isFinishingChunk
-                || !status.pauseIfFarAhead(
-                    received: output.received, writtenTo: output.position, before: bytes.count, within: output.window)
-        else {
-            output.releaseMemory()
-            transfer.mayGiveWay = output.canBeContinued && !status.isForDownloads
-            return false
-        }
-        take(bytes)
-        return true
     }
 
     /// Its player has paused for longest: what it has yet to read is requested again.

@@ -11,7 +11,7 @@ import HTTPModel
 ///
 /// It decides when to write (`take`), what (`nextWrite`), and what follows from the result (`wrote`); the fetch does
 /// the writing. If the store has no room, the fetch asks it to make some and reports the result (`roomMade`).
-struct FetchOutput {
+struct FetchOutput: ~Copyable {
     /// When to write the bytes just taken in.
     enum Urgency {
         case now
@@ -160,7 +160,6 @@ struct FetchOutput {
     /// Records the range that the answer announces.
     mutating func expect(_ range: Range<Int64>) { answered = range }
 
-    /// Whether the whole announced range has been received; later bytes are dropped.
     var isAnswered: Bool { received >= answered.upperBound }
 
     /// Whether nothing of the answer has been written.
@@ -183,14 +182,28 @@ struct FetchOutput {
 
     // MARK: Taking in
 
+    /// What can be done with further bytes of the answer.
+    enum Readiness {
+        /// Something must be written before more can be taken in.
+        case full
+        /// The whole announced range has been received; they are dropped.
+        case answered
+        /// They can be taken in, after those up to `received`, of which those up to `position` are written.
+        /// - window: how far the bytes in transit let it go past its reader, where these are in memory.
+        case open(received: Int64, position: Int64, window: Int64)
+    }
+
+    var readiness: Readiness {
+        isFull ? .full : isAnswered ? .answered : .open(received: received, position: position, window: window)
+    }
+
     /// Whether something must be written before more can be taken in.
     var isFull: Bool {
         isWaitingForRoom || staging.isWriting && staging.next.count >= 2 * Self.stagingBytes
             || staging.isWriting && transit.map { Int64(staging.next.count) >= $0.window } == true
     }
 
-    /// How far the bytes in transit let it go past its reader, where these are in memory.
-    var window: Int64 { writer?.generation.isStored == false ? transit?.window ?? .max : .max }
+    private var window: Int64 { writer?.generation.isStored == false ? transit?.window ?? .max : .max }
 
     mutating func countTransit() -> ProxyMetrics.Transit.Share {
         let share = transit ?? filler.metrics.transit.share(of: demand.client)
@@ -206,7 +219,7 @@ struct FetchOutput {
         return generation.head.rangeCondition != nil && status.read(\.isUnresumable) == false
     }
 
-    /// Takes in bytes of the answer. Call only if neither `isFull` nor `isAnswered`.
+    /// Takes in bytes of the answer. Call only if it is `open`.
     /// - Parameter isLast: whether only the chunk in progress is still wanted.
     mutating func take(_ bytes: UnsafeRawBufferPointer, isLast: Bool) -> Urgency {
         let wanted = Int(min(answered.upperBound -| received, Int64(bytes.count)))

@@ -140,6 +140,8 @@ struct FetchState {
     }
 
     var isRunning: Bool { end == nil }
+    /// Whether others may follow it.
+    var isJoinable: Bool { isShared && isRunning }
     var isAbandoned: Bool { followers.isEmpty }
 
     /// Whether all its followers are downloads.

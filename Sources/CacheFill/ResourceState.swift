@@ -38,7 +38,9 @@ struct ResourceState {
         case endLinger
     }
 
-    private(set) var fetches: [FetchState.ID: FetchState] = [:]
+    /// In the order of their identifiers. Most resources have one, some one for each client. They are changed in place:
+    /// a dictionary would move a fetch's state out and in again for each change.
+    private(set) var fetches: [(id: FetchState.ID, state: FetchState)] = []
     /// The running fetch that opens the resource.
     private(set) var opening: FetchState.ID?
     /// The fetch that was left last and still runs.
@@ -68,12 +70,16 @@ struct ResourceState {
     /// Reads a fetch in place, or changes it without waking anybody; nil if it is over and nobody follows it.
     @discardableResult
     mutating func with<Value>(_ id: FetchState.ID, _ body: (inout FetchState) -> Value) -> Value? {
-        fetches.index(forKey: id).map { body(&fetches.values[$0]) }
+        place(of: id).map { body(&fetches[$0].state) }
     }
 
-    /// Fetches that others may follow.
-    private var shared: some Sequence<(key: FetchState.ID, value: FetchState)> {
-        fetches.lazy.filter { $0.value.isShared && $0.value.isRunning }
+    private func place(of id: FetchState.ID) -> Int? {
+        var (low, high) = (0, fetches.count)
+        while low < high {
+            let middle = (low + high) / 2 // no trap: below the count
+            if fetches[middle].id.value < id.value { low = middle + 1 } else { high = middle } // no trap: as above
+        }
+        return low < fetches.count && fetches[low].id == id ? low : nil
     }
 
     // MARK: Where bytes are
@@ -138,8 +144,8 @@ struct ResourceState {
         if isThere() { return .present }
         if let id = request.followed, let answer = followed(id, request, generation) { return answer }
         guard isCurrent else { return .lost }
-        if let id = shared.first(where: { $0.value.brings(request.chunk) })?.key {
-            let place = max(request.offset, fetches[id]?.frontier ?? 0)
+        if let id = fetches.first(where: { $0.state.isJoinable && $0.state.brings(request.chunk) })?.id {
+            let place = max(request.offset, with(id) { $0.frontier } ?? 0)
             follow(request.follower, id, at: FetchState.Place(start: request.start ?? place, offset: place))
             return wait(request.follower, for: id)
         }
@@ -173,8 +179,10 @@ struct ResourceState {
     /// begin in the same chunk.
     private func gap(for wanted: Range<Int64>, _ presence: Presence) -> Range<Int64>? {
         guard var gap = presence.gap(wanted), gap.contains(wanted.lowerBound) else { return nil }
-        for (_, fetch) in shared
-        where !fetch.isAbandoned && fetch.frontier > gap.lowerBound && fetch.frontier < gap.upperBound {
+        for (_, fetch) in fetches
+        where fetch.isJoinable && !fetch.isAbandoned && fetch.frontier > gap.lowerBound
+            && fetch.frontier < gap.upperBound
+        {
             gap = gap.lowerBound..<presence.geometry.chunkStart(presence.geometry.chunk(at: fetch.frontier))
         }
         return gap.contains(wanted.lowerBound) ? gap : nil
@@ -183,13 +191,15 @@ struct ResourceState {
     private mutating func add(_ fetch: FetchState) -> FetchState.ID {
         nextID += 1
         let id = FetchState.ID(value: nextID)
-        fetches[id] = fetch
+        fetches.append((id, fetch))
         return id
     }
 
     private mutating func demand(_ gap: Range<Int64>, _ request: Request, _ reach: Reach) -> FetchState.ID {
         // Of several seeks in a row, only the last leaves a fetch behind.
-        for (id, fetch) in shared where fetch.isAbandoned { actions.append(.tell(id, .endLinger)) }
+        for (id, fetch) in fetches where fetch.isJoinable && fetch.isAbandoned {
+            actions.append(.tell(id, .endLinger))
+        }
         lingering = nil
         var fetch = FetchState(range: gap, reach, isShared: true)
         fetch.enter(
@@ -213,14 +223,16 @@ struct ResourceState {
 
     /// Follows the running opening, if there is one.
     mutating func followOpening(_ follower: FollowerID) -> FetchState.ID? {
-        guard let id = opening, let fetch = fetches[id], fetch.isRunning, fetch.opening == nil else { return nil }
-        follow(follower, id, at: FetchState.Place(start: fetch.range.lowerBound, offset: fetch.range.lowerBound))
+        guard let id = opening,
+            let start = with(id, { $0.isRunning && $0.opening == nil ? $0.range.lowerBound : nil }) ?? nil
+        else { return nil }
+        follow(follower, id, at: FetchState.Place(start: start, offset: start))
         return id
     }
 
     /// Follows the fetch that alone can deliver the rest, so that it does not end too early.
     mutating func followUnresumable(_ follower: FollowerID, at offset: Int64) -> FetchState.ID? {
-        guard let id = shared.first(where: { $0.value.isUnresumable })?.key else { return nil }
+        guard let id = fetches.first(where: { $0.state.isJoinable && $0.state.isUnresumable })?.id else { return nil }
         follow(follower, id, at: FetchState.Place(start: offset, offset: offset))
         return id
     }
@@ -230,7 +242,7 @@ struct ResourceState {
     mutating func followLingering(_ follower: FollowerID, _ wanted: Range<Int64>, _ presence: Presence) -> FetchState
         .ID?
     {
-        guard let id = lingering, let fetch = fetches[id], fetch.isRunning, fetch.isAbandoned,
+        guard let id = lingering, let fetch = with(id, { $0 }), fetch.isRunning, fetch.isAbandoned,
             wanted.contains(fetch.frontier),
             fetch.frontier - wanted.lowerBound <= min(fetch.furthest, fetch.window.limit)
         else { return nil }
@@ -244,15 +256,18 @@ struct ResourceState {
 
     private mutating func follow(_ follower: FollowerID, _ id: FetchState.ID, at place: FetchState.Place) {
         // The fetch no longer serves downloads alone.
-        if follower.kind != .download, fetches[id]?.hasOnlyDownloads == true { actions.append(.tell(id, .hurry)) }
-        fetches[id]?.enter(follower, at: place)
+        let hadOnlyDownloads = with(id) { fetch in
+            defer { fetch.enter(follower, at: place) }
+            return fetch.hasOnlyDownloads
+        }
+        if follower.kind != .download, hadOnlyDownloads == true { actions.append(.tell(id, .hurry)) }
         goOn(id)
     }
 
     /// A follower has advanced; a fetch that paused for it resumes.
     /// - Parameter start: where the follower began, if the fetch does not know yet.
     mutating func advance(_ follower: FollowerID, _ id: FetchState.ID, to offset: Int64, from start: Int64? = nil) {
-        if fetches[id]?.move(follower, to: offset, from: start) == true { goOn(id) }
+        if with(id, { $0.move(follower, to: offset, from: start) }) == true { goOn(id) }
     }
 
     /// Registers a follower for the next news of a fetch.
@@ -277,7 +292,7 @@ struct ResourceState {
     }
 
     private mutating func remove(_ id: FetchState.ID) {
-        if let fetch = fetches.removeValue(forKey: id) { gone.append(fetch) }
+        if let place = place(of: id) { gone.append(fetches.remove(at: place).state) }
     }
 
     private mutating func goOn(_ id: FetchState.ID) {
@@ -288,11 +303,12 @@ struct ResourceState {
 
     /// Changes a fetch and wakes the followers that wait for news.
     mutating func ring(_ id: FetchState.ID, _ change: (inout FetchState) -> Void) {
-        guard let index = fetches.index(forKey: id) else { return }
-        change(&fetches.values[index])
-        guard !fetches.values[index].waiting.isEmpty else { return }
-        for follower in fetches.values[index].waiting { actions.append(.wake(follower)) }
-        fetches.values[index].waiting = []
+        let waiting = with(id) { fetch in
+            change(&fetch)
+            defer { if !fetch.waiting.isEmpty { fetch.waiting = [] } }
+            return fetch.waiting
+        }
+        for follower in waiting ?? [] { actions.append(.wake(follower)) }
     }
 
     /// Records a fetch's progress.
@@ -300,7 +316,7 @@ struct ResourceState {
     mutating func pauses(
         _ id: FetchState.ID, received: Int64, writtenTo frontier: Int64, before count: Int, within: Int64 = .max
     ) -> Bool {
-        fetches[id]?.pauses(received: received, writtenTo: frontier, before: count, within: within) ?? false
+        with(id) { $0.pauses(received: received, writtenTo: frontier, before: count, within: within) } ?? false
     }
 
     /// Makes an opening the first fetch of the generation that it found.
@@ -309,32 +325,32 @@ struct ResourceState {
     mutating func becomesCurrent(_ id: FetchState.ID) -> Bool {
         guard opening == id else { return false }
         forgetGeneration()
-        fetches[id]?.isShared = true
+        with(id) { $0.isShared = true }
         return true
     }
 
     /// The response of a fetch passes through.
     mutating func passes(_ id: FetchState.ID) {
         if opening == id { opening = nil }
-        fetches[id]?.isShared = false
+        with(id) { $0.isShared = false }
     }
 
     /// A fetch without followers lingers. Only one per resource does.
     mutating func lingers(_ id: FetchState.ID) {
         if let former = lingering, former != id { actions.append(.tell(former, .endLinger)) }
-        lingering = fetches[id]?.isShared == true ? id : nil
+        lingering = with(id) { $0.isShared } == true ? id : nil
     }
 
     mutating func ended(_ id: FetchState.ID, _ end: FetchEnd) {
         if lingering == id { lingering = nil }
         if opening == id { opening = nil }
         ring(id) { $0.end = end }
-        if fetches[id]?.isAbandoned == true { remove(id) }
+        if with(id, { $0.isAbandoned }) == true { remove(id) }
     }
 
     /// Ends a fetch without followers. Once this has returned true, nobody can join it.
     mutating func endsIfAbandoned(_ id: FetchState.ID) -> Bool {
-        guard let fetch = fetches[id], fetch.isAbandoned, fetch.isRunning else { return false }
+        guard with(id, { $0.isAbandoned && $0.isRunning }) == true else { return false }
         ended(id, .stopped)
         return true
     }
@@ -347,6 +363,6 @@ struct ResourceState {
     mutating func forgetGeneration() {
         if let lingering { actions.append(.tell(lingering, .endLinger)) }
         (opening, lingering) = (nil, nil)
-        for id in Array(fetches.keys) { with(id) { $0.isShared = false } }
+        for place in fetches.indices { fetches[place].state.isShared = false }
     }
 }

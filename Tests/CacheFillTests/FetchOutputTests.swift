@@ -123,7 +123,7 @@ import Testing
         var output = try output(0..<Self.chunk, of: generation(length: Self.chunk), surplus: 150)
         take(100, &output)
         #expect(output.received == 0)
-        #expect(hasNothingToWrite(&output))
+        #expect(hasNothingToWrite(&output) == true)
         take(100, &output)
         #expect(output.received == 50)
         output.close()
@@ -138,7 +138,7 @@ import Testing
         _ = try write(&output)
         // The next one tells for itself.
         output.beginAnswer()
-        #expect(!output.isAnswered)
+        #expect(output.isAnswered == false)
         output.close()
     }
 
@@ -221,7 +221,7 @@ import Testing
         take(512 << 10, &output)
         #expect(output.isFull && output.position == 0 && output.received == 612 << 10)
         #expect(name(output.wrote(write.run(), write)) == "more")
-        #expect(!output.isFull && output.position == 100 << 10)
+        #expect(output.isFull == false && output.position == 100 << 10)
         output.close()
     }
 
@@ -245,7 +245,7 @@ import Testing
         let write = try next(&output)
         #expect(name(output.wrote(.noRoom(taken: 0), write)) == "no room")
         #expect(output.isFull && output.isWaitingForRoom && hasNothingToWrite(&output))
-        #expect(goesOn(&output, withRoom: true))
+        #expect(goesOn(&output, withRoom: true) == true)
         #expect(name(try self.write(&output)) == "complete")
         output.close()
     }
@@ -256,7 +256,7 @@ import Testing
         take(100, &output)
         let write = try next(&output)
         _ = output.wrote(.noRoom(taken: 0), write)
-        #expect(!goesOn(&output, withRoom: false))
+        #expect(goesOn(&output, withRoom: false) == false)
         output.close()
     }
 
@@ -268,7 +268,7 @@ import Testing
         take(100, &output)
         let write = try next(&output)
         _ = output.wrote(.noRoom(taken: 0), write)
-        #expect(goesOn(&output, withRoom: false))
+        #expect(goesOn(&output, withRoom: false) == true)
         let buffer = try #require(output.writer?.generation)
         #expect(!buffer.isStored && generation.isRetired && output.status.read({ $0.spill != nil }) == true)
         take(3092, &output)
@@ -285,7 +285,7 @@ import Testing
         let write = try next(&output)
         output.close()
         #expect(name(output.wrote(write.run(), write)) == "closed")
-        #expect(hasNothingToWrite(&output))
+        #expect(hasNothingToWrite(&output) == true)
     }
 
     @Test func whatAReaderHasPassedIsNotHeldForIt() throws {

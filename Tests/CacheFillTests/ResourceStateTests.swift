@@ -71,9 +71,9 @@ import Testing
     private mutating func fetching(_ range: Range<Int64>, in picture: String, for follower: FollowerID? = nil) throws
         -> FetchState.ID
     {
-        let before = Set(state.fetches.keys)
+        let before = Set(state.fetches.map(\.id))
         #expect(locate(range.lowerBound * chunk, in: picture, for: follower ?? other) == .toFetch(range))
-        return try #require(state.fetches.keys.first { !before.contains($0) })
+        return try #require(state.fetches.first { !before.contains($0.id) }?.id)
     }
 
     // MARK: Where bytes are
@@ -89,7 +89,7 @@ import Testing
     ])
     mutating func whatNobodyBringsIsTheAskersUpToWhatIsThere(picture: String, offset: Int64, gap: Range<Int64>) {
         #expect(locate(offset, in: picture) == .toFetch(gap))
-        #expect(state.fetches.count == 1 && state.fetches.values.first?.isAbandoned == false)
+        #expect(state.fetches.count == 1 && state.fetches.first?.state.isAbandoned == false)
     }
 
     @Test mutating func secondOneFollowsTheFirst() throws {
@@ -229,7 +229,7 @@ import Testing
         let id = try fetching(0..<4, in: "----")
         state.forgetGeneration()
         #expect(locate(0, in: "----") == .toFetch(0..<4))
-        #expect(state.fetches[id]?.isRunning == true)
+        #expect(state.with(id) { $0.isRunning } == true)
     }
 
     // MARK: Lingering
@@ -245,8 +245,8 @@ import Testing
         #expect(state.followLingering(other, chunk..<3 * chunk, presence("XXXX----")) == nil)
         #expect(state.followLingering(other, chunk..<8 * chunk, presence("XXXX----")) == id)
         #expect(
-            state.fetches[id]?.hasBrought(2 * chunk, to: other) == false
-                && state.fetches[id]?.hasBrought(4 * chunk, to: other) == true)
+            state.with(id) { $0.hasBrought(2 * chunk, to: other) } == false
+                && state.with(id) { $0.hasBrought(4 * chunk, to: other) } == true)
         // It is somebody's again.
         #expect(state.followLingering(reader, chunk..<8 * chunk, presence("XXXX----")) == nil)
         #expect(state.endsIfAbandoned(id) == false)
@@ -316,7 +316,7 @@ import Testing
             id = try fetching(0..<Int64(many), in: String(repeating: "-", count: many), for: reader)
         #expect(state.pauses(id, received: ReadAheadWindow.first - 1, writtenTo: 0, before: 0) == false)
         #expect(state.pauses(id, received: ReadAheadWindow.first, writtenTo: ReadAheadWindow.first, before: 0) == true)
-        #expect(state.fetches[id]?.isBeingRead == false)
+        #expect(state.with(id) { $0.isBeingRead } == false)
         state.advance(reader, id, to: 1000)
         #expect(state.takeActions().isEmpty)
         state.advance(reader, id, to: ReadAheadWindow.first)
