@@ -54,8 +54,13 @@ extension FetchBalance {
     /// Guesses whether a response will be short before it arrives, from the last response of the same host with the
     /// same file extension. A host's segments predict its next segments; its subtitles do not predict its films.
     struct ExpectedLengths {
-        /// By host, port and extension.
-        private var haveBeenShort: [String: Bool] = [:]
+        private struct Kind: Hashable {
+            let host: String
+            let port: Int?
+            let fileExtension: String?
+        }
+
+        private var haveBeenShort: [Kind: Bool] = [:]
         /// A forgotten host costs one switch of threads at most.
         private static let mostKinds = 1024
         private static let longestExtension = 8
@@ -75,13 +80,12 @@ extension FetchBalance {
             haveBeenShort[kind] = isShort
         }
 
-        private static func kind(of url: OriginURL) -> String {
+        private static func kind(of url: OriginURL) -> Kind {
             let path = url.pathAndQuery.utf8.prefix { $0 != UInt8(ascii: "?") }
             let tail = path.suffix(longestExtension + 1)
-            guard let dot = tail.lastIndex(of: UInt8(ascii: ".")), !tail[dot...].contains(UInt8(ascii: "/")) else {
-                return url.authority
-            }
-            return url.authority + String(Substring(tail[dot...]))
+            let start = tail.lastIndex { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "/") }
+            let dot = start.flatMap { tail[$0] == UInt8(ascii: ".") ? $0 : nil }
+            return Kind(host: url.host, port: url.port, fileExtension: dot.map { String(Substring(tail[$0...])) })
         }
     }
 

@@ -6,10 +6,15 @@ package enum Combining {
     /// The `If-Range` value for requesting more of exactly the same bytes; nil without a strong validator.
     /// - Parameter fields: the fields of the stored response.
     package static func condition(for fields: HeaderFields) -> String? {
+        condition(for: fields, fields["ETag"].flatMap { EntityTag(parsing: $0) })
+    }
+
+    /// - Parameter tag: the one of these fields.
+    package static func condition(for fields: HeaderFields, _ tag: EntityTag?) -> String? {
         // RFC 9110 §8.8.3.3: an encoded form has a validator of its own, but an origin that encodes unasked may encode
         // anew, or not at all, the next time.
         guard ContentEncoding.isUncoded(fields) else { return nil }
-        if let tag = fields["ETag"].flatMap({ EntityTag(parsing: $0) }) {
+        if let tag {
             // RFC 9110 §13.1.5: a date is for responses without an entity tag. A weak tag means that different
             // bytes may share it.
             return tag.isWeak ? nil : tag.fieldValue

@@ -14,8 +14,8 @@ package struct ContentSafety: Sendable, Equatable {
         let isOne = lines.count == 1 && !lines[0].value.utf8.contains(ASCII.comma)
         let type = isOne ? Self.essence(lines[0].value) : ""
         // RFC 7303 §4.2: a browser shows XML of any kind as a page, with scripts.
-        let isXML = type.hasSuffix("+xml") || type.hasSuffix("/xml")
-        let isAudioOrVideo = !isXML && (type.hasPrefix("audio/") || type.hasPrefix("video/"))
+        let isXML = ["+xml", "/xml"].contains { type.utf8.suffix(4).elementsEqual($0.utf8) }
+        let isAudioOrVideo = !isXML && ["audio/", "video/"].contains { type.utf8.starts(with: $0.utf8) }
         isMedia = isAudioOrVideo || Self.media.contains(type)
         isInert = isAudioOrVideo || !isXML && type.hasPrefix("font/") || Self.inert.contains(type)
     }

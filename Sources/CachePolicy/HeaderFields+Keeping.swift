@@ -39,8 +39,10 @@ extension HeaderFields {
     /// The same, and fields about ranges: for parts this proxy sets its own (RFC 9110 §14.4).
     package mutating func removeUnstored() {
         removeUnfitForClients()
-        for name in ["Accept-Ranges", "Content-Range"] { remove(name) }
+        remove(allOf: Self.ofRanges)
     }
+
+    private static let ofRanges: FieldNames = ["accept-ranges", "content-range"]
 
     private static let ofTheProxy: FieldNames = ["content-length", "age", "reelcache-source", "set-cookie"]
 

@@ -55,10 +55,10 @@ package final class GenerationHead: Sendable, Equatable {
         self.times = times ?? ResponseTimes(validatedAt: storedAt)
         (fieldBytes, siteBytes) = Self.rendered(fields)
         safety = ContentSafety(fields)
+        let tag = fields["ETag"].flatMap { EntityTag(parsing: $0) }
         validators = RepresentationValidators(
-            etag: fields["ETag"].flatMap { EntityTag(parsing: $0) },
-            lastModified: fields["Last-Modified"].flatMap { HTTPDate.parse($0) })
-        rangeCondition = Combining.condition(for: fields)
+            etag: tag, lastModified: fields["Last-Modified"].flatMap { HTTPDate.parse($0) })
+        rangeCondition = Combining.condition(for: fields, tag)
         hasDate = fields["Date"] != nil
         isCertainListing = fields["Content-Type"].map { Listing.isCertain(type: $0) } ?? false
         self.isListing = isListing || isCertainListing || Listing.isListing(fields)

@@ -22,6 +22,8 @@ extension Hop {
         /// Field lines of all heads and trailers of one hop.
         static let fieldLimit = 256
 
+        private static let usualFields = 16
+
         private var status = 0
         private var fields = HeaderFields()
         private var bytes = 0
@@ -46,6 +48,7 @@ extension Hop {
 
         private mutating func startHead(_ line: UnsafeRawBufferPointer) -> Outcome {
             fields = HeaderFields()
+            fields.lines.reserveCapacity(Self.usualFields)
             let words = line.split(separator: 0x20, maxSplits: 2, omittingEmptySubsequences: true)
             guard words.count >= 2, let code = Int(Self.string(words[1])), (100...999).contains(code) else {
                 return .malformed("status line \"\(Self.string(line))\"")
@@ -65,8 +68,8 @@ extension Hop {
             }
             // A line without a colon is not a field; like browsers, skip it.
             guard !isComplete, let colon = line.firstIndex(of: ASCII.colon) else { return .more }
-            let name = Self.string(line[..<colon])
-            guard colon > 0, line[..<colon].allSatisfy(ASCII.isToken) else {
+            let bytes = UnsafeRawBufferPointer(rebasing: line[..<colon]), name = Self.string(bytes)
+            guard colon > 0, bytes.allSatisfy(ASCII.isToken) else {
                 // Like browsers, skip what is no field. But curl does not recognize "Transfer-Encoding ", and would
                 // leave the chunks' framing in the body; whoever else reads this head may take it for one (RFC 9112
                 // §5.1).

@@ -232,6 +232,15 @@ import Testing
         #expect(state.with(id) { $0.isRunning } == true)
     }
 
+    @Test mutating func fetchThatIsOverIsNotMistakenForALaterOne() throws {
+        let first = try fetching(0..<2, in: "--XX"), second = try fetching(3..<4, in: "--X-", for: reader)
+        state.ended(first, .completed)
+        #expect(state.with(first) { $0.isRunning } == false)
+        state.leave(other, first)
+        #expect(state.with(first) { $0.range } == nil && state.fetches.count == 1)
+        #expect(state.with(second) { $0.range } == 3 * chunk..<4 * chunk)
+    }
+
     // MARK: Lingering
 
     /// A player that seeks comes back at another place at once.
