@@ -9,9 +9,11 @@ package final class StagingBuffer: @unchecked Sendable {
     /// What comes before the first write is one allocation.
     private static let leastBytes = 64 << 10
 
-    private var storage = UnsafeMutableRawBufferPointer(start: nil, count: 0)
-    private var start = 0
-    package private(set) var count = 0
+    // Unchecked: no method of it calls out, so that no use of these overlaps another. Each piece that curl delivers
+    // would be checked for that again and again.
+    @exclusivity(unchecked) private var storage = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+    @exclusivity(unchecked) private var start = 0
+    @exclusivity(unchecked) package private(set) var count = 0
 
     package init() {}
 
