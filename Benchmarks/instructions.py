@@ -14,7 +14,9 @@ With --check, a row above its bound is counted twice more, and the median of the
 
 Rows: hit     cached files of 64 KiB, eight of them in turn, keep-alive
       text    the same of a subtitle (TTML, 64 KiB), of type application/octet-stream
-      playlist the same of an HLS playlist of 40 segments, as each viewer of a live stream asks for it every few seconds (nginx serves it unchanged)
+      playlist the same of an HLS playlist of 40 segments, type VOD, which needs no rewriting
+      live    the same of a live one, whose addresses are rewritten, while it is fresh: all viewers of a stream ask for it every few seconds
+              (nginx serves it unchanged)
       browser the same as hit, as a browser asks: fifteen lines of head and a range
       deployed  that, through a mount, with an access log (nginx with one, too)
       touch   what a hit costs later: 200 files read once each, and all that happens within twelve seconds after (times of use, checkpoints,
@@ -29,7 +31,7 @@ Rows: hit     cached files of 64 KiB, eight of them in turn, keep-alive
 import argparse, glob, os, re, shutil, signal, socket, subprocess, sys, tempfile, time
 
 ORIGIN, PORT = 28200, 28201
-ROWS = ('hit', 'browser', 'deployed', 'text', 'playlist', 'touch', 'range', 'seek', 'segment', 'miss', 'long', 'stats')
+ROWS = ('hit', 'browser', 'deployed', 'text', 'playlist', 'live', 'touch', 'range', 'seek', 'segment', 'miss', 'long', 'stats')
 
 BROWSER = ('User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0 Safari/537.36\r\nAccept: */*\r\n'
     'Accept-Encoding: identity;q=1, *;q=0\r\nAccept-Language: en-US,en;q=0.9,de;q=0.8\r\nReferer: http://127.0.0.1/page\r\nSec-Fetch-Site: same-origin\r\n'
@@ -130,6 +132,8 @@ def rows(server, only, ours):
         # What the rows before leave to do (files that were used, and close) is not a miss's.
         'miss': lambda: (misses(200, 50), time.sleep(14 if ours else 0), server.count(lambda: misses(250, 250), 3 if ours else 0))[-1],
         'long': lambda: server.count(long, 3 if ours else 0),
+        # Last, as it stays known which addresses it lists: all requests to their host are compared with them.
+        'live': lambda: (hit(20, pre + '/v/live.m3u8'), server.count(lambda: hit(500, pre + '/v/live.m3u8'), 0))[-1],
         'stats': lambda: (hit(20, '/stats'), server.count(lambda: hit(100, '/stats'), 0))[-1] if ours else None,
     }
     for name in plan:
@@ -174,6 +178,8 @@ def main():
     for i in range(40): shutil.copy(www + '/a.bin', f'{www}/v/{i}.ts')
     open(www + '/v/index.m3u8', 'w').write('#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:2\n#EXT-X-PLAYLIST-TYPE:VOD\n' +
         ''.join(f'#EXTINF:2,\n{i}.ts\n' for i in range(40)) + '#EXT-X-ENDLIST\n')
+    open(www + '/v/live.m3u8', 'w').write('#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:600\n' +
+        ''.join(f'#EXTINF:600,\nhttp://127.0.0.1:{ORIGIN}/v/{i}.ts\n' for i in range(40)))
     def conf(name, port, body, log):
         """An nginx configuration of one process; returns the argument vector."""
         temporary = ''.join(f'{k}_temp_path {work}/{name}-{k};\n' for k in ('client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'))

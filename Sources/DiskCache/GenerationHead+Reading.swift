@@ -13,7 +13,8 @@ extension GenerationHead {
             self.terms = terms
             directives = ResponseDirectives(head.fields, terms)
             freshnessAtFirst = .of(
-                head.fields, head.times, ttl: nil, isListing: head.isListing, terms: terms, directives: directives,
+                head.fields, head.times, ttl: nil, isListing: head.isListing && !head.isUnchanging, terms: terms,
+                directives: directives,
                 now: head.times.validatedAt)
         }
     }

@@ -24,6 +24,9 @@ package final class GenerationHead: Sendable, Equatable {
     package let isCertainListing: Bool
     /// How long a live playlist stands for its stream. Known only to this process, and neither compared nor saved.
     package let live: LiveTiming?
+    /// Whether it is a playlist that states that it does not change: its lifetime is that of a file. Known only to this
+    /// process, too.
+    package let isUnchanging: Bool
 
     /// `fields` as they are sent, each line ended by CRLF; fields that speak for the origin as a site are separate.
     package let fieldBytes: [UInt8]
@@ -35,6 +38,7 @@ package final class GenerationHead: Sendable, Equatable {
     package let validators: RepresentationValidators
     /// The value for `If-Range` in requests for gaps of this generation.
     package let rangeCondition: String?
+    private let lastRendering = Mutex<(excluded: FieldNames, bytes: [UInt8])?>(nil)
     /// As it was last read: the terms rarely change.
     let lastReading = Mutex<Reading?>(nil)
 
@@ -44,7 +48,7 @@ package final class GenerationHead: Sendable, Equatable {
     package init(
         status: Int, fields: HeaderFields, variant: Variant = Variant(), finalURL: String, isPublic: Bool = false,
         storedAt: Int64,
-        times: ResponseTimes? = nil, isListing: Bool = false, live: LiveTiming? = nil
+        times: ResponseTimes? = nil, isListing: Bool = false, live: LiveTiming? = nil, isUnchanging: Bool = false
     ) {
         self.status = status
         self.fields = fields
@@ -62,7 +66,19 @@ package final class GenerationHead: Sendable, Equatable {
         hasDate = fields["Date"] != nil
         isCertainListing = fields["Content-Type"].map { Listing.isCertain(type: $0) } ?? false
         self.isListing = isListing || isCertainListing || Listing.isListing(fields)
-        self.live = live
+        (self.live, self.isUnchanging) = (live, isUnchanging)
+    }
+
+    /// `fieldBytes` without some fields. Rendered once: all answers with a text that was made of this one leave out the
+    /// same.
+    package func fieldBytes(without excluded: FieldNames) -> [UInt8] {
+        if let known = lastRendering.withLock({ $0 }), known.excluded == excluded { return known.bytes }
+        var bytes: [UInt8] = []
+        for line in fields.lines where !excluded.contains(line.name) && !SiteFields.isOfOrigin(line.name) {
+            line.write(to: &bytes)
+        }
+        lastRendering.withLock { [bytes] in $0 = (excluded, bytes) }
+        return bytes
     }
 
     private static func rendered(_ fields: HeaderFields) -> (fields: [UInt8], site: [UInt8]) {
@@ -79,12 +95,12 @@ package final class GenerationHead: Sendable, Equatable {
 
     private func with(
         fields: HeaderFields? = nil, variant: Variant? = nil, isPublic: Bool? = nil, times: ResponseTimes? = nil,
-        isListing: Bool? = nil, live: LiveTiming?
+        isListing: Bool? = nil, live: LiveTiming?, isUnchanging: Bool? = nil
     ) -> GenerationHead {
         GenerationHead(
             status: status, fields: fields ?? self.fields, variant: variant ?? self.variant, finalURL: finalURL,
             isPublic: isPublic ?? self.isPublic, storedAt: storedAt, times: times ?? self.times,
-            isListing: isListing ?? self.isListing, live: live)
+            isListing: isListing ?? self.isListing, live: live, isUnchanging: isUnchanging ?? self.isUnchanging)
     }
 
     /// The head of a short response: other request fields select it, and no more of its fields are held than is worth
@@ -100,8 +116,12 @@ package final class GenerationHead: Sendable, Equatable {
     package var ofUnknownScope: GenerationHead { with(isPublic: false, live: live) }
 
     /// The head after its bytes turned out to be a playlist or a feed.
-    /// - Parameter live: the timing of a live playlist; nil for a film's and for a feed.
-    package func ofPlaylist(_ live: LiveTiming?) -> GenerationHead { with(isListing: true, live: live) }
+    /// - Parameters:
+    ///   - live: the timing of a live playlist; nil for a film's and for a feed.
+    ///   - isUnchanging: whether it states that it does not change.
+    package func ofPlaylist(_ live: LiveTiming?, isUnchanging: Bool = false) -> GenerationHead {
+        with(isListing: true, live: live, isUnchanging: isUnchanging)
+    }
 
     /// The head after its origin has confirmed the generation with an answer that has these fields.
     /// - Parameters:

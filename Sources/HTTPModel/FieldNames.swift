@@ -1,5 +1,5 @@
 /// A small fixed set of header field names, looked up without regard to case (RFC 9110 §5.1) and without copying.
-package struct FieldNames: Sendable, ExpressibleByArrayLiteral {
+package struct FieldNames: Sendable, Equatable, ExpressibleByArrayLiteral {
     /// At each index, the names of that many bytes.
     private var byLength: [[String]] = []
     /// A bit for each name, by `bit(of:)`: most names that are looked up are not among these.
@@ -13,6 +13,8 @@ package struct FieldNames: Sendable, ExpressibleByArrayLiteral {
             bits |= Self.bit(of: name)
         }
     }
+
+    package var isEmpty: Bool { bits == 0 }
 
     /// In the order of their lengths.
     package var all: [String] { byLength.flatMap(\.self) }

@@ -72,12 +72,4 @@ package struct Response {
     package mutating func fields(rendered bytes: [UInt8]) {
         fieldBytes.append(contentsOf: bytes)
     }
-
-    /// Removes all lines of that name.
-    package mutating func remove(_ name: String) {
-        let lines = fieldBytes.split(separator: ASCII.lineFeed).filter { line in
-            !ASCII.equalIgnoringCase(line.prefix { $0 != ASCII.colon }, name.utf8)
-        }
-        fieldBytes = lines.flatMap { $0 + [ASCII.lineFeed] }
-    }
 }

@@ -167,33 +167,41 @@ extension MediaAnswer {
 
     // MARK: Heads
 
-    func contentHead(of generation: Generation, _ view: Generation.Snapshot, range: Range<Int64>?, length: Int64?)
-        -> Response
-    {
+    func contentHead(
+        of generation: Generation, _ view: Generation.Snapshot, range: Range<Int64>?, length: Int64?,
+        without excluded: FieldNames = []
+    ) -> Response {
         var response = Response(range == nil ? 200 : 206, length: range.map { Int64($0.count) } ?? length)
         if let range { response.contentRange(range, total: length) }
-        addFields(of: generation, view, to: &response)
+        addFields(of: generation, view, without: excluded, to: &response)
         return response
     }
 
-    func addFields(of generation: Generation, _ view: Generation.Snapshot, to response: inout Response) {
+    /// - Parameter excluded: fields that do not describe what is sent.
+    func addFields(
+        of generation: Generation, _ view: Generation.Snapshot, without excluded: FieldNames = [],
+        to response: inout Response
+    ) {
+        let acceptsRanges = view.head.status == 200 && view.length != nil && !excluded.contains("accept-ranges")
         addFields(
-            of: view.head, key: generation.key, acceptsRanges: view.head.status == 200 && view.length != nil,
-            isOld: resolver.accepted === generation, to: &response)
+            of: view.head, key: generation.key, acceptsRanges: acceptsRanges, isOld: resolver.accepted === generation,
+            without: excluded, to: &response)
     }
 
     /// - Parameters:
     ///   - key: the cache key.
     ///   - isOld: whether it was stored before, although its origin was contacted.
     func addFields(
-        of head: GenerationHead, key: CacheKey, acceptsRanges: Bool, isOld: Bool, to response: inout Response
+        of head: GenerationHead, key: CacheKey, acceptsRanges: Bool, isOld: Bool, without excluded: FieldNames = [],
+        to response: inout Response
     ) {
         if response.status == 304 {
-            for line in head.fields.lines where Self.notModifiedFields.contains(line.name) {
+            for line in head.fields.lines
+            where Self.notModifiedFields.contains(line.name) && !excluded.contains(line.name) {
                 response.field(line.name, line.value)
             }
         } else {
-            response.fields(rendered: head.fieldBytes)
+            response.fields(rendered: excluded.isEmpty ? head.fieldBytes : head.fieldBytes(without: excluded))
         }
         addCookies(to: &response)
         response.hasDate = head.hasDate

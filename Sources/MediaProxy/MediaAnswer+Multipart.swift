@@ -53,10 +53,10 @@ extension MediaAnswer {
             }
         }
         sendFirst(of: reader, body: body) { [self] in
-            var response = contentHead(of: generation, view, range: nil, length: layout.length)
-            response.status = 206
             // Each part states its own type and range.
-            response.remove("Content-Type")
+            var response = contentHead(
+                of: generation, view, range: nil, length: layout.length, without: ["content-type"])
+            response.status = 206
             response.field("Content-Type", layout.contentType)
             return response
         }

@@ -137,7 +137,7 @@ extension MediaAnswer {
     private func giveText(of document: PlaylistDocument, from generation: Generation) {
         whenKeptIsFound = nil
         guard exchange.isOpen, !isAnswered else { return }
-        let form = form(of: document)
+        let form = form
         guard let text = document.knownText(for: form) else {
             return makeText(of: document, for: form, from: generation)
         }
@@ -149,7 +149,10 @@ extension MediaAnswer {
     private func note(_ document: PlaylistDocument, of generation: Generation, isNews: Bool) {
         let head = generation.head, now = filler.filler.instant
         guard let rule = document.refreshRule else {
-            if head.live != nil || !head.isListing { generation.setHead { $0.ofPlaylist(nil) } }
+            let isUnchanging = document.isUnchanging
+            if head.live != nil || !head.isListing || head.isUnchanging != isUnchanging {
+                generation.setHead { $0.ofPlaylist(nil, isUnchanging: isUnchanging) }
+            }
             return
         }
         let age = UInt64(clamping: head.times.residentTime(at: filler.filler.now())) *| 1_000_000_000
@@ -171,15 +174,21 @@ extension MediaAnswer {
     // MARK: The text
 
     /// The form in which this client can reach the URLs in the playlist.
-    private func form(of document: PlaylistDocument) -> PlaylistForm {
+    private var form: PlaylistForm {
+        // What a balancer states about the client may differ from request to request.
+        let host = exchange.forwarded == nil && kept == nil ? request.value(of: "Host") : nil
+        if let host, let known = route.listing, known.host == host { return known.form }
         let own = route.form == .absolute ? route.url : handler.clientURL(of: exchange) ?? route.url
+        let policy = handler.policy
         let style: PlaylistForm.Style =
             switch route.form {
             case .absolute: .absolute
             case .path: .path
-            case .mount: .mount(servesAnyOrigin: handler.policy.servesAnyOrigin)
+            case .mount: .mount(servesAnyOrigin: policy.servesAnyOrigin)
             }
-        return PlaylistForm(client: own, style: style, mounts: handler.policy.mounts, kept: kept)
+        let form = PlaylistForm(client: own, style: style, mounts: policy.mounts, kept: kept)
+        if let host { route.listing = (host, form) }
+        return form
     }
 
     private func makeText(of document: PlaylistDocument, for form: PlaylistForm, from generation: Generation) {
@@ -232,10 +241,7 @@ extension MediaAnswer {
     /// §13, §14).
     private func respond(_ text: PlaylistText, from generation: Generation) {
         let validators = RepresentationValidators(etag: text.etag)
-        let describe = { (response: inout Response) in
-            response.field("ETag", text.etag.fieldValue)
-            response.field("Accept-Ranges", "bytes")
-        }
+        let describe = { (response: inout Response) in response.fields(rendered: text.fieldBytes) }
         let length = Int64(text.bytes.count)
         switch Conditional.evaluate(request, against: validators) {
         case .notModified: return respond(304, nil, from: generation, describe)
@@ -293,15 +299,15 @@ extension MediaAnswer {
         filler.origin(route.url.host).sentFromCache.add(cached)
         exchange.firstByteTimes = outcome.isHit ? handler.metrics.firstByteOfHits : handler.metrics.firstByteOfMisses
         var response = Response(status, length: length)
-        addFields(of: generation, generation.snapshot, to: &response)
-        if !keepsValidators { for name in Self.ofTheOriginal { response.remove(name) } }
+        addFields(
+            of: generation, generation.snapshot, without: keepsValidators ? [] : Self.ofTheOriginal, to: &response)
         describe(&response)
         exchange.respond(response, body: body)
     }
 
     /// Fields that describe only the origin's bytes.
-    private static let ofTheOriginal = [
-        "ETag", "Last-Modified", "Content-Encoding", "Content-MD5", "Digest", "Content-Digest", "Repr-Digest",
-        "Accept-Ranges", "Content-Length",
+    private static let ofTheOriginal: FieldNames = [
+        "accept-ranges", "content-digest", "content-encoding", "content-length", "content-md5", "digest", "etag",
+        "last-modified", "repr-digest",
     ]
 }

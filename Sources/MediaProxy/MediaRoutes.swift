@@ -17,8 +17,8 @@ enum RouteForm: Sendable {
     var isTransparent: Bool { self != .path }
 }
 
-/// The resource that a request is for, and how it is handled. Shared by all its requests.
-final class Route: Sendable {
+/// The resource that a request is for, and how it is handled. Shared by all its requests. Loop-bound.
+final class Route {
     let url: OriginURL
     /// The URL as text.
     let text: String
@@ -34,6 +34,10 @@ final class Route: Sendable {
 
     /// Whether it is the playlist of a recording, which no origin has.
     let isRecording: Bool
+
+    /// How the last client of this playlist reaches what it lists, and that client's `Host`: a proxy has only a few
+    /// names.
+    var listing: (host: String, form: PlaylistForm)?
 
     init(_ url: OriginURL, _ form: RouteForm, _ policy: ProxyPolicy) {
         (self.url, self.form, text) = (url, form, url.absolute)

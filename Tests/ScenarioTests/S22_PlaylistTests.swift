@@ -68,8 +68,10 @@ extension Scenarios {
             try await scenario { stage in
                 Self.serve(stage, "/v/film.m3u8", Self.film(stage), [("Cache-Control", "max-age=60")])
                 let port = stage.proxy.port
-                let named = try stage.get("/v/film.m3u8", headers: [("Host", "localhost:\(port)")])
-                #expect(named.text == Self.rewritten(stage, by: "localhost:\(port)"))
+                for name in ["127.0.0.1", "localhost", "localhost", "127.0.0.1"] {
+                    let named = try stage.get("/v/film.m3u8", headers: [("Host", "\(name):\(port)")])
+                    #expect(named.text == Self.rewritten(stage, by: "\(name):\(port)"))
+                }
             }
         }
 
@@ -318,6 +320,30 @@ extension Scenarios {
                     #expect(stage.origin.requestCount("/list") == count)
                 }
                 #expect(stage.origin.requests("/list").last?.headers["If-None-Match"] == "\"v1\"")
+            }
+        }
+
+        /// RFC 8216 §4.3.3.5: such a playlist must not change.
+        @Test func aPlaylistOfTypeVODIsFreshAsAFileIs() async throws {
+            try await scenario { stage in
+                let film = Self.film(stage).replacing(
+                    "#EXT-X-UNKNOWN", with: "#EXT-X-PLAYLIST-TYPE:VOD\n#EXT-X-UNKNOWN")
+                stage.origin.serve("/film.m3u8", bytes: Array(film.utf8), contentType: Self.type)
+                for round in 1...2 {
+                    try #expect(!stage.get("/film.m3u8").isHit)
+                    #expect(stage.origin.requestCount("/film.m3u8") == round)
+                    try #expect(stage.get("/film.m3u8").isHit)
+                    stage.wait(seconds: 590)
+                    try #expect(stage.get("/film.m3u8").isHit)
+                    stage.wait(seconds: 20)
+                }
+                // The type is part of the text: another version may be without it.
+                stage.origin.serve(
+                    "/film.m3u8", bytes: Array(Self.film(stage).utf8), etag: "\"v2\"", contentType: Self.type)
+                for round in 3...4 {
+                    try #expect(!stage.get("/film.m3u8").isHit)
+                    #expect(stage.origin.requestCount("/film.m3u8") == round)
+                }
             }
         }
     }

@@ -27,10 +27,18 @@ package final class PlaylistDocument: Sendable {
     package let order: PlaybackOrder
     /// The generation from which it was read; nil if unknown.
     package let generation: GenerationID?
+    /// How long it counts as the stream's current state; nil if it does not change.
+    package let refreshRule: RefreshRule?
+    /// Whether segments are added to it, or removed.
+    package let isLive: Bool
+    /// Whether it states that it does not change (RFC 8216 §4.3.3.5).
+    package let isUnchanging: Bool
+    /// Whether players choose among the renditions in it: it is a multivariant playlist, or an MPD.
+    package let listsRenditions: Bool
     /// The memory that all takes that was read, in bytes.
     private let readWeight: Int
     /// Its text for clients, by form.
-    private let texts = Mutex<[PlaylistForm: PlaylistText]>([:])
+    private let texts = Mutex<[(form: PlaylistForm, text: PlaylistText)]>([])
 
     /// Parses a text. Large ones take a while: not for loops.
     /// - Parameter variables: the variables that the multivariant playlist which led here defines
@@ -74,26 +82,23 @@ package final class PlaylistDocument: Sendable {
     ) {
         (self.content, self.order, self.text) = (content, order, text)
         (self.key, self.url, self.base, self.generation) = (key, url, base, generation)
-        let read =
-            switch content {
-            case .hls(let playlist): playlist.weight
-            case .dash(let mpd): mpd.weight
-            case .feed(let feed): feed.weight
-            }
+        let read: Int
+        switch content {
+        case .hls(let playlist):
+            let media = playlist.media
+            (refreshRule, isLive, isUnchanging) = (media?.refreshRule, media?.hasEnd == false, media?.type == .vod)
+            (listsRenditions, read) = (playlist.multivariant != nil, playlist.weight)
+        case .dash(let mpd):
+            (refreshRule, isLive, isUnchanging) = (mpd.refreshRule, mpd.isDynamic, false)
+            (listsRenditions, read) = (true, mpd.weight)
+        case .feed(let feed):
+            (refreshRule, isLive, isUnchanging, listsRenditions, read) = (nil, false, false, false, feed.weight)
+        }
         readWeight = text.count +| read +| order.weight
     }
 
     /// Whether it is a feed, or a list of files that does not begin as HLS does.
     package var isFeed: Bool { if case .feed = content { true } else { false } }
-
-    /// Whether players choose among the renditions in it: it is a multivariant playlist, or an MPD.
-    package var listsRenditions: Bool {
-        switch content {
-        case .hls(let playlist): playlist.multivariant != nil
-        case .dash: true
-        case .feed: false
-        }
-    }
 
     /// The variables for the media playlists that import them.
     package var variables: [String: String] {
@@ -105,28 +110,10 @@ package final class PlaylistDocument: Sendable {
         if case .hls(let playlist) = content { playlist.imported == variables } else { true }
     }
 
-    /// How long it counts as the stream's current state; nil if it does not change.
-    package var refreshRule: RefreshRule? {
-        switch content {
-        case .hls(let playlist): playlist.media?.refreshRule
-        case .dash(let mpd): mpd.refreshRule
-        case .feed: nil
-        }
-    }
-
-    /// Whether segments are added to it, or removed.
-    package var isLive: Bool {
-        switch content {
-        case .hls(let playlist): playlist.media.map { !$0.hasEnd } ?? false
-        case .dash(let mpd): mpd.isDynamic
-        case .feed: false
-        }
-    }
-
     /// The memory that it takes as long as it is kept, in bytes: of a list of files with the longest text for clients
     /// that may be kept, of others with those that are.
     package var weight: Int {
-        let kept = isListOfFiles ? longestKept : texts.withLock { $0.values.reduce(0) { $0 +| $1.bytes.count } }
+        let kept = isListOfFiles ? longestKept : texts.withLock { $0.reduce(0) { $0 +| $1.text.bytes.count } }
         return readWeight +| kept
     }
 
@@ -139,8 +126,9 @@ package final class PlaylistDocument: Sendable {
         guard made.bytes.count <= longestKept else { return made }
         texts.withLock { texts in
             // A proxy has only a few names; for clients that invent more, texts are generated again.
-            if texts.count >= mostTexts { texts = [:] }
-            texts[form] = made
+            guard !texts.contains(where: { $0.form == form }) else { return }
+            if texts.count >= mostTexts { texts = [] }
+            texts.append((form, made))
         }
         return made
     }
@@ -156,7 +144,9 @@ package final class PlaylistDocument: Sendable {
     private var longestKept: Int { 2 * text.count +| 64 << 10 } // no trap: an array's length
 
     /// The text for a client that has been generated before, if it was kept.
-    package func knownText(for form: PlaylistForm) -> PlaylistText? { texts.withLock { $0[form] } }
+    package func knownText(for form: PlaylistForm) -> PlaylistText? {
+        texts.withLock { $0.first { $0.form == form }?.text }
+    }
 
     private func makeText(for form: PlaylistForm, within budget: WorkBudget) throws(PlaylistError) -> PlaylistText {
         if case .feed(let feed) = content { return try makeText(of: feed, for: form, within: budget) }

@@ -41,9 +41,10 @@ package final class PlaylistLibrary {
     /// The document of a generation, if it has been read.
     package func document(of generation: Generation, at url: OriginURL) -> PlaylistDocument? {
         let key = documentKey(generation.key, url)
+        if let known = shelf.document(key), known.generation == generation.id { return known }
         // A resource may have been a playlist before it became a feed.
-        let known = [shelf.document(key), shelf.feeds.document(key)].compactMap(\.self)
-        return known.first { $0.generation == generation.id }
+        guard let known = shelf.feeds.document(key), known.generation == generation.id else { return nil }
+        return known
     }
 
     /// Whether a generation is to be answered as a playlist or feed: by its type, or by its first bytes if they have

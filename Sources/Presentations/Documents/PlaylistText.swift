@@ -5,9 +5,9 @@ import HTTPModel
 import Playlists
 
 /// How a client reaches the URLs in a playlist or feed: everything that its text depends on besides the origin's text.
-package struct PlaylistForm: Sendable, Hashable {
+package struct PlaylistForm: Sendable, Equatable {
     /// How URLs of origins are written.
-    package enum Style: Sendable, Hashable {
+    package enum Style: Sendable, Equatable {
         /// Unchanged, for clients that use this as an HTTP proxy.
         case absolute
         /// `/https/host/path`
@@ -17,7 +17,7 @@ package struct PlaylistForm: Sendable, Hashable {
     }
 
     /// The renditions that are kept in it.
-    package enum Kept: Sendable, Hashable {
+    package enum Kept: Sendable, Equatable {
         /// For a multivariant playlist: the URLs of the media playlists.
         case playlists(Set<OriginURL>)
         case representations(Set<MPD.RepresentationID>)
@@ -57,10 +57,13 @@ package struct PlaylistText: Sendable {
     package let fault: String?
     /// A strong validator, derived from the bytes (RFC 9110 §8.8.3).
     package let etag: EntityTag
+    /// The fields that describe it, as they are sent.
+    package let fieldBytes: [UInt8]
 
     init(_ bytes: [UInt8], isOriginal: Bool, fault: String? = nil) {
         (self.bytes, self.isOriginal, self.fault) = (bytes, isOriginal, fault)
         let hash = bytes.withUnsafeBytes { XXH3_128bits($0.baseAddress, $0.count) }
         etag = EntityTag(opaque: [hash.high64, hash.low64].map { String($0, radix: 16) }.joined(separator: "-"))
+        fieldBytes = Array("ETag: \(etag.fieldValue)\r\nAccept-Ranges: bytes\r\n".utf8)
     }
 }
