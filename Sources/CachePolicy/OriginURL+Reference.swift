@@ -16,16 +16,38 @@ extension OriginURL {
         return OriginURL(scheme: scheme, host: host, port: port, pathAndQuery: String(directory) + reference)
     }
 
+    /// Whether a reference leads to another URL, without resolving it; also false where only that would show it.
+    package func leads(by reference: String, to other: OriginURL) -> Bool {
+        let name = reference.utf8
+        guard name.first != Self.slash || name.dropFirst().first == Self.slash else {
+            return OriginURL.areSameOrigin(self, other) && reference == other.pathAndQuery && !other.mayHaveDotSegments
+        }
+        guard Self.isPlainName(name) else {
+            return reference.hasPrefix(other.scheme.rawValue) && reference == other.absolute
+                && !other.mayHaveDotSegments
+        }
+        guard OriginURL.areSameOrigin(self, other), let length = lengthOfPlainDirectory else { return false }
+        let path = other.pathAndQuery.utf8
+        // no trap: two texts in memory
+        guard path.count == length + name.count else { return false }
+        let end = path.index(path.startIndex, offsetBy: length)
+        return other.pathAndQuery[..<end] == pathAndQuery[..<end] && other.pathAndQuery[end...] == reference
+    }
+
+    private var mayHaveDotSegments: Bool { pathAndQuery.contains("/.") }
+
     /// Whether a reference begins with a name, has neither a scheme nor a dot segment, and needs no encoding or
     /// trimming.
     private static func isPlainName(_ reference: String.UTF8View) -> Bool {
         guard let first = reference.first, first != slash, first != questionMark else { return false }
         // A name that begins with a dot may be a dot segment.
         var follows = slash
-        return reference.allSatisfy { byte in
-            defer { follows = byte }
-            return isPlain(byte) && !(follows == slash && byte == UInt8(ascii: "."))
-        }
+        return reference.withContiguousStorageIfAvailable { reference in
+            reference.allSatisfy { byte in
+                defer { follows = byte }
+                return isPlain(byte) && !(follows == slash && byte == UInt8(ascii: "."))
+            }
+        } ?? false
     }
 
     private static func isPlain(_ byte: UInt8) -> Bool {
@@ -37,17 +59,15 @@ extension OriginURL {
 
     /// The length in bytes of the path up to and including its last slash; nil if there may be a dot segment in it.
     private var lengthOfPlainDirectory: Int? {
-        var length: Int?
-        var count = 0
-        var follows: UInt8?
-        for byte in pathAndQuery.utf8 {
-            if byte == Self.questionMark { break }
-            if follows == Self.slash, byte == UInt8(ascii: ".") { return nil }
-            follows = byte
-            count += 1
-            if byte == Self.slash { length = count }
-        }
-        return length
+        pathAndQuery.utf8.withContiguousStorageIfAvailable { path in
+            var length: Int?
+            for (place, byte) in path.enumerated() {
+                if byte == Self.questionMark { break }
+                if length == place, byte == UInt8(ascii: ".") { return nil }
+                if byte == Self.slash { length = place + 1 } // no trap: an index
+            }
+            return length
+        } ?? nil
     }
 
     private static var slash: UInt8 { UInt8(ascii: "/") }

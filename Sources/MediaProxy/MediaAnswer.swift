@@ -259,15 +259,14 @@ final class MediaAnswer: BodySource {
     /// The range to request when a resource is opened. A client that has a copy probably needs no more than a 304;
     /// the rest is fetched if it does.
     private var openingSpan: ByteRangeSpec? {
+        let isBeginning =
+            if request.method == .get {
+                wanted == nil
+                    && (request.value(of: "If-None-Match") != nil || request.value(of: "If-Modified-Since") != nil)
+            } else { request.method == .head && resolvedRule.resolver != nil }
         // A playlist or feed is read as a whole; and a part of one that changes each second would be of no use.
-        guard !isOfListing else { return nil }
-        guard request.method != .head || resolvedRule.resolver == nil else { return beginning }
-        guard wanted == nil, request.method == .get,
-            request.value(of: "If-None-Match") != nil || request.value(of: "If-Modified-Since") != nil
-        else {
-            return wanted
-        }
-        return beginning
+        guard isBeginning || wanted != nil, !isOfListing else { return nil }
+        return isBeginning ? beginning : wanted
     }
 
     /// The first chunk.

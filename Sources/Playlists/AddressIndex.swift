@@ -80,6 +80,7 @@ struct AddressIndex: Sendable {
     func position(
         of url: OriginURL, at byte: Int64?, isRight: (Int) throws(PlaylistError) -> Bool
     ) throws(PlaylistError) -> Int? {
+        guard !entries.isEmpty else { return nil }
         let name = Self.name(url.pathAndQuery), byte = byte ?? 0
         var found: Int?
         var place = upperBound(name, byte) - 1
@@ -106,9 +107,11 @@ struct AddressIndex: Sendable {
 
     /// A hash of the normalised spelling of a path and query.
     private static func name(_ path: String) -> UInt32 {
-        let path = path.utf8.contains(UInt8(ascii: "#")) ? String(path.prefix { $0 != "#" }) : path
-        let hash = (path.utf8.contains(UInt8(ascii: "%")) ? PercentEncoding.normalized(path) : path).hashValue
-        return UInt32(truncatingIfNeeded: hash)
+        let isPlain = path.utf8.withContiguousStorageIfAvailable {
+            $0.allSatisfy { $0 != UInt8(ascii: "#") && $0 != UInt8(ascii: "%") }
+        }
+        guard isPlain != true else { return UInt32(truncatingIfNeeded: path.hashValue) }
+        return UInt32(truncatingIfNeeded: PercentEncoding.normalized(String(path.prefix { $0 != "#" })).hashValue)
     }
 }
 
@@ -134,6 +137,12 @@ extension OriginURL {
     func resolving(_ reference: String, within budget: WorkBudget) throws(PlaylistError) -> OriginURL? {
         try budget.take((pathAndQuery.utf8.count &+ reference.utf8.count) / 4 &+ 1)
         return resolving(reference)
+    }
+
+    /// Whether a reference leads to a URL, or to one with another percent-encoding; at the cost of both.
+    func leads(by reference: String, to other: OriginURL, within budget: WorkBudget) throws(PlaylistError) -> Bool {
+        try budget.take((pathAndQuery.utf8.count &+ reference.utf8.count) / 4 &+ 1)
+        return leads(by: reference, to: other) || resolving(reference)?.isEquivalent(to: other) ?? false
     }
 
     /// Whether two URLs are equal except for their percent-encoding (RFC 3986 §6.2.2).

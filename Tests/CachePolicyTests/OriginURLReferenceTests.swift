@@ -54,6 +54,23 @@ import Testing
             guard let base = try? OriginURL(url: "http://\(host)/" + text(7)) else { continue }
             let reference = text(7)
             #expect(base.resolving(reference) == base.resolvingAny(reference), "seed \(seed): \(base) \(reference)")
+            let written = [reference, "http://\(host)/" + text(3), "http://\(host)" + reference]
+            for other in written.compactMap({ try? OriginURL(url: $0) }) where base.leads(by: reference, to: other) {
+                #expect(base.resolving(reference) == other, "seed \(seed): \(base) \(reference)")
+            }
         }
+    }
+
+    @Test(arguments: [
+        ("s.ts?x=1", "http://a/b/s.ts?x=1", true), ("d/s.ts", "http://a/b/d/s.ts", true),
+        ("/s.ts", "http://a/s.ts", true),
+        ("https://h:81/s;1", "https://h:81/s;1", true), ("s.ts", "http://a/b/t.ts", false),
+        ("s.ts", "http://a/s.ts", false), ("s.ts", "https://a/b/s.ts", false), ("/s.ts", "http://b/s.ts", false),
+        ("//a/s.ts", "http://a/a/s.ts", false), ("/x/../s.ts", "http://a/x/../s.ts", false),
+        ("http://a/./s", "http://a/./s", false), ("http:/s", "http://a/b/http:/s", false),
+    ])
+    func usualReferencesAreComparedWithoutResolvingThem(reference: String, url: String, leads: Bool) throws {
+        let base = try OriginURL(url: "http://a/b/c?q")
+        #expect(try base.leads(by: reference, to: OriginURL(url: url)) == leads)
     }
 }

@@ -2,7 +2,8 @@ import HTTPModel
 import Synchronization
 
 /// A *listing* is a document that lists what there is to play: a playlist or a feed. It changes more often than the
-/// media that it lists. If its origin states no lifetime, none is estimated, and it is validated on every request.
+/// media that it lists. If its origin states no lifetime, none is estimated, and it is validated on every request,
+/// unless its text states that it does not change.
 package enum Listing {
     /// Whether a response is a listing, by its `Content-Type`.
     package static func isListing(_ fields: HeaderFields) -> Bool {

@@ -1,8 +1,8 @@
 import CachePolicy
 import HTTPModel
 
-/// The segments of a media playlist, as players request them.
-package struct MediaPlaylistSegments: SegmentSequence {
+/// The segments of a media playlist, as players request them. One object for all requests: a playlist is a large value.
+package final class MediaPlaylistSegments: SegmentSequence {
     private let playlist: MediaPlaylist
     private let base: OriginURL
     private let index: AddressIndex
@@ -44,7 +44,7 @@ package struct MediaPlaylistSegments: SegmentSequence {
         try index.position(of: url, at: byte) { position throws(PlaylistError) in
             let segment = playlist.segments[position]
             guard byte ?? 0 < segment.range?.upperBound ?? .max else { return false }
-            return try base.resolving(segment.reference, within: budget)?.isEquivalent(to: url) ?? false
+            return try base.leads(by: segment.reference, to: url, within: budget)
         }
     }
 

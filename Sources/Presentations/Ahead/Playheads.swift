@@ -80,7 +80,8 @@ struct Playheads<Asker: Sendable> {
             entries.values[known].asker = asker
             entries.values[known].turn = turns
             entries.values[known].lastUse = now
-            if !goesOn { actions = stop(id) }
+            guard !goesOn else { return (Reading(head: id, turn: turns), startNext(at: known)) }
+            actions = stop(id)
         } else {
             let role = role()
             actions = makeWay(for: id, role, at: now)
@@ -119,10 +120,14 @@ struct Playheads<Asker: Sendable> {
     // MARK: -
 
     private mutating func goOn(_ id: PlayheadID) -> [Action] {
-        guard let known = entries.index(forKey: id), let piece = entries.values[known].next() else { return [] }
+        entries.index(forKey: id).map { startNext(at: $0) } ?? []
+    }
+
+    private mutating func startNext(at known: [PlayheadID: Entry].Index) -> [Action] {
+        guard let piece = entries.values[known].next() else { return [] }
         turns &+= 1
         let run = RunID(value: turns)
-        runs[run] = id
+        runs[run] = entries.keys[known]
         entries.values[known].run = (run, piece)
         return [.start(run, piece, entries.values[known].asker)]
     }

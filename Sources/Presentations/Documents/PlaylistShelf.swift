@@ -45,6 +45,8 @@ package final class PlaylistShelf: Sendable {
     private let state = Mutex(State())
     /// While no streams are played, this spares requests the lock.
     private let isEmpty = Atomic<Bool>(true)
+    /// How often something was put, or found.
+    private let uses = Atomic<UInt64>(0)
 
     /// The most documents, and bytes that they take in memory.
     fileprivate static let (mostDocuments, mostBytes) = (64, 48 << 20)
@@ -69,8 +71,8 @@ package final class PlaylistShelf: Sendable {
             media = (try? document.media(within: budget)).flatMap(\.self)
             index = document.index(within: budget)
             if case .hls(let playlist) = document.content {
-                companions = try? playlist.companions(within: budget)
-                playlists = try? playlist.playlists(within: budget)
+                companions = (try? playlist.companions(within: budget)).flatMap { $0.hosts.names.isEmpty ? nil : $0 }
+                playlists = (try? playlist.playlists(within: budget)).flatMap { $0.hosts.names.isEmpty ? nil : $0 }
             } else {
                 (companions, playlists) = (nil, nil)
             }
@@ -81,19 +83,32 @@ package final class PlaylistShelf: Sendable {
 
         /// Whether it names a playlist.
         func contain(_ playlist: OriginURL, within budget: WorkBudget) -> Bool {
-            guard let playlists, !playlists.hosts.names.isEmpty else { return false }
-            return (try? playlists.contains(playlist, within: budget)) == true
+            guard let playlists else { return false }
+            return (try? playlists.contains(playlist.withoutDeliveryDirectives, within: budget)) == true
         }
     }
 
-    fileprivate struct Entry {
-        let names: Names
-        var whole: CacheKey
-        /// The indexes of renditions that are one file each, once they were read; nil if there is no readable one.
-        var indices: [MPD.RepresentationID: SegmentIndexBox?] = [:]
-        var lastUse: UInt64 = 0
+    /// Immutable, but for its last use: another one takes its place.
+    fileprivate final class Entry: Sendable {
+        typealias Indices = [MPD.RepresentationID: SegmentIndexBox?]
 
-        init(_ names: Names, whole: CacheKey) { (self.names, self.whole) = (names, whole) }
+        let key: CacheKey
+        let names: Names
+        let whole: CacheKey
+        /// The indexes of renditions that are one file each, once they were read; nil if there is no readable one.
+        let indices: Indices
+        let lastUse: Atomic<UInt64>
+
+        init(_ names: Names, whole: CacheKey, _ indices: Indices = [:], lastUse: UInt64) {
+            (self.names, self.whole, self.indices) = (names, whole, indices)
+            self.lastUse = Atomic(lastUse)
+            key = names.document.key
+        }
+
+        func with(whole: CacheKey? = nil, _ indices: Indices? = nil) -> Entry {
+            Entry(
+                names, whole: whole ?? self.whole, indices ?? self.indices, lastUse: lastUse.load(ordering: .relaxed))
+        }
 
         /// The memory that it takes, in bytes.
         var weight: Int {
@@ -155,7 +170,7 @@ package final class PlaylistShelf: Sendable {
             if let companions = names.companions, try companions.contains(url, within: budget) {
                 return membership(nil)
             }
-            if names.contain(url.withoutDeliveryDirectives, within: budget) { return membership(nil, isPlaylist: true) }
+            if names.contain(url, within: budget) { return membership(nil, isPlaylist: true) }
             let later = names.document.isLive ? names.media?.laterDuration(of: url) : nil
             return later.map { membership(nil, later: $0) }
         }
@@ -173,9 +188,8 @@ package final class PlaylistShelf: Sendable {
         typealias Entries = [CacheKey: Entry]
 
         var entries: Entries = [:]
-        /// The playlists with segments on a host.
-        var keys: [String: [CacheKey]] = [:]
-        var uses: UInt64 = 0
+        /// Those with segments on a host, the newest last.
+        var hosts: [String: [Entry]] = [:]
         /// How often a document was put.
         var version: UInt64 = 0
     }
@@ -197,16 +211,16 @@ package final class PlaylistShelf: Sendable {
         _ document: PlaylistDocument, partOf known: CacheKey? = nil, at now: Duration, within budget: WorkBudget
     ) -> (whole: CacheKey, joined: [CacheKey]) {
         // Outside the lock of all loops, as it takes a while: again if another was put meanwhile.
-        var entry = Entry(Names(document, within: budget), whole: known ?? document.key)
+        var entry = Entry(Names(document, within: budget), whole: known ?? document.key, lastUse: use())
         while !budget.isCancelled {
             let (others, version) = state.withLock { (Array($0.entries.values), $0.version) }
             let parent =
-                entry.names.playlists?.hosts.names.isEmpty ?? true ? Self.parent(of: document.url, in: others) : nil
-            if let parent { entry.whole = parent.names.document.key }
+                entry.names.playlists == nil ? Self.parent(of: document.url, in: others) : nil
+            if let parent { entry = entry.with(whole: parent.key) }
             let budget = WorkBudget.ofMatch
-            let alone = others.filter { $0.whole == $0.names.document.key }.map(\.names.document)
+            let alone = others.filter { $0.whole == $0.key }.map(\.names.document)
             let named = alone.filter {
-                $0.key != document.key && entry.names.contain($0.url.withoutDeliveryDirectives, within: budget)
+                $0.key != document.key && entry.names.contain($0.url, within: budget)
             }
             if let joined = state.withLock({ $0.put(entry, joining: named.map(\.key), after: version) }) {
                 isEmpty.store(false, ordering: .releasing)
@@ -236,9 +250,13 @@ package final class PlaylistShelf: Sendable {
     }
 
     private static func parent(of url: OriginURL, in entries: [Entry]) -> Entry? {
-        let url = url.withoutDeliveryDirectives, budget = WorkBudget.ofMatch
-        return entries.filter { $0.names.contain(url, within: budget) }.max { $0.lastUse < $1.lastUse }
+        let budget = WorkBudget.ofMatch
+        return entries.filter { $0.names.contain(url, within: budget) }.max {
+            $0.lastUse.load(ordering: .relaxed) < $1.lastUse.load(ordering: .relaxed)
+        }
     }
+
+    private func use() -> UInt64 { uses.add(1, ordering: .relaxed).newValue }
 
     /// The name of a rendition of a recently served playlist, as listings have it; `media` for one that stands alone.
     package func name(of rendition: RenditionID) -> String? {
@@ -284,11 +302,11 @@ package final class PlaylistShelf: Sendable {
     package func learn(_ index: SegmentIndexBox?, of rendition: RenditionID) {
         guard let id = rendition.representation else { return }
         state.withLock { state in
-            state.entries[rendition.playlist]?.indices[id] = .some(index)
+            guard let known = state.entries[rendition.playlist] else { return }
+            var entry = known.with(known.indices.merging([id: index]) { $1 })
             // A manifest may name any number of them.
-            if state.entries[rendition.playlist].map({ $0.boxWeight > Self.mostBytes / 2 }) == true {
-                state.entries[rendition.playlist]?.indices[id] = .some(nil)
-            }
+            if entry.boxWeight > Self.mostBytes / 2 { entry = known.with(known.indices.merging([id: nil]) { $1 }) }
+            state.replace(known, by: entry)
             state.shrink(keeping: rendition.playlist)
         }
     }
@@ -305,20 +323,23 @@ package final class PlaylistShelf: Sendable {
     ) -> Membership? {
         guard !isEmpty.load(ordering: .acquiring) else { return nil }
         // Outside the lock of all loops: only the documents on the host are looked up under it.
-        let entries = state.withLock { $0.entries(on: url.host) }
-        guard !entries.isEmpty else { return nil }
+        let (entries, others) = state.withLock { ($0.hosts[url.host] ?? [], $0.hosts[NamedHosts.any] ?? []) }
+        guard !entries.isEmpty || !others.isEmpty else { return nil }
         var hashes: RepresentationSegments.Index.Address?
         let budget = budget()
-        for entry in entries {
-            let address = {
-                let known = hashes ?? RepresentationSegments.Index.Address(url)
-                hashes = known
-                return known
+        let address = {
+            let known = hashes ?? RepresentationSegments.Index.Address(url)
+            hashes = known
+            return known
+        }
+        // The newest first.
+        for entries in [entries, others] {
+            for entry in entries.reversed() {
+                let membership = try? entry.membership(of: url, at: byte, address, within: budget, now: now)
+                guard let found = membership.flatMap(\.self) else { continue }
+                entry.lastUse.store(use(), ordering: .relaxed)
+                return found
             }
-            let membership = try? entry.membership(of: url, at: byte, address, within: budget, now: now)
-            guard let found = membership.flatMap(\.self) else { continue }
-            state.withLock { $0.used(entry.names.document) }
-            return found
         }
         return nil
     }
@@ -334,48 +355,41 @@ extension PlaylistShelf.State {
     {
         guard version == known else { return nil }
         version &+= 1
-        uses &+= 1
-        let key = entry.names.document.key
+        let key = entry.key
         remove(key)
         entries[key] = entry
-        entries[key]?.lastUse = uses
-        for host in entry.names.hosts { keys[host, default: []].append(key) }
-        let joined = named.filter { entries[$0]?.whole == $0 }
-        for each in joined { entries[each]?.whole = key }
+        for host in entry.names.hosts { hosts[host, default: []].append(entry) }
+        let joined = named.compactMap { entries[$0] }.filter { $0.whole == $0.key }
+        for each in joined { replace(each, by: each.with(whole: key)) }
         shrink(keeping: key)
-        return joined
+        return joined.map(\.key)
     }
 
     private mutating func remove(_ key: CacheKey) {
         guard let entry = entries.removeValue(forKey: key) else { return }
-        for host in entry.names.hosts { keys[host]?.removeAll { $0 == key } }
-        for host in entry.names.hosts where keys[host]?.isEmpty == true { keys[host] = nil }
+        for host in entry.names.hosts {
+            hosts[host]?.removeAll { $0 === entry }
+            if hosts[host]?.isEmpty == true { hosts[host] = nil }
+        }
+    }
+
+    fileprivate mutating func replace(_ entry: PlaylistShelf.Entry, by newer: PlaylistShelf.Entry) {
+        entries[newer.key] = newer
+        for host in newer.names.hosts {
+            if let index = hosts[host]?.firstIndex(where: { $0 === entry }) { hosts[host]?[index] = newer }
+        }
     }
 
     fileprivate mutating func shrink(keeping key: CacheKey) {
         var bytes = entries.values.reduce(0) { $0 +| $1.weight }
         while entries.count > PlaylistShelf.mostDocuments || bytes > PlaylistShelf.mostBytes {
-            let oldest = entries.filter { $0.key != key }.min { $0.value.lastUse < $1.value.lastUse }
+            let oldest = entries.values.filter { $0.key != key }.min {
+                $0.lastUse.load(ordering: .relaxed) < $1.lastUse.load(ordering: .relaxed)
+            }
             guard let oldest else { return }
-            bytes -= oldest.value.weight
+            bytes -= oldest.weight
             remove(oldest.key)
         }
-    }
-
-    /// The newest first.
-    fileprivate func entries(on host: String) -> [PlaylistShelf.Entry] {
-        guard let others = keys[NamedHosts.any] else {
-            return keys[host].map { $0.reversed().compactMap { entries[$0] } } ?? []
-        }
-        return ((keys[host] ?? []).reversed() + others.reversed()).compactMap { entries[$0] }
-    }
-
-    fileprivate mutating func used(_ document: PlaylistDocument) {
-        guard let known = entries.index(forKey: document.key), entries.values[known].names.document === document else {
-            return
-        }
-        uses &+= 1
-        entries.values[known].lastUse = uses
     }
 }
 
