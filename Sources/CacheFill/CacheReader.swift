@@ -32,10 +32,6 @@ package final class CacheReader {
     package private(set) var lacksRoom = false
     /// Whether bytes pass through because the disk could not read them.
     package private(set) var hasLeftDisk = false
-    /// Whether this process itself looks at the bytes, which then are copies: what is mapped is for the kernel alone.
-    /// Set before the first byte.
-    package var copies = false
-
     /// How many bytes it has returned from the store, and how many that were fetched for this request or one that it
     /// joined.
     package private(set) var given: (stored: Int64, fetched: Int64) = (0, 0)
@@ -148,13 +144,15 @@ package final class CacheReader {
     package var remaining: Int64? { end.map { $0 - offset } }
 
     /// Returns the next bytes, at most `limit`.
-    package func next(limit: Int) -> Step {
-        let step = nextStep(limit)
+    /// - Parameter copies: whether this process itself looks at them, and so gets copies: what is mapped is for the
+    ///   kernel alone.
+    package func next(limit: Int, copies: Bool = false) -> Step {
+        let step = nextStep(limit, copies)
         if case .wait = step { isWaiting = true } else { isWaiting = false }
         return step
     }
 
-    private func nextStep(_ limit: Int) -> Step {
+    private func nextStep(_ limit: Int, _ copies: Bool) -> Step {
         giveBackPiece()
         if end == nil, let length = generation.length { end = length }
         if let end, offset >= end { return .end }
@@ -171,7 +169,7 @@ package final class CacheReader {
             if isBypassing, generation.isStored {
                 if let step = awaitBuffer() { return step }
             }
-            if offset < readable { return give(limit) }
+            if offset < readable { return give(limit, copies) }
             switch look() {
             case .bytes(let until):
                 guard until > offset else { return .end }
@@ -190,7 +188,7 @@ package final class CacheReader {
 
     private func look() -> Generation.Availability { generation.acquire(at: offset, limit: end ?? .max, lease: &lease) }
 
-    private func give(_ limit: Int) -> Step {
+    private func give(_ limit: Int, _ copies: Bool) -> Step {
         if mapping?.range.contains(offset) != true {
             if copies, generation.isStored { return copyFirst(limit) ?? copy() }
             do throws(StoreError) {

@@ -25,15 +25,14 @@ package struct IPAddress: Sendable, Hashable, CustomStringConvertible {
 
     /// - Parameter bytes: in network order, as the kernel and protocols have them: 4 for IPv4, 16 for IPv6. Nil for any
     ///   other number of bytes.
-    package init?(networkOrder bytes: some Collection<UInt8>) {
+    package init?(networkOrder bytes: UnsafeRawBufferPointer) {
+        let number = { (place: Int) in UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self)) }
         switch bytes.count {
-        case 4: self.init(v4: UInt32(truncatingIfNeeded: Self.number(bytes)))
-        case 16: self.init(v6: (Self.number(bytes.prefix(8)), Self.number(bytes.dropFirst(8))))
+        case 4: self.init(v4: UInt32(bigEndian: bytes.loadUnaligned(as: UInt32.self)))
+        case 16: self.init(v6: (number(0), number(8)))
         default: return nil
         }
     }
-
-    private static func number(_ bytes: some Sequence<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
 
     /// The address as the initializers take it.
     package enum Number {
@@ -76,7 +75,19 @@ package struct IPAddress: Sendable, Hashable, CustomStringConvertible {
 
 extension IPAddress {
     private static func dotted(_ v4: UInt32) -> String {
-        [24, 16, 8, 0].map { String(v4 >> UInt32($0) & 0xFF) }.joined(separator: ".") // no trap: known numbers
+        String(unsafeUninitializedCapacity: 15) { text in
+            var count = 0
+            // no trap: at most four numbers of three digits
+            func add(_ byte: UInt32) { (text[count], count) = (UInt8(truncatingIfNeeded: byte), count + 1) }
+            for shift: UInt32 in [24, 16, 8, 0] {
+                let number = v4 >> shift & 0xFF
+                if number > 99 { add(0x30 &+ number / 100) }
+                if number > 9 { add(0x30 &+ number / 10 % 10) }
+                add(0x30 &+ number % 10)
+                if shift > 0 { add(0x2E) }
+            }
+            return count
+        }
     }
 
     /// RFC 5952 §4: `::` replaces the first of the longest runs of two or more zero groups.

@@ -50,6 +50,8 @@ package final class RequestHead: Sendable {
     private let fieldSpans: [FieldSpan]
     /// A bit for each name of a field, by `bit(of:)`: most names that are looked up are absent.
     private let names: UInt64
+    /// The bits that several fields have: the names of all others stand in one line.
+    private let repeatedNames: UInt64
 
     init(
         method: RequestMethod, version: HTTPVersion, bytes: [UInt8], target: ByteSpan, fields: [FieldSpan],
@@ -62,9 +64,15 @@ package final class RequestHead: Sendable {
         self.bytes = bytes
         targetSpan = target
         fieldSpans = fields
-        names = bytes.withUnsafeBufferPointer { bytes in
-            fields.reduce(0) { $0 | Self.bit(of: UnsafeBufferPointer(rebasing: bytes[$1.name.range])) }
+        var known: UInt64 = 0, repeated: UInt64 = 0
+        bytes.withUnsafeBufferPointer { bytes in
+            for field in fields {
+                let bit = Self.bit(of: UnsafeBufferPointer(rebasing: bytes[field.name.range]))
+                repeated |= known & bit
+                known |= bit
+            }
         }
+        (names, repeatedNames) = (known, repeated)
     }
 
     /// One of 64 bits, by the length and the first letter of a name.
@@ -93,6 +101,7 @@ package final class RequestHead: Sendable {
     /// All values of the field, joined by ", " (RFC 9110 §5.3); nil, without an allocation, if absent.
     package func combined(_ name: StaticString) -> String? {
         guard var list = value(of: name) else { return nil }
+        guard repeatedNames & name.withUTF8Buffer(Self.bit) != 0 else { return list }
         for field in fieldSpans.drop(while: { !isNamed($0, name) }).dropFirst() where isNamed(field, name) {
             list += ", " + text(field.value)
         }

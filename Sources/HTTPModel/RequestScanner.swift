@@ -143,6 +143,8 @@ struct RequestScanner {
 
     private mutating func scanFieldName() throws(Stop) -> Range<Int> {
         let first = position
+        // Nearly all names are of letters and hyphens.
+        skip { ASCII.isLetter($0) || $0 == UInt8(ascii: "-") }
         skip(while: ASCII.isToken)
         guard try next() == ASCII.colon else { throw .fault(notAName(from: first)) }
         guard position > first else { throw .fault(.badFieldName) }
@@ -191,19 +193,24 @@ struct RequestScanner {
     /// them.
     private mutating func skipPlainWords() {
         var place = position
-        while place + 8 <= end, Self.isPlain(bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self)) { place += 8 }
+        while place + 8 <= end {
+            let plain = Self.plainBytes(of: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
+            place += plain
+            guard plain == 8 else { break }
+        }
         position = place
     }
 
-    /// Whether none of 8 bytes is below 0x20 or equal to 0x7F. For each byte that is, a subtraction sets the
-    /// highest bit, which was not set before ("hasless" and "haszero" of S. E. Anderson's Bit Twiddling Hacks).
+    /// How many of 8 bytes precede the first that is below 0x20 or equal to 0x7F. For each byte that is, a subtraction
+    /// sets the highest bit, which was not set before ("hasless" and "haszero" of S. E. Anderson's Bit Twiddling
+    /// Hacks); what it borrows changes only bytes behind it.
     @inline(__always)
-    private static func isPlain(_ word: UInt64) -> Bool {
-        let ones: UInt64 = 0x0101_0101_0101_0101
+    private static func plainBytes(of word: UInt64) -> Int {
+        let word = UInt64(littleEndian: word), ones: UInt64 = 0x0101_0101_0101_0101
         let delete = word ^ (ones &* 0x7F)
         let isControl = (word &- ones &* 0x20) & ~word
         let isDelete = (delete &- ones) & ~delete
-        return (isControl | isDelete) & (ones &* 0x80) == 0
+        return ((isControl | isDelete) & (ones &* 0x80)).trailingZeroBitCount / 8
     }
 
     private func isAtLineEnd() throws(Stop) -> Bool {
@@ -213,6 +220,10 @@ struct RequestScanner {
 
     /// CR LF, or LF alone (RFC 9112 §2.2); a CR alone is neither.
     private mutating func takeLineEnd() throws(Stop) {
+        if position + 1 < end, bytes[position] == ASCII.carriageReturn, bytes[position + 1] == ASCII.lineFeed {
+            position += 2
+            return
+        }
         if try next() == ASCII.carriageReturn { position += 1 }
         guard try next() == ASCII.lineFeed else { throw .fault(.bareCarriageReturn) }
         position += 1

@@ -27,7 +27,7 @@ package struct AccessRecord: Sendable, Equatable {
 }
 
 /// Receives a record of each answered request. Called on loops: it must not block.
-package protocol AccessRecorder: Sendable {
+package protocol AccessRecorder: AnyObject, Sendable {
     /// Whether records are needed; if not, none are made.
     var isOn: Bool { get }
     func record(_ record: AccessRecord)

@@ -95,9 +95,7 @@ extension MediaAnswer {
     ) {
         // Bytes that have been examined already are not looked at again.
         let looks = body == nil && !isAsStored && reader.offset == 0 && reader.generation.beginning != .other
-        reader.copies = looks
-        let step = reader.next(limit: Self.firstSpan(of: reader))
-        reader.copies = false
+        let step = reader.next(limit: Self.firstSpan(of: reader), copies: looks)
         switch step {
         case .wait:
             guard !reader.isFollowing || beginWaiting() else {
@@ -106,7 +104,10 @@ extension MediaAnswer {
                 return failSilent()
             }
             exchange.onAbort = { [self] in abandon() }
-            reader.onReady = { [self] in sendFirst(of: reader, body: body, head: head) }
+            reader.onReady = { [self] in
+                reader.onReady = nil
+                sendFirst(of: reader, body: body, head: head)
+            }
             return
         case .bytes(let bytes, _, _)
         where looks && library.isPlaylist(bytes, of: reader.generation) && readsAll(reader):
@@ -129,7 +130,6 @@ extension MediaAnswer {
             outcome.isStored = false
             outcome.detail = FailureKind.noRoom.rawValue
         }
-        reader.onReady = nil
         endWaiting()
         exchange.firstByteTimes = outcome.isHit ? handler.metrics.firstByteOfHits : handler.metrics.firstByteOfMisses
         exchange.respond(head(), body: body?(step) ?? self)

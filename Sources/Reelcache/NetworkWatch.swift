@@ -35,15 +35,16 @@ extension IPAddress {
     fileprivate init?(_ socketAddress: UnsafeMutablePointer<sockaddr>?) {
         guard let socketAddress else { return nil }
         let raw = UnsafeRawPointer(socketAddress)
-        switch Int32(socketAddress.pointee.sa_family) {
-        case AF_INET:
-            let bytes = withUnsafeBytes(of: raw.loadUnaligned(as: sockaddr_in.self).sin_addr) { Array($0) }
-            self.init(networkOrder: bytes)
-        case AF_INET6:
-            let bytes = withUnsafeBytes(of: raw.loadUnaligned(as: sockaddr_in6.self).sin6_addr) { Array($0) }
-            self.init(networkOrder: bytes)
-        default: return nil
-        }
+        let address: IPAddress? =
+            switch Int32(socketAddress.pointee.sa_family) {
+            case AF_INET:
+                withUnsafeBytes(of: raw.loadUnaligned(as: sockaddr_in.self).sin_addr) { IPAddress(networkOrder: $0) }
+            case AF_INET6:
+                withUnsafeBytes(of: raw.loadUnaligned(as: sockaddr_in6.self).sin6_addr) { IPAddress(networkOrder: $0) }
+            default: nil
+            }
+        guard let address else { return nil }
+        self = address
     }
 }
 

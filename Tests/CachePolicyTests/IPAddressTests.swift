@@ -87,10 +87,9 @@ import Testing
     }
 
     @Test func bytesInNetworkOrderAreAnAddress() {
-        #expect(IPAddress(networkOrder: [192, 0, 2, 1])?.description == "192.0.2.1")
-        #expect(
-            IPAddress(networkOrder: [0x20, 1, 0x0D, 0xB8] + Array(repeating: 0, count: 11) + [1])?.description
-                == "2001:db8::1")
-        for count in [0, 3, 5, 15, 17] { #expect(IPAddress(networkOrder: Array(repeating: 1, count: count)) == nil) }
+        let address = { (bytes: [UInt8]) in bytes.withUnsafeBytes { IPAddress(networkOrder: $0) } }
+        #expect(address([192, 0, 2, 1])?.description == "192.0.2.1")
+        #expect(address([0x20, 1, 0x0D, 0xB8] + Array(repeating: 0, count: 11) + [1])?.description == "2001:db8::1")
+        for count in [0, 3, 5, 15, 17] { #expect(address(Array(repeating: 1, count: count)) == nil) }
     }
 }

@@ -127,7 +127,9 @@ package struct ProxyHeader: Sendable, Equatable {
     }
 
     private static func end(_ address: ArraySlice<UInt8>, _ port: ArraySlice<UInt8>) -> IPEndpoint? {
-        IPAddress(networkOrder: address).map { IPEndpoint($0, port: UInt16(truncatingIfNeeded: number(port))) }
+        address.withUnsafeBytes { IPAddress(networkOrder: $0) }.map {
+            IPEndpoint($0, port: UInt16(truncatingIfNeeded: number(port)))
+        }
     }
 
     private static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }

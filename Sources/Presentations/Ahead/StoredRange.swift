@@ -27,7 +27,6 @@ final class StoredRange {
         let reader = CacheReader(
             generation, from: range.lowerBound, to: range.upperBound, resource: resource, host: url.host,
             demand: demand.next(url, span: nil, resolvedRule: rule, whole: nil), filler: filler)
-        reader.copies = true
         let reading = StoredRange(reader, onEnd: end)
         reader.onReady = { reading.goOn() }
         reading.goOn()
@@ -39,7 +38,7 @@ final class StoredRange {
 
     private func goOn() {
         while true {
-            switch reader.next(limit: 64 << 10) {
+            switch reader.next(limit: 64 << 10, copies: true) {
             case .bytes(let piece, _, _): bytes += piece
             case .wait: return
             case .end:

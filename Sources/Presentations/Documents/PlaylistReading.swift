@@ -38,7 +38,6 @@ final class PlaylistReading {
     /// - Parameter end: called once, perhaps before this returns if the text cannot be read; not after `cancel`.
     func start(_ end: @escaping (PlaylistLibrary.Outcome, News?) -> Void) {
         onEnd = end
-        reader.copies = true
         reader.onReady = { [self] in goOn() }
         goOn()
     }
@@ -52,7 +51,7 @@ final class PlaylistReading {
 
     private func goOn() {
         while onEnd != nil {
-            switch reader.next(limit: 256 << 10) {
+            switch reader.next(limit: 256 << 10, copies: true) {
             case .bytes(let piece, _, _):
                 // Memory grows with the received bytes, up to the limit, and not with the announced length.
                 guard left + bytes.count + piece.count <= PlaylistLimits.bytes else {
