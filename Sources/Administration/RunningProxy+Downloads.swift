@@ -70,12 +70,12 @@ extension RunningProxy {
     ///   - tell: returns whether to continue.
     /// - Throws: the errors of `tell`; `CacheAccessError` if the proxy ends.
     package func watchDownloads(
-        _ ids: [Int64], isWanted: @escaping () -> Bool, _ tell: @escaping (DownloadNews) throws -> Bool
+        _ ids: [Int64], isWanted: @escaping () -> Bool, _ report: @escaping (DownloadNews) throws -> Bool
     ) throws {
         var audience = Audience(ids)
         try client.follow(client.request(\.downloadEvents, audience.query), isWanted: isWanted) { event in
             for news in try audience.news(event, from: client) {
-                guard try tell(news) else { return false }
+                guard try report(news) else { return false }
             }
             return true
         }

@@ -12,11 +12,11 @@ extension RunningProxy {
     /// - Throws: the errors of `tell`; `CacheAccessError` if the proxy ends or hangs.
     package func watchNow(
         patience: Duration = Self.patience, isWanted: @escaping () -> Bool,
-        _ tell: @escaping (NowReport) throws -> Bool
+        _ report: @escaping (NowReport) throws -> Bool
     ) throws {
         let call = try client.request(\.nowEvents)
         try client.follow(call, patience: patience, isWanted: isWanted) { event in
-            event.name == "now" ? try tell(try client.decode(NowReport.self, from: event.data, of: call.path)) : true
+            event.name == "now" ? try report(try client.decode(NowReport.self, from: event.data, of: call.path)) : true
         }
     }
 
@@ -30,7 +30,7 @@ extension ControlClient {
     /// - Throws: the errors of `tell`; `CacheAccessError` if the proxy ends or hangs.
     func follow(
         _ call: Call<Void>, patience: Duration = RunningProxy.patience, isWanted: @escaping () -> Bool,
-        _ tell: @escaping (EventStream.Event) throws -> Bool
+        _ report: @escaping (EventStream.Event) throws -> Bool
     ) throws {
         var call = call
         // Curl measures rates, and that of a stream without events is nearly none.
@@ -49,7 +49,7 @@ extension ControlClient {
             isOver = try receive(call, failed: { _ in ended }) { bytes, _ in
                 silence = Silence()
                 for event in stream.append(bytes) {
-                    guard try tell(event) else { return false }
+                    guard try report(event) else { return false }
                 }
                 return true
             }

@@ -11,7 +11,7 @@ struct AnswerIntake {
         /// Take in the body.
         case receive
         /// Drop this answer and send another request.
-        case askAgain
+        case requestAgain
         /// Nothing more is needed: end the fetch, but let the transfer finish.
         case complete
         case end(FetchEnd)
@@ -60,7 +60,7 @@ struct AnswerIntake {
             guard case .unusable = error, head.status == 206, ContentEncoding.isUncoded(head.fields), !isFromParent,
                 request.turnsToWhole(for: purpose.generation ?? output.writer?.generation)
             else { throw error }
-            return .askAgain
+            return .requestAgain
         }
     }
 
@@ -73,9 +73,9 @@ struct AnswerIntake {
             if request.isRefusedBySource(head) || request.isRefusedAtLocation(head)
                 || request.isRefusedBehindRedirect(head)
             {
-                return .askAgain
+                return .requestAgain
             }
-            if let validated, let next = try settled(validated, head, &request) { return next }
+            if let validated, let next = try decided(validated, head, &request) { return next }
             return try open(head, owner: owner, isShared: isShared, &request, &output)
         case .gap(let generation) where output.writer?.generation == nil: try fillGap(of: generation, head, &output)
         case .bypass(let generation, let owner) where output.writer?.generation == nil:
@@ -83,7 +83,7 @@ struct AnswerIntake {
         case .opening, .gap, .bypass:
             // Another transfer continues one that broke off.
             guard let generation = purpose.generation ?? output.writer?.generation else { break }
-            let isWhole = try bringsWhole(head, generation, &output)
+            let isWhole = try deliversWhole(head, generation, &output)
             output.resume(surplus: isWhole ? output.position : output.overlap)
         }
         return .receive
@@ -103,7 +103,7 @@ struct AnswerIntake {
     /// Applies an origin's answer to a conditional request about a stored generation.
     /// - Returns: nil if the answer delivers another version, or none, and is handled like the answer to a first
     ///   request.
-    private func settled(
+    private func decided(
         _ generation: Generation, _ head: UpstreamHead, _ request: inout FetchRequest
     ) throws(FillError) -> Next? {
         status.resource.changePlay { $0.lastUse = filler.settings.clock() }
@@ -121,7 +121,7 @@ struct AnswerIntake {
             return head.status == 304 ? .complete : .end(.completed)
         case .isAboutAnother:
             request.isUnconditional = true
-            return .askAgain
+            return .requestAgain
         case .error: throw .originStatus(head.status)
         case .unusable(let why): throw .unusable(why)
         case .gone:
@@ -145,13 +145,13 @@ struct AnswerIntake {
     ) throws(FillError) -> Next {
         let span = request.openingSpan, validated = purpose.validated
         let answer = try OpeningAnswer(
-            head, asked: span, demand,
+            head, requested: span, demand,
             times: ResponseTimes(head.fields, requestedAt: request.time, receivedAt: filler.now()),
             fileName: request.moved.media?.location.fileName, setsCookies: setsCookies,
             isMedia: isMedia == true, filler.store)
         let isContent = head.status == 200 || head.status == 206
         if isContent { filler.balance.note(answer.first.knownLength, of: demand.url) }
-        if request.mustComeWhole(head, answer) { return .askAgain }
+        if request.mustComeWhole(head, answer) { return .requestAgain }
         if case .pass(let reason) = answer.storing, isShared, reason != .status { status.note { $0.passing = reason } }
         let isKept = isShared && answer.first.isKept(answer.storing, condition: answer.head.rangeCondition)
         if isKept, filler.store.isKnown(status.resource.key, beside: validated) {
@@ -171,7 +171,7 @@ struct AnswerIntake {
         }
         let isUnresumable = answer.first.isUnresumable(
             isStored: generation.isStored, condition: generation.head.rangeCondition,
-            isAskedForPart: span != nil || request.asksWhole)
+            isPartRequested: span != nil || request.requestsWhole)
         let start = answer.first.start(generation.geometry)
         // Stop at chunks that other fetches have stored meanwhile, unless the bytes beyond them cannot be requested
         // separately.
@@ -192,7 +192,7 @@ struct AnswerIntake {
         let terms = demand.resolvedRule.terms
         let stated = answer.head.freshness(
             ttl: nil, answer.head.reading(terms), now: filler.now(), instant: filler.instant)
-        let isStated = stated.source == .explicit && stated.isFresh && !stated.isAskedEachTime
+        let isStated = stated.source == .explicit && stated.isFresh && !stated.isValidatedEachTime
         let absence = Reuse.isGone(status: head.status) && !isStated ? demand.absence?() : nil
         let live = absence?.timing(at: filler.instant)
         let freshness = live?.freshness(age: stated.age, at: filler.instant) ?? stated
@@ -259,7 +259,9 @@ struct AnswerIntake {
     private func fillGap(
         of generation: Generation, _ head: UpstreamHead, _ output: inout FetchOutput
     ) throws(FillError) {
-        guard try bringsWhole(head, generation, &output) else { return output.begin(generation, stopsAtPresent: true) }
+        guard try deliversWhole(head, generation, &output) else {
+            return output.begin(generation, stopsAtPresent: true)
+        }
         // The origin sent the whole body: write it from its first byte, present chunks included.
         guard let length = generation.length else { throw .changed }
         output.begin(generation, at: 0, upTo: length, stopsAtPresent: false)
@@ -271,7 +273,7 @@ struct AnswerIntake {
     private func passOn(
         _ generation: Generation, _ head: UpstreamHead, owner: FollowerID, _ output: inout FetchOutput
     ) throws(FillError) {
-        let isWhole = try bringsWhole(head, generation, &output)
+        let isWhole = try deliversWhole(head, generation, &output)
         let buffer = filler.store.makeBuffer(
             status.resource.key, head: generation.head, length: generation.length, in: output.countTransit())
         output.begin(buffer, surplus: isWhole ? output.position : 0, stopsAtPresent: false)
@@ -281,15 +283,15 @@ struct AnswerIntake {
     }
 
     /// Whether the answer delivers the whole of this generation. False if it delivers the part that was requested.
-    private func bringsWhole(
+    private func deliversWhole(
         _ head: UpstreamHead, _ generation: Generation, _ output: inout FetchOutput
     ) throws(FillError) -> Bool {
         let overlap = output.overlap
         let isElsewhere = demand.resolvedRule.mayMove && head.finalURL != generation.head.finalURL
-        let brought = Combining.brought(
+        let delivered = Combining.delivered(
             by: head.answer, of: generation.known, from: output.position -| overlap, isChecked: overlap > 0,
             isElsewhere: isElsewhere)
-        switch brought {
+        switch delivered {
         case .part(let range):
             noteScope(of: head, generation)
             output.expect(range)

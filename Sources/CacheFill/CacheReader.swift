@@ -205,7 +205,7 @@ package final class CacheReader {
         }
         guard let mapping else { return .wait }
         let range = offset..<min(readable, offset + Int64(limit), mapping.range.upperBound)
-        let isFresh = followed?.hasBrought(offset, to: follower) == true
+        let isFresh = followed?.hasDelivered(offset, to: follower) == true
         do throws(StoreError) { try generation.checkBytes(upTo: range.upperBound) } catch {
             return lookAgain(after: error)
         }
@@ -225,7 +225,7 @@ package final class CacheReader {
             return nil
         }
         piece = buffer
-        note(range, isFresh: followed?.hasBrought(offset, to: follower) == true)
+        note(range, isFresh: followed?.hasDelivered(offset, to: follower) == true)
         return .bytes(UnsafeRawBufferPointer(bytes), descriptor: nil, offset: 0)
     }
 

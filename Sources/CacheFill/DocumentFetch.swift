@@ -82,7 +82,7 @@ package final class DocumentFetch: TransferDelegate {
 
     package func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
         self.head = head
-        owner.filler.backoff.note(head, asking: demand.address)
+        owner.filler.backoff.note(head, requesting: demand.address)
         if let length = head.contentLength, length > Int64(limit) { endAsTooLong(transfer) }
     }
 
@@ -106,7 +106,7 @@ package final class DocumentFetch: TransferDelegate {
     package func transfer(_ transfer: Transfer, finishedWith error: UpstreamError?) {
         self.transfer = nil
         if let error {
-            owner.filler.backoff.note(error, asking: demand.address)
+            owner.filler.backoff.note(error, requesting: demand.address)
             return end(.failure(.upstream(error)))
         }
         guard let head else { return end(.failure(.upstream(.broken(detail: "no answer")))) }

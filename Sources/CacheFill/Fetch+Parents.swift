@@ -9,19 +9,19 @@ extension Fetch {
     /// Records what an answer says about whoever gave it.
     /// - Returns: whether it is the origin's answer, perhaps from a cache; if not, somebody else has been asked.
     func isAnswerOfOrigin(_ head: UpstreamHead) -> Bool {
-        guard let parent = request.parents.asked else {
-            filler.backoff.note(head, asking: request.url)
+        guard let parent = request.parents.requested else {
+            filler.backoff.note(head, requesting: request.url)
             return true
         }
         parentTimer = nil
-        if filler.isOrigins(head, from: parent, asking: request.url) { return true }
+        if filler.isOrigins(head, from: parent, requesting: request.url) { return true }
         failOrRetry(.unusable("\(parent.text) answered \(head.status)"), isTransient: AnswerIntake.isTransient(head))
         return false
     }
 
     /// Records a failed request.
     func note(_ error: UpstreamError) {
-        guard let parent = request.parents.asked else { return filler.backoff.note(error, asking: request.url) }
+        guard let parent = request.parents.requested else { return filler.backoff.note(error, requesting: request.url) }
         if error.isOfPeer { filler.backoff.failed(parent) }
     }
 
@@ -29,23 +29,23 @@ extension Fetch {
     /// - Returns: whether the failure is dealt with.
     func turnsFromParent(after error: FillError) -> Bool {
         parentTimer = nil
-        guard let parent = request.parents.asked else {
+        guard let parent = request.parents.requested else {
             request.parents.restart()
             return false
         }
-        guard error.mayBeParents, canGoOn else { return false }
+        guard error.mayBeParents, canContinue else { return false }
         request.parents.leave()
         filler.metrics.errors.add(FailureKind.parentFailed.rawValue)
         log("\(parent.text) did not deliver, asking elsewhere: \(error)", failure: .parentFailed)
         if status.isAbandoned { stopIfAbandoned() }
-        if !hasEnded { start(output.brought > 0 ? .resume : reason ?? .resume) }
+        if !hasEnded { start(output.delivered > 0 ? .resume : reason ?? .resume) }
         return true
     }
 
     /// A parent may wait for this very fetch, if the parents form a circle in which several clients begin at the same
     /// time. So where another proxy waits for the fetch, a parent is waited for only so long.
     func watchParent() {
-        guard request.parents.asked != nil else { return }
+        guard request.parents.requested != nil else { return }
         let timer = LoopTimer(on: owner.loop) { [unowned self] in leaveSilentParent() }
         parentTimer = timer
         // Not all at the same time: then the first one's answer serves all.
@@ -62,12 +62,12 @@ extension Fetch {
 extension CacheFiller {
     /// Records what a parent's answer says about the parent.
     /// - Returns: whether it is the answer of the resource's origin; if not, somebody else has to be asked.
-    func isOrigins(_ head: UpstreamHead, from parent: ParentProxy, asking url: String) -> Bool {
+    func isOrigins(_ head: UpstreamHead, from parent: ParentProxy, requesting url: String) -> Bool {
         switch ParentAnswer(status: head.status, fields: head.fields) {
         case .origins:
             backoff.answered(parent)
             // How busy the origin is concerns those who contact it.
-            if head.status >= 400 { backoff.note(head, asking: url) }
+            if head.status >= 400 { backoff.note(head, requesting: url) }
             return true
         case .circle:
             if backoff.isNewCircle(parent) {

@@ -92,8 +92,8 @@ package final class Fetch: TransferDelegate {
             settings.retry, FetchRetry.Patience(first: settings.longestWait, midway: settings.longestMidwayWait),
             for: Self.audience(purpose, status, isMidway: isMidway))
         if case .opening(_, let client, _, _) = purpose {
-            let asker = Asker(follower: client, url: demand.address, isAuthorized: demand.isAuthorized)
-            status.note { $0.asker = asker }
+            let requester = Requester(follower: client, url: demand.address, isAuthorized: demand.isAuthorized)
+            status.note { $0.requester = requester }
         }
         let bound = LoopBound(self, on: owner.loop)
         resource.change { $0.loops[status.id] = bound }
@@ -138,7 +138,7 @@ package final class Fetch: TransferDelegate {
         }
         filler.metrics.upstreamReasons[reason].add()
         if reason == .resume { filler.metrics.resumedTransfers.add() }
-        request.asked(next, at: filler.now())
+        request.requested(next, at: filler.now())
         redirectCookies = []
         examined = nil
         output.beginAnswer()
@@ -147,7 +147,7 @@ package final class Fetch: TransferDelegate {
     }
 
     /// Drops the current answer and sends another request.
-    private func askAgain() {
+    private func requestAgain() {
         transfer?.cancel()
         start(.validation)
     }
@@ -161,7 +161,7 @@ package final class Fetch: TransferDelegate {
     /// Reacts to a change among the followers.
     func hear(_ notice: ResourceState.Notice) {
         switch notice {
-        case .goOn: if !hasEnded { transfer?.resume() }
+        case .proceed: if !hasEnded { transfer?.resume() }
         case .hurry: transfer?.hurry()
         case .considerStopping: considerStopping()
         case .endLinger: endLinger()
@@ -188,14 +188,14 @@ package final class Fetch: TransferDelegate {
     private var intake: AnswerIntake {
         AnswerIntake(
             status: status, purpose: purpose, demand: demand, filler: filler,
-            isFromParent: request.parents.asked != nil, setsCookies: !redirectCookies.isEmpty)
+            isFromParent: request.parents.requested != nil, setsCookies: !redirectCookies.isEmpty)
     }
 
     private func accept(_ head: UpstreamHead, _ intake: AnswerIntake) {
         do throws(FillError) {
             switch try intake.accept(head, &request, &output) {
             case .receive: break
-            case .askAgain: askAgain()
+            case .requestAgain: requestAgain()
             case .complete: complete()
             case .end(let end): finish(end)
             }
@@ -244,7 +244,7 @@ package final class Fetch: TransferDelegate {
         case .answered:
             transfer.cancel()
             phase = .received(nil)
-            owner.loop.afterCallback { [self] in goOn() }
+            owner.loop.afterCallback { [self] in proceed() }
             return true
         case .open(let received, let position, let window):
             guard
@@ -294,7 +294,7 @@ package final class Fetch: TransferDelegate {
         }
         phase = .received(error)
         if error == nil { examine(UnsafeRawBufferPointer(start: nil, count: 0), isLast: true) }
-        goOn()
+        proceed()
     }
 
     /// Gives other connections of this loop a turn: curl keeps reading while there is data, up to a hundred buffers at
@@ -302,7 +302,7 @@ package final class Fetch: TransferDelegate {
     private func yieldTurn() {
         guard !hasEnded, home == owner.loop.index else { return }
         holdBack()
-        owner.loop.afterCallback { [self] in goOn() }
+        owner.loop.afterCallback { [self] in proceed() }
     }
 
     /// Pauses until this side is ready, which it soon is: the transfer keeps its slot, as no player makes it wait.
@@ -331,7 +331,7 @@ package final class Fetch: TransferDelegate {
         case .failed(let error): finish(.failed(.notStored("\(error)")))
         case .closed: return
         }
-        if !hasEnded { goOn() }
+        if !hasEnded { proceed() }
     }
 
     private func makeRoom() {
@@ -348,11 +348,11 @@ package final class Fetch: TransferDelegate {
         guard output.roomMade(found) else {
             return finish(.failed(.notStored("the cache is full, and everything in it is pinned or in use")))
         }
-        goOn()
+        proceed()
     }
 
     /// Continues after a write, or after the store has made room.
-    private func goOn() {
+    private func proceed() {
         flush()
         guard !hasEnded, !output.isWaitingForRoom else { return }
         if case .heldBack(let transfer) = phase {
@@ -401,7 +401,7 @@ package final class Fetch: TransferDelegate {
             stopIfAbandoned()
             guard !hasEnded else { return }
         }
-        if let seconds = request.leavesExpiredLink(after: error, for: known, brought: output.brought) {
+        if let seconds = request.leavesExpiredLink(after: error, for: known, delivered: output.delivered) {
             log("the link has expired: \(error)")
             return seconds > 0 ? wait(seconds, then: .resume) : start(.resume)
         }
@@ -415,7 +415,7 @@ package final class Fetch: TransferDelegate {
     }
 
     /// Whether another answer could be matched to the bytes that have arrived.
-    var canGoOn: Bool {
+    var canContinue: Bool {
         knownGeneration.map { $0.head.status == 200 && ($0.head.rangeCondition != nil || output.overlap > 0) } ?? true
     }
 
@@ -423,10 +423,10 @@ package final class Fetch: TransferDelegate {
         let head = knownGeneration?.head
         return FetchRetry.Failure(
             isTransient: isTransient,
-            canGoOn: canGoOn,
+            canContinue: canContinue,
             isNeeded: purpose.validated == nil || head != nil,
             // A download that starts over would meet the next expiry at the same place.
-            isForDownloads: status.isForDownloads && !demand.resolvedRule.mayMove, brought: output.brought)
+            isForDownloads: status.isForDownloads && !demand.resolvedRule.mayMove, delivered: output.delivered)
     }
 
     private func fail(_ error: FillError) {

@@ -82,7 +82,7 @@ struct FetchOutput: ~Copyable {
     /// The end of what is wanted; `Int64.max` while unknown.
     private(set) var end: Int64
     /// Bytes written so far, those written again included.
-    private(set) var brought: Int64 = 0
+    private(set) var delivered: Int64 = 0
     /// Nothing is taken in until there is room.
     private(set) var isWaitingForRoom = false
     var held = HeldExtents()
@@ -306,7 +306,7 @@ struct FetchOutput: ~Copyable {
     private mutating func advance(by count: Int) {
         guard count > 0 else { return }
         position +|= Int64(count)
-        brought +|= Int64(count)
+        delivered +|= Int64(count)
         filler.metrics.upstreamBytes.add(Int64(count))
         origin.received.add(Int64(count))
         guard !isClosed else { return }

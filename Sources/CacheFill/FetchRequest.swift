@@ -22,12 +22,12 @@ struct FetchRequest {
     /// Set after an answer about another version: the next request has no conditions.
     var isUnconditional = false
     /// Set when the redirect target refuses (signed URLs expire): request the first URL again.
-    private var asksFirstURL = false
+    private var requestsFirstURL = false
     /// Set if each answer is another version, so that only one answer with the whole is consistent; or if the origin's
     /// parts cannot be used.
-    private(set) var asksWhole = false
+    private(set) var requestsWhole = false
     /// Whether the last request was for a part.
-    private var asksPart = false
+    private var requestsPart = false
     /// The URLs of which this request takes a redirect for granted.
     private var redirects: [String] = []
     /// Set once they have led nowhere.
@@ -48,7 +48,7 @@ struct FetchRequest {
 
     /// The range that an opening requests; nil for the whole.
     var openingSpan: UpstreamRequest.Span? {
-        if !asksWhole, case .opening(let span, _, _, _) = purpose { span } else { nil }
+        if !requestsWhole, case .opening(let span, _, _, _) = purpose { span } else { nil }
     }
 
     /// The next request.
@@ -63,7 +63,7 @@ struct FetchRequest {
         var fields = known == nil ? demand.openingFields(to: url) : demand.fields(to: url)
         moved.media?.location.addHeaders(to: &fields, for: url)
         var span = openingSpan
-        if let known, asksWhole, known.head.rangeCondition != nil {
+        if let known, requestsWhole, known.head.rangeCondition != nil {
             span = nil
         } else if let known {
             // RFC 9110 §13.1.5: with If-Range, the origin sends the whole if the part would be of another version.
@@ -95,10 +95,10 @@ struct FetchRequest {
     }
 
     /// Records the request just sent.
-    mutating func asked(_ request: UpstreamRequest, at time: Int64) {
-        (url, self.time, mark, asksPart) = (request.url, time, resource.changes, request.span != nil)
+    mutating func requested(_ request: UpstreamRequest, at time: Int64) {
+        (url, self.time, mark, requestsPart) = (request.url, time, resource.changes, request.span != nil)
         redirects = []
-        parents.ask(request.parent.flatMap { url in demand.resolvedRule.parents.first { $0.url == url } })
+        parents.use(request.parent.flatMap { url in demand.resolvedRule.parents.first { $0.url == url } })
     }
 
     /// Requests gaps where the first bytes came from: origins that assemble each answer individually do so behind a
@@ -106,7 +106,7 @@ struct FetchRequest {
     private func urlOfGaps(_ generation: Generation) -> String {
         // Media that has moved is no longer where the first bytes came from.
         let hasMoved = moved.media?.location != nil && !moved.isWhereItBegan
-        return asksFirstURL || hasMoved ? firstURL : redirected(to: generation.head.finalURL) ?? firstURL
+        return requestsFirstURL || hasMoved ? firstURL : redirected(to: generation.head.finalURL) ?? firstURL
     }
 
     /// The URL that the client named, or the one at which its media is now.
@@ -125,8 +125,8 @@ struct FetchRequest {
     /// After a part that cannot be used: without a range, an origin has less to get wrong.
     /// - Returns: whether to request the whole; not if its bytes could not be joined to what is known.
     mutating func turnsToWhole(for known: Generation?) -> Bool {
-        guard asksPart, known.map({ $0.head.rangeCondition != nil }) ?? true else { return false }
-        asksWhole = true
+        guard requestsPart, known.map({ $0.head.rangeCondition != nil }) ?? true else { return false }
+        requestsWhole = true
         return true
     }
 
@@ -143,10 +143,10 @@ struct FetchRequest {
     /// Checks whether the redirect target has refused a gap.
     /// - Returns: whether to request the first URL instead.
     mutating func turnsToFirstURL(after error: FillError, for known: Generation?) -> Bool {
-        guard case .originStatus(let status) = error, (400..<500).contains(status), status != 429, !asksFirstURL,
+        guard case .originStatus(let status) = error, (400..<500).contains(status), status != 429, !requestsFirstURL,
             let known, urlOfGaps(known) != firstURL
         else { return false }
-        asksFirstURL = true
+        requestsFirstURL = true
         return true
     }
 
@@ -161,7 +161,7 @@ struct FetchRequest {
     mutating func leavesPlay() -> Bool {
         guard let source = sourceOfPlay, source == url else { return false }
         resource.changePlay { ($0.source, $0.version) = (nil, nil) }
-        asksFirstURL = true
+        requestsFirstURL = true
         return true
     }
 
@@ -187,26 +187,26 @@ struct FetchRequest {
     /// Checks whether the link to the media may have expired, and a fresh one is worthwhile.
     /// - Parameter brought: how many bytes the fetch has delivered.
     /// - Returns: seconds after which to request the media where it is then; nil if the refusal counts.
-    mutating func leavesExpiredLink(after error: FillError, for known: Generation?, brought: Int64) -> Double? {
+    mutating func leavesExpiredLink(after error: FillError, for known: Generation?, delivered: Int64) -> Double? {
         guard case .originStatus(let status) = error else { return nil }
-        return leavesExpiredLink(status: status, isGap: known != nil, brought: brought)
+        return leavesExpiredLink(status: status, isGap: known != nil, delivered: delivered)
     }
 
     /// Checks the same for the answer to an opening.
     mutating func isRefusedAtLocation(_ head: UpstreamHead) -> Bool {
-        leavesExpiredLink(status: head.status, isGap: false, brought: 0) != nil
+        leavesExpiredLink(status: head.status, isGap: false, delivered: 0) != nil
     }
 
-    private mutating func leavesExpiredLink(status: Int, isGap: Bool, brought: Int64) -> Double? {
+    private mutating func leavesExpiredLink(status: Int, isGap: Bool, delivered: Int64) -> Double? {
         guard MediaLocation.isExpired(status: status) else { return nil }
-        return moved.leave(after: status, isGap: isGap, brought: brought)
+        return moved.leave(after: status, isGap: isGap, delivered: delivered)
     }
 
     // MARK: Plays
 
     /// The source of the play that this request belongs to.
     private var sourceOfPlay: String? {
-        guard !asksFirstURL, case .opening(let span, _, _, let validated) = purpose else { return nil }
+        guard !requestsFirstURL, case .opening(let span, _, _, let validated) = purpose else { return nil }
         // With a strong validator the resource's own URL is requested: that one tells the current version.
         if let validated, validated.head.rangeCondition != nil { return nil }
         return resource.play(at: filler.settings.clock(), mayBegin: span == nil)?.source.flatMap(redirected)
@@ -215,13 +215,13 @@ struct FetchRequest {
     /// Whether a partial answer is of another version than earlier ones, so that only the whole in one answer is
     /// consistent. Long resources pass through all the same: a player that seeks would wait too long.
     mutating func mustComeWhole(_ head: UpstreamHead, _ answer: OpeningAnswer) -> Bool {
-        guard case .opening(.some, _, true, _) = purpose, !asksWhole, head.status == 206, answer.storing == .store,
+        guard case .opening(.some, _, true, _) = purpose, !requestsWhole, head.status == 206, answer.storing == .store,
             answer.head.rangeCondition == nil,
             let total = answer.first.total, total <= filler.settings.longestUnknownLength,
             let known = resource.play(at: filler.settings.clock(), mayBegin: false)?.version,
             known != OngoingPlay.Version(head)
         else { return false }
-        asksWhole = true
+        requestsWhole = true
         return true
     }
 

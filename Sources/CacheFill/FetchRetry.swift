@@ -46,13 +46,13 @@ struct FetchRetry {
         /// Whether the same request may succeed later.
         let isTransient: Bool
         /// Whether another answer could be matched to the same version.
-        let canGoOn: Bool
+        let canContinue: Bool
         /// Whether the bytes are needed. False for a validation: the client can be given the stored response.
         let isNeeded: Bool
         /// Whether only downloads wait.
         let isForDownloads: Bool
         /// Bytes that this fetch has delivered so far.
-        let brought: Int64
+        let delivered: Int64
     }
 
     private let policy: RetryPolicy
@@ -60,7 +60,7 @@ struct FetchRetry {
     private var patience: Double
     /// Failures in a row without a byte between them.
     private var failures = 0
-    private var broughtBefore: Int64 = 0
+    private var deliveredBefore: Int64 = 0
 
     init(_ policy: RetryPolicy, _ patience: Patience, for audience: Audience) {
         (self.policy, midway) = (policy, patience.midway)
@@ -87,10 +87,10 @@ struct FetchRetry {
     ///   - wait: the host's remaining back-off as known now.
     ///   - random: in 0..<1.
     mutating func failed(_ failure: Failure, wait: Double, random: Double) -> Verdict {
-        if failure.brought > broughtBefore { failures = 0 }
-        broughtBefore = failure.brought
+        if failure.delivered > deliveredBefore { failures = 0 }
+        deliveredBefore = failure.delivered
         failures += 1
-        guard failure.isTransient, failure.canGoOn, failure.isNeeded, !failure.isForDownloads,
+        guard failure.isTransient, failure.canContinue, failure.isNeeded, !failure.isForDownloads,
             let backoff = policy.delay(attempt: failures, random: random)
         else { return .fail }
         patience = midway

@@ -47,7 +47,7 @@ package enum Opening: Sendable {
 }
 
 /// Whose request an opening sends to the origin, while others wait for its result.
-package struct Asker: Sendable {
+package struct Requester: Sendable {
     package let follower: FollowerID
     /// Several URLs may have one key.
     package let url: String
@@ -72,7 +72,7 @@ struct FetchState {
     /// nil until the origin has stated what the resource is.
     var opening: Opening?
     /// nil for a gap.
-    var asker: Asker?
+    var requester: Requester?
     /// The range that this fetch fills; its upper end is `Int64.max` while the length is unknown.
     private(set) var range: Range<Int64>
     /// Its bytes up to here are in the file.
@@ -155,14 +155,14 @@ struct FetchState {
     // MARK: Bytes
 
     /// Whether it will deliver bytes of a chunk, soon enough to wait for them.
-    func brings(_ chunk: Range<Int64>) -> Bool {
+    func delivers(_ chunk: Range<Int64>) -> Bool {
         isRunning && range.overlaps(chunk) && frontier < chunk.upperBound
             && (isUnresumable || chunk.lowerBound - frontier <= Self.joinDistance)
     }
 
     /// Whether it delivered the present byte at `offset` for a follower. The byte may be present before the frontier
     /// has moved.
-    func hasBrought(_ offset: Int64, to follower: FollowerID) -> Bool {
+    func hasDelivered(_ offset: Int64, to follower: FollowerID) -> Bool {
         range.contains(offset) && offset - frontier < Self.joinDistance && offset >= followers[follower]?.freshFrom ?? 0
     }
 
@@ -232,7 +232,7 @@ struct FetchState {
     }
 
     /// Its bytes up to here have arrived, those that are still being written included.
-    var brought: Int64 { max(received, frontier) }
+    var delivered: Int64 { max(received, frontier) }
 
     /// Whether it delivers bytes that a player needs soon.
     var isBeingRead: Bool {

@@ -8,7 +8,7 @@ import Upstream
 package final class HeadFetch: TransferDelegate {
     private var transfer: Transfer?
     private let deliver: (Result<UpstreamHead, FillError>) -> Void
-    private let tell: (InterimResponse) -> Void
+    private let report: (InterimResponse) -> Void
     private let demand: Demand
     /// Conditions that validate a stored response; nil without one.
     private let conditions: HeaderFields?
@@ -20,13 +20,13 @@ package final class HeadFetch: TransferDelegate {
     private var timer: LoopTimer?
 
     init(
-        _ demand: Demand, conditions: HeaderFields?, _ owner: LoopFiller, tell: @escaping (InterimResponse) -> Void,
+        _ demand: Demand, conditions: HeaderFields?, _ owner: LoopFiller, report: @escaping (InterimResponse) -> Void,
         deliver: @escaping (Result<UpstreamHead, FillError>) -> Void
     ) {
         self.demand = demand
         self.conditions = conditions
         self.owner = owner
-        (self.deliver, self.tell) = (deliver, tell)
+        (self.deliver, self.report) = (deliver, report)
         let key = owner.filler.policy.value.resolve(demand.url).key
         resource = owner.filler.resource(key)
         parents = ParentTurns(demand.resolvedRule.parents, for: key)
@@ -35,8 +35,8 @@ package final class HeadFetch: TransferDelegate {
 
     /// Asks the next parent, or the origin once it may be contacted.
     private func begin() {
-        parents.ask(parents.next(isResting: owner.filler.backoff.isResting))
-        let wait = parents.asked == nil ? owner.filler.backoff.wait(before: demand.address) : 0
+        parents.use(parents.next(isResting: owner.filler.backoff.isResting))
+        let wait = parents.requested == nil ? owner.filler.backoff.wait(before: demand.address) : 0
         guard wait > 0 else { return send() }
         // A client that can be given a stored response is not kept waiting.
         let isTooLong = conditions != nil || wait > owner.filler.settings.longestWait
@@ -51,17 +51,17 @@ package final class HeadFetch: TransferDelegate {
         owner.filler.metrics.upstreamReasons[conditions == nil ? .head : .validation].add()
         var fields = demand.openingFields(to: demand.address)
         fields.lines += conditions?.lines ?? []
-        if parents.asked != nil, conditions == nil, resource.changes > 0 { fields.demandValidation() }
+        if parents.requested != nil, conditions == nil, resource.changes > 0 { fields.demandValidation() }
         var request = UpstreamRequest(
             url: demand.address, method: .head, fields: fields, confined: demand.confined)
-        request.parent = parents.asked?.url
+        request.parent = parents.requested?.url
         request.client = demand.client
         transfer = owner.upstream.start(request, delegate: self)
     }
 
     /// Asks somebody else if a parent has failed.
     private func turnsFromParent() -> Bool {
-        guard parents.asked != nil else { return false }
+        guard parents.requested != nil else { return false }
         parents.leave()
         owner.filler.metrics.errors.add(FailureKind.parentFailed.rawValue)
         begin()
@@ -74,29 +74,29 @@ package final class HeadFetch: TransferDelegate {
         transfer = nil
     }
 
-    package func transfer(_ transfer: Transfer, receivedInterim interim: InterimResponse) { tell(interim) }
+    package func transfer(_ transfer: Transfer, receivedInterim interim: InterimResponse) { report(interim) }
 
     package func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
-        if let parent = parents.asked {
+        if let parent = parents.requested {
             // Otherwise somebody else is asked when this exchange has ended.
-            if owner.filler.isOrigins(head, from: parent, asking: demand.address) { self.head = head }
+            if owner.filler.isOrigins(head, from: parent, requesting: demand.address) { self.head = head }
             return
         }
         self.head = head
-        owner.filler.backoff.note(head, asking: demand.address)
+        owner.filler.backoff.note(head, requesting: demand.address)
     }
 
     package func transfer(_ transfer: Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool { true }
 
     package func transfer(_ transfer: Transfer, finishedWith error: UpstreamError?) {
         self.transfer = nil
-        if let parent = parents.asked {
+        if let parent = parents.requested {
             if head == nil {
                 if error != nil { owner.filler.backoff.failed(parent) }
                 if turnsFromParent() { return }
             }
         } else if let error {
-            owner.filler.backoff.note(error, asking: demand.address)
+            owner.filler.backoff.note(error, requesting: demand.address)
         }
         if let head { return deliver(.success(head)) }
         deliver(.failure(.upstream(error ?? .broken(detail: "no answer"))))
@@ -109,12 +109,13 @@ extension LoopFiller {
     /// - Parameter tell: called with each response before the final one.
     /// - Returns: nil while the proxy is offline.
     package func head(
-        _ demand: Demand, validating validated: Generation? = nil, tell: @escaping (InterimResponse) -> Void = { _ in },
+        _ demand: Demand, validating validated: Generation? = nil,
+        report: @escaping (InterimResponse) -> Void = { _ in },
         deliver: @escaping (Result<UpstreamHead, FillError>) -> Void
     ) -> HeadFetch? {
         guard !isOffline else { return nil }
         return HeadFetch(
-            demand, conditions: validated.flatMap { Freshening.conditions(for: $0.head.fields) }, self, tell: tell,
+            demand, conditions: validated.flatMap { Freshening.conditions(for: $0.head.fields) }, self, report: report,
             deliver: deliver)
     }
 }

@@ -59,8 +59,8 @@ struct MovedMedia {
     /// Leaves a link that was refused with a status that may mean that it has expired.
     /// - Parameter brought: how many bytes the fetch has delivered so far.
     /// - Returns: seconds after which to request the media where it is then; nil if the refusal counts.
-    mutating func leave(after status: Int, isGap: Bool, brought: Int64) -> Double? {
-        guard left.map({ brought > $0 }) ?? true else { return nil }
+    mutating func leave(after status: Int, isGap: Bool, delivered: Int64) -> Double? {
+        guard left.map({ delivered > $0 }) ?? true else { return nil }
         if let media, !locations.refused(media, for: demand.url, by: demand.resolvedRule.resolver, status: status) {
             return nil
         }
@@ -71,8 +71,8 @@ struct MovedMedia {
             guard media != nil else { return nil }
             media = nil
         }
-        if brought -| (left ?? 0) >= Self.enough { departures = 0 }
-        left = brought
+        if delivered -| (left ?? 0) >= Self.enough { departures = 0 }
+        left = delivered
         defer { departures += 1 } // no trap: one for each departure
         let doublings = min(departures, 10) - 1 // no trap: a small number
         return departures == 0

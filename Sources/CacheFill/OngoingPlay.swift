@@ -31,5 +31,5 @@ struct OngoingPlay {
     private static let pause: UInt64 = 300 * 1_000_000_000
 
     /// - Parameter mayBegin: whether the request may be the first of a play, because it is for the whole.
-    func goesOn(at now: UInt64, mayBegin: Bool) -> Bool { transfers > 0 || !mayBegin && now &- lastUse < Self.pause }
+    func continues(at now: UInt64, mayBegin: Bool) -> Bool { transfers > 0 || !mayBegin && now &- lastUse < Self.pause }
 }

@@ -223,7 +223,7 @@ package final class OpenResource: Sendable {
 
     /// The play that a request belongs to, if there is one.
     func play(at now: UInt64, mayBegin: Bool) -> OngoingPlay? {
-        state.withLock { state in state.play.flatMap { $0.goesOn(at: now, mayBegin: mayBegin) ? $0 : nil } }
+        state.withLock { state in state.play.flatMap { $0.continues(at: now, mayBegin: mayBegin) ? $0 : nil } }
     }
 
     /// A transfer of a play begins; the caller must call `endedTransferOfPlay`.
@@ -370,12 +370,12 @@ extension OpenResource.State {
     /// An action to carry out once the lock is released.
     fileprivate enum Effect {
         case wake(@Sendable () -> Void)
-        case tell(LoopBound<Fetch>, ResourceState.Notice)
+        case notify(LoopBound<Fetch>, ResourceState.Notice)
 
         func run() {
             switch self {
             case .wake(let wake): wake()
-            case .tell(let fetch, let notice): fetch.post { $0.hear(notice) }
+            case .notify(let fetch, let notice): fetch.post { $0.hear(notice) }
             }
         }
     }
@@ -385,7 +385,7 @@ extension OpenResource.State {
             switch action {
             case .wake(let follower): wakers.removeValue(forKey: follower).map { .wake($0) }
             // A fetch that has not reached its loop yet looks at its followers when it does.
-            case .tell(let id, let notice): loops[id].map { .tell($0, notice) }
+            case .notify(let id, let notice): loops[id].map { .notify($0, notice) }
             }
         }
     }

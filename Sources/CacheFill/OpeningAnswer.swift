@@ -16,11 +16,11 @@ struct OpeningAnswer {
     ///   - isMedia: whether its first bytes are those of media, whatever its label says.
     ///   - fileName: what a file of it is called unless the origin has a name; nil if unknown.
     init(
-        _ answer: UpstreamHead, asked span: UpstreamRequest.Span?, _ demand: Demand, times: ResponseTimes,
+        _ answer: UpstreamHead, requested span: UpstreamRequest.Span?, _ demand: Demand, times: ResponseTimes,
         fileName: String?, setsCookies: Bool = false, isMedia: Bool = false, _ store: CacheStore
     ) throws(FillError) {
         do {
-            first = try FirstAnswer(answer.answer, asked: span?.spec, longest: ChunkGeometry.longestBody)
+            first = try FirstAnswer(answer.answer, requested: span?.spec, longest: ChunkGeometry.longestBody)
         } catch {
             switch error {
             case .unusable(let why): throw .unusable(why)

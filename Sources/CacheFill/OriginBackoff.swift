@@ -63,16 +63,17 @@ package final class OriginBackoff: Sendable {
     }
 
     /// Takes an answer to a request for a URL. After a redirect, `Retry-After` counts for the host that answered last.
-    package func note(_ head: UpstreamHead, asking url: String) {
-        let wish = Self.wish(of: head)
-        guard wish != nil || hosts.withLock({ !$0.isEmpty }), let asked = Host(url), let last = Host(head.finalURL)
+    package func note(_ head: UpstreamHead, requesting url: String) {
+        let retryAfter = Self.retryAfter(of: head)
+        guard retryAfter != nil || hosts.withLock({ !$0.isEmpty }), let requested = Host(url),
+            let last = Host(head.finalURL)
         else { return }
         let now = nanoseconds()
         hosts.withLock { hosts in
-            for (host, url) in [(asked, url), (last, head.finalURL)] {
+            for (host, url) in [(requested, url), (last, head.finalURL)] {
                 var standing = hosts[host] ?? HostStanding()
                 standing.answered(
-                    host == last ? wish : nil, from: Self.place(of: url), isGood: head.status < 400, at: now)
+                    host == last ? retryAfter : nil, from: Self.place(of: url), isGood: head.status < 400, at: now)
                 hosts[host] = standing.isRemarkable(at: now) ? standing : nil
             }
             Self.shrink(&hosts, at: now)
@@ -80,8 +81,9 @@ package final class OriginBackoff: Sendable {
     }
 
     /// Takes a failed request for a URL. A failure at another host, after a redirect, does not count against this one.
-    package func note(_ error: UpstreamError, asking url: String) {
-        guard let unreachable = error.unreachableHost, let asked = try? OriginURL(url: url), asked.isOn(unreachable),
+    package func note(_ error: UpstreamError, requesting url: String) {
+        guard let unreachable = error.unreachableHost, let requested = try? OriginURL(url: url),
+            requested.isOn(unreachable),
             let host = Host(url)
         else { return }
         let now = nanoseconds()
@@ -92,7 +94,7 @@ package final class OriginBackoff: Sendable {
     }
 
     /// How many seconds of back-off an answer asks for.
-    private static func wish(of head: UpstreamHead) -> Int64? {
+    private static func retryAfter(of head: UpstreamHead) -> Int64? {
         guard head.status == 429 || head.status == 503 else { return nil }
         // A date in `Retry-After` goes by the origin's clock.
         let now = head.fields["Date"].flatMap { HTTPDate.parse($0) } ?? head.receivedAt
@@ -166,7 +168,7 @@ extension OriginBackoff {
         private var failures = 0
 
         /// In seconds; a longer back-off is cut to this.
-        static let longestWish: Int64 = 3600
+        static let longestRetryAfter: Int64 = 3600
         /// The longest back-off in seconds that one place can impose on the whole host.
         static let longestForAll: Int64 = 60
         /// The number of places to remember. Beyond it, the one whose back-off ends first is forgotten.
@@ -196,10 +198,10 @@ extension OriginBackoff {
         ///   - wish: the requested back-off in seconds.
         ///   - isGood: whether the answer is no error. If so, another place's back-off no longer applies to the whole
         ///     host.
-        mutating func answered(_ wish: Int64?, from place: String, isGood: Bool = false, at now: UInt64) {
+        mutating func answered(_ retryAfter: Int64?, from place: String, isGood: Bool = false, at now: UInt64) {
             (downUntil, failures) = (0, 0)
-            if let wish {
-                let seconds = min(max(wish, 0), Self.longestWish)
+            if let retryAfter {
+                let seconds = min(max(retryAfter, 0), Self.longestRetryAfter)
                 quietUntil = max(quietUntil, Self.time(now, after: min(seconds, Self.longestForAll)))
                 places[place] = max(places[place] ?? 0, Self.time(now, after: seconds))
                 if places.count > Self.mostPlaces, let first = places.min(by: { $0.value < $1.value }) {

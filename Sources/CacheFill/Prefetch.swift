@@ -36,8 +36,8 @@ package final class Prefetch {
     private var resource: OpenResource
     private var resolver: ResourceResolver
     /// Whether the opening asked for a part.
-    private var asksForPart = false
-    private var mayAskForPart = true
+    private var requestsPart = false
+    private var mayRequestPart = true
     /// How often it has started over.
     private var restarts = 0
     private static let maxRestarts = 4
@@ -47,7 +47,7 @@ package final class Prefetch {
     /// nil while nothing is being filled.
     private var shares: PrefetchShares?
     private var generation: Generation?
-    private var isSettling = false
+    private var isCommitting = false
     private var pinning = Pinning.notYet
     private enum Pinning { case notYet, running, done }
     /// The size of an opening's request if several connections are to share the rest, in bytes.
@@ -175,7 +175,7 @@ package final class Prefetch {
     // MARK: Opening
 
     private func open(validating validated: Generation? = nil) {
-        let part = mayAskForPart ? order.range ?? order.ends?.opening ?? openingOfSeveral : nil
+        let part = mayRequestPart ? order.range ?? order.ends?.opening ?? openingOfSeveral : nil
         let span = part.map {
             ByteRangeSpec.bounded(first: $0.lowerBound, last: max($0.lowerBound, $0.upperBound -| 1))
         }
@@ -185,7 +185,7 @@ package final class Prefetch {
         else {
             return restart(after: .fill(.changed))
         }
-        (asksForPart, self.validated) = (part != nil, validated)
+        (requestsPart, self.validated) = (part != nil, validated)
         opening = status
         awaitOpening()
     }
@@ -219,8 +219,8 @@ package final class Prefetch {
             // An empty resource has no parts, and a part of a resource of unknown length, or of an encoded form, is not
             // stored: ask for the whole.
             let mayBeEmpty = code == 416 && order.range?.lowerBound ?? 0 == 0
-            if asksForPart, mayBeEmpty || code == 200 && (reason == nil || reason == .encoded) && !lacksRoom {
-                (asksForPart, mayAskForPart) = (false, false)
+            if requestsPart, mayBeEmpty || code == 200 && (reason == nil || reason == .encoded) && !lacksRoom {
+                (requestsPart, mayRequestPart) = (false, false)
                 return proceed()
             }
             if code != 200 { return fail(.status(code, retryAfter: wait(for: generation))) }
@@ -283,9 +283,9 @@ package final class Prefetch {
         let (latency, spent) = (Double(firstAt -| beganAt), Double(now -| firstAt))
         let rest = spent * Double(max(0, total -| progress.bytes)) / Double(progress.bytes)
         guard rest <= min(latency * Self.latenciesAhead, Self.longestAhead) else { return }
-        let tell = onNearEnd
+        let report = onNearEnd
         onNearEnd = nil
-        tell?()
+        report?()
     }
 
     /// More than one latency, because progress is seen a chunk at a time.
@@ -427,21 +427,21 @@ package final class Prefetch {
     // MARK: The end
 
     private func completed(_ generation: Generation) {
-        guard !isSettling else { return }
+        guard !isCommitting else { return }
         guard let length = generation.length else { return restart(after: .fill(.changed)) }
-        if order.keeps { settle(wanted(of: length), of: generation) } else { check(wanted(of: length), of: generation) }
+        if order.keeps { commit(wanted(of: length), of: generation) } else { check(wanted(of: length), of: generation) }
     }
 
     /// Makes the bytes durable: the prefetch is complete only if it would be so after a crash.
-    private func settle(_ wanted: Range<Int64>, of generation: Generation) {
-        isSettling = true
+    private func commit(_ wanted: Range<Int64>, of generation: Generation) {
+        isCommitting = true
         let (store, pins, bound) = (loop.filler.store, pins, LoopBound(self, on: loop.loop))
         store.perform { [state] in
             let outcome = Result { () throws(StoreError) in
-                try store.settle(wanted, of: generation, isPinned: pins) { state.isWanted }
+                try store.commit(wanted, of: generation, isPinned: pins) { state.isWanted }
             }
             bound.post { prefetch in
-                prefetch.isSettling = false
+                prefetch.isCommitting = false
                 guard prefetch.onEnd != nil else { return }
                 if case .failure(let error) = outcome { return prefetch.fail(.store(error)) }
                 prefetch.check(wanted, of: generation)
@@ -460,12 +460,12 @@ package final class Prefetch {
     private func fail(_ error: PrefetchError) { end(.failed(error)) }
 
     private func end(_ end: End) {
-        guard let tell = onEnd else { return }
+        guard let report = onEnd else { return }
         onEnd = nil
         let progress = state.progress
         release()
-        state.settle(progress)
-        tell(end)
+        state.commit(progress)
+        report(end)
     }
 
     private func release() {

@@ -12,7 +12,7 @@ package final class PrefetchState: Sendable {
         var generation: Generation?
         var disposition: String?
         var key: CacheKey?
-        var settled: Progress?
+        var lastProgress: Progress?
         /// The last known progress: it is shown while the resource is looked up again.
         var last = Progress()
         var isWanted = true
@@ -34,7 +34,7 @@ package final class PrefetchState: Sendable {
 
     package var progress: Progress {
         let state = state.withLock { $0 }
-        if let settled = state.settled { return settled }
+        if let lastProgress = state.lastProgress { return lastProgress }
         guard let generation = state.generation else { return state.last }
         let everything = 0..<(generation.length.map { max(0, $0) } ?? .max)
         let wanted = range?.clamped(to: everything) ?? everything
@@ -60,7 +60,7 @@ package final class PrefetchState: Sendable {
         }
     }
 
-    func settle(_ progress: Progress) { state.withLock { $0.settled = progress } }
+    func commit(_ progress: Progress) { state.withLock { $0.lastProgress = progress } }
 }
 
 /// Why a prefetch failed.

@@ -40,7 +40,7 @@ package final class ResourceFill {
     private var stretch: Range<Int64> = 0..<0
     private var followed: SharedFetch?
     /// The offset that the fetch was told: behind `position` if bytes come faster than the pace.
-    private var told: Int64 = 0
+    private var reported: Int64 = 0
     /// Bytes that its transfers may deliver ahead of the pace; the pace has been charged for them.
     private var deposit: Int64 = 0
     private var isRunning = false
@@ -87,7 +87,7 @@ package final class ResourceFill {
             deposit = ahead(pace)
             pace.owe(deposit)
         }
-        goOn()
+        proceed()
     }
 
     /// The part of the stretch still to be filled.
@@ -107,12 +107,12 @@ package final class ResourceFill {
 
     private func begin(_ stretch: Range<Int64>) {
         self.stretch = generation.length.map { stretch.clamped(to: 0..<$0) } ?? stretch
-        (position, told) = (stretch.lowerBound, stretch.lowerBound)
+        (position, reported) = (stretch.lowerBound, stretch.lowerBound)
     }
 
     // MARK: Gap by gap
 
-    private func goOn() {
+    private func proceed() {
         guard isRunning else { return }
         followed?.count(pace)
         while true {
@@ -143,9 +143,9 @@ package final class ResourceFill {
     /// Waits for a chunk, or has it fetched.
     /// - Returns: false if the chunk is present by now; true if the fill waits or has ended.
     private func awaitChunk(_ chunk: Range<Int64>) -> Bool {
-        let isInTime = followed.map(tell) ?? settleDebt()
+        let isInTime = followed.map(report) ?? payDebt()
         // If the pace holds the current fetch back, another one would only run ahead of it too.
-        guard isInTime, followed?.brings(chunk) == true || payDeposit() else {
+        guard isInTime, followed?.delivers(chunk) == true || payDeposit() else {
             if case .ended(.failed(let error), _)? = followed?.view {
                 finish(.failed(error))
             } else {
@@ -181,7 +181,7 @@ package final class ResourceFill {
                     ? .stopped : .failed(.unusable("it has no validator, so a broken transfer cannot be resumed")))
         case .unsettled:
             followed = nil
-            goOnLater()
+            proceedLater()
         }
         return true
     }
@@ -204,10 +204,10 @@ package final class ResourceFill {
             finish(.completed)
             return true
         }
-        let isInTime = tell(followed)
+        let isInTime = report(followed)
         switch view {
         case .running(_, let frontier):
-            if !isInTime { goOnLater() } else { return followed.wait(follower, at: frontier, wake: wakeUp()) }
+            if !isInTime { proceedLater() } else { return followed.wait(follower, at: frontier, wake: wakeUp()) }
             return true
         case .ended(.completed, _):
             if generation.length != nil { return false }
@@ -234,8 +234,8 @@ package final class ResourceFill {
     /// pace.
     private func move(to offset: Int64) {
         // Bytes can be present before the fetch's frontier has moved.
-        let brought = followed.map { max(position, min(offset, $0.brought)) } ?? position
-        told += offset - brought
+        let delivered = followed.map { max(position, min(offset, $0.delivered)) } ?? position
+        reported += offset - delivered
         advance(to: offset)
     }
 
@@ -250,9 +250,9 @@ package final class ResourceFill {
 
     /// Tells the fetch how far this fill is, or how far its pace lets it be.
     /// - Returns: whether the pace lets it be where it is.
-    private func tell(_ followed: SharedFetch) -> Bool {
-        let isInTime = settleDebt()
-        followed.advance(follower, to: told)
+    private func report(_ followed: SharedFetch) -> Bool {
+        let isInTime = payDebt()
+        followed.advance(follower, to: reported)
         return isInTime
     }
 
@@ -270,36 +270,36 @@ package final class ResourceFill {
 
     /// Charges the pace for bytes that have arrived but that nobody waited for.
     private func oweRest() {
-        if let pace, told < position { pace.owe(min(position - told, Self.longestDebt)) }
-        told = position
+        if let pace, reported < position { pace.owe(min(position - reported, Self.longestDebt)) }
+        reported = position
     }
 
-    private func settleDebt() -> Bool {
+    private func payDebt() -> Bool {
         guard let pace else {
-            told = position
+            reported = position
             return true
         }
-        told = max(told, position - Self.longestDebt)
-        if told < position { told += pace.take(position - told) }
-        return told >= position
+        reported = max(reported, position - Self.longestDebt)
+        if reported < position { reported += pace.take(position - reported) }
+        return reported >= position
     }
 
     /// Leaves a fetch that does not deliver the chunk: it should not continue for this fill.
     private func waitForTurn(of chunk: Range<Int64>) {
-        if followed?.brings(chunk) != true { unfollow() }
-        goOnLater()
+        if followed?.delivers(chunk) != true { unfollow() }
+        proceedLater()
     }
 
     /// Tries again a little later, and lets others go first.
-    private func goOnLater() {
-        let timer = pause ?? LoopTimer(on: filler.loop) { [unowned self] in goOn() }
+    private func proceedLater() {
+        let timer = pause ?? LoopTimer(on: filler.loop) { [unowned self] in proceed() }
         pause = timer
         timer.schedule(afterSeconds: 0.1)
     }
 
     private func wakeUp() -> @Sendable () -> Void {
         let bound = LoopBound(self, on: filler.loop)
-        return { bound.post { $0.goOn() } }
+        return { bound.post { $0.proceed() } }
     }
 
     private func unfollow() {
@@ -315,8 +315,8 @@ package final class ResourceFill {
         pace?.owe(-deposit)
         unfollow()
         generation.endUse()
-        let tell = onEnd
+        let report = onEnd
         (onEnd, whereNext, onAdvance) = (nil, nil, nil)
-        tell?(self, result)
+        report?(self, result)
     }
 }

@@ -56,7 +56,7 @@ package struct ResourceResolver {
         /// To be in the cache, fresh or stale.
         case presence
 
-        fileprivate var mayAsk: Bool {
+        fileprivate var mayRequest: Bool {
             if case .answer(let directives, _, _) = self { !directives.control.onlyIfCached } else { true }
         }
 
@@ -88,12 +88,12 @@ package struct ResourceResolver {
     ) -> Resolution {
         switch view {
         case .lookingUp: return .wait
-        case .unknown: return purpose.mayAsk ? .open : .refuse
-        case .unreadable: return purpose.mayAsk ? .bypass(.unreadable) : .refuse
+        case .unknown: return purpose.mayRequest ? .open : .refuse
+        case .unreadable: return purpose.mayRequest ? .bypass(.unreadable) : .refuse
         case .generation(let generation):
             let stored = generation.snapshot, head = stored.head
             if let turn = turn(from: head.variant, purpose, selection) { return turn }
-            if generation.isUnreadable, purpose.mayAsk, !purpose.isOffline { return .bypass(.unreadable) }
+            if generation.isUnreadable, purpose.mayRequest, !purpose.isOffline { return .bypass(.unreadable) }
             let reading = head.reading(terms)
             if let other = refusal(of: generation, stored, reading, purpose, isAuthorized()) { return other }
             guard case .answer(let directives, let ttl, let isOffline) = purpose, generation !== accepted else {
@@ -131,7 +131,7 @@ package struct ResourceResolver {
         guard !reading.directives.permitsUse(of: head.fields, head.variant, isAuthorized: isAuthorized()) else {
             return nil
         }
-        guard purpose.mayAsk else { return .refuse }
+        guard purpose.mayRequest else { return .refuse }
         return stored.isKept || purpose.isOffline ? .bypass(.unfit) : .replace(generation)
     }
 
@@ -142,7 +142,7 @@ package struct ResourceResolver {
         guard !variant.fields.isEmpty else { return nil }
         let own = selection(variant)
         guard own != variant else { return nil }
-        guard turns < Self.mostTurns else { return purpose.mayAsk ? .bypass(.vary) : .refuse }
+        guard turns < Self.mostTurns else { return purpose.mayRequest ? .bypass(.vary) : .refuse }
         turns += 1
         return .turn(to: own.variantKey(of: key))
     }

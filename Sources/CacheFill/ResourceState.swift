@@ -24,12 +24,12 @@ struct ResourceState {
         /// Wake a follower: there is news.
         case wake(FollowerID)
         /// Tell a fetch something.
-        case tell(FetchState.ID, Notice)
+        case notify(FetchState.ID, Notice)
     }
 
     enum Notice: Equatable {
         /// A follower that it paused for has advanced.
-        case goOn
+        case proceed
         /// A player now waits for what only downloads had wanted.
         case hurry
         /// The last follower has left.
@@ -144,7 +144,7 @@ struct ResourceState {
         if isThere() { return .present }
         if let id = request.followed, let answer = followed(id, request, generation) { return answer }
         guard isCurrent else { return .lost }
-        if let id = fetches.first(where: { $0.state.isJoinable && $0.state.brings(request.chunk) })?.id {
+        if let id = fetches.first(where: { $0.state.isJoinable && $0.state.delivers(request.chunk) })?.id {
             let place = max(request.offset, with(id) { $0.frontier } ?? 0)
             follow(request.follower, id, at: FetchState.Place(start: request.start ?? place, offset: place))
             return wait(request.follower, for: id)
@@ -156,16 +156,16 @@ struct ResourceState {
 
     /// What the followed fetch tells; nil if it is left because it has ended or does not deliver the byte.
     private mutating func followed(_ id: FetchState.ID, _ request: Request, _ generation: Generation) -> Whereabouts? {
-        let (buffer, brings, failure) =
+        let (buffer, delivers, failure) =
             with(id) { fetch in
                 let spill = fetch.spill.flatMap {
                     $0.buffer !== generation && request.offset >= $0.start ? $0.buffer : nil
                 }
                 let failure: FillError? = if case .failed(let error)? = fetch.end { error } else { nil }
-                return (spill, fetch.brings(request.chunk), failure)
+                return (spill, fetch.delivers(request.chunk), failure)
             } ?? (nil, false, nil)
         if let buffer { return .passing(buffer) }
-        if brings { return wait(request.follower, for: id) }
+        if delivers { return wait(request.follower, for: id) }
         leave(request.follower, id)
         return failure.map { .failed($0) }
     }
@@ -198,7 +198,7 @@ struct ResourceState {
     private mutating func demand(_ gap: Range<Int64>, _ request: Request, _ reach: Reach) -> FetchState.ID {
         // Of several seeks in a row, only the last leaves a fetch behind.
         for (id, fetch) in fetches where fetch.isJoinable && fetch.isAbandoned {
-            actions.append(.tell(id, .endLinger))
+            actions.append(.notify(id, .endLinger))
         }
         lingering = nil
         var fetch = FetchState(range: gap, reach, isShared: true)
@@ -260,14 +260,14 @@ struct ResourceState {
             defer { fetch.enter(follower, at: place) }
             return fetch.hasOnlyDownloads
         }
-        if follower.kind != .download, hadOnlyDownloads == true { actions.append(.tell(id, .hurry)) }
-        goOn(id)
+        if follower.kind != .download, hadOnlyDownloads == true { actions.append(.notify(id, .hurry)) }
+        proceed(id)
     }
 
     /// A follower has advanced; a fetch that paused for it resumes.
     /// - Parameter start: where the follower began, if the fetch does not know yet.
     mutating func advance(_ follower: FollowerID, _ id: FetchState.ID, to offset: Int64, from start: Int64? = nil) {
-        if with(id, { $0.move(follower, to: offset, from: start) }) == true { goOn(id) }
+        if with(id, { $0.move(follower, to: offset, from: start) }) == true { proceed(id) }
     }
 
     /// Registers a follower for the next news of a fetch.
@@ -287,16 +287,16 @@ struct ResourceState {
             let (isAbandoned, isRunning) = with(id, { $0.leave(follower) ? ($0.isAbandoned, $0.isRunning) : nil })
                 ?? nil
         else { return }
-        if !isAbandoned { return goOn(id) }
-        if isRunning { actions.append(.tell(id, .considerStopping)) } else { remove(id) }
+        if !isAbandoned { return proceed(id) }
+        if isRunning { actions.append(.notify(id, .considerStopping)) } else { remove(id) }
     }
 
     private mutating func remove(_ id: FetchState.ID) {
         if let place = place(of: id) { gone.append(fetches.remove(at: place).state) }
     }
 
-    private mutating func goOn(_ id: FetchState.ID) {
-        if with(id, { $0.resumes() }) == true { actions.append(.tell(id, .goOn)) }
+    private mutating func proceed(_ id: FetchState.ID) {
+        if with(id, { $0.resumes() }) == true { actions.append(.notify(id, .proceed)) }
     }
 
     // MARK: News from fetches
@@ -337,7 +337,7 @@ struct ResourceState {
 
     /// A fetch without followers lingers. Only one per resource does.
     mutating func lingers(_ id: FetchState.ID) {
-        if let former = lingering, former != id { actions.append(.tell(former, .endLinger)) }
+        if let former = lingering, former != id { actions.append(.notify(former, .endLinger)) }
         lingering = with(id) { $0.isShared } == true ? id : nil
     }
 
@@ -361,7 +361,7 @@ struct ResourceState {
 
     /// Forgets the current generation. The result of a running opening is for those who wait for it now.
     mutating func forgetGeneration() {
-        if let lingering { actions.append(.tell(lingering, .endLinger)) }
+        if let lingering { actions.append(.notify(lingering, .endLinger)) }
         (opening, lingering) = (nil, nil)
         for place in fetches.indices { fetches[place].state.isShared = false }
     }

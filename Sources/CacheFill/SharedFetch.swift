@@ -38,7 +38,7 @@ package struct SharedFetch: Sendable, Hashable {
     package var opening: Opening? { read { $0.opening } ?? nil }
 
     /// Whose request it is; nil for a gap.
-    package var asker: Asker? { read { $0.asker } ?? nil }
+    package var requester: Requester? { read { $0.requester } ?? nil }
 
     /// Whether its bytes pass through only because the store has no room, or its disk failed.
     var lacksRoom: Bool { read { $0.lacksRoom } ?? false }
@@ -65,14 +65,14 @@ package struct SharedFetch: Sendable, Hashable {
     package var isKeptShort: Bool { read { $0.isKeptShort } ?? false }
 
     /// Its bytes up to here have arrived, those that are still being written included.
-    var brought: Int64 { read { $0.brought } ?? 0 }
+    var delivered: Int64 { read { $0.delivered } ?? 0 }
 
     /// Whether it will deliver bytes of a chunk, soon enough to wait for them.
-    func brings(_ chunk: Range<Int64>) -> Bool { read { $0.brings(chunk) } ?? false }
+    func delivers(_ chunk: Range<Int64>) -> Bool { read { $0.delivers(chunk) } ?? false }
 
     /// Whether it delivered the present byte at `offset` for a follower.
-    func hasBrought(_ offset: Int64, to follower: FollowerID) -> Bool {
-        read { $0.hasBrought(offset, to: follower) } ?? false
+    func hasDelivered(_ offset: Int64, to follower: FollowerID) -> Bool {
+        read { $0.hasDelivered(offset, to: follower) } ?? false
     }
 
     /// Tells how far a follower has read; a fetch that paused for it resumes.
@@ -153,7 +153,7 @@ package struct SharedFetch: Sendable, Hashable {
 
     /// Its range, the end of what has arrived, and what its followers are.
     var progress: (range: Range<Int64>, arrived: Int64, followers: Set<FollowerID.Kind>)? {
-        read { ($0.range, $0.brought, Set($0.followers.keys.lazy.map(\.kind))) }
+        read { ($0.range, $0.delivered, Set($0.followers.keys.lazy.map(\.kind))) }
     }
 
     /// The offset of the follower that is furthest behind; nil without followers.

@@ -17,19 +17,19 @@ package struct FirstAnswer: Sendable, Equatable {
     ///   - asked: the requested range; nil for the whole resource.
     ///   - longest: the greatest accepted length, in bytes. Tables grow with the length, and an origin must not
     ///     choose how much memory they take.
-    package init(_ answer: OriginAnswer, asked: ByteRangeSpec?, longest: Int64) throws(Problem) {
+    package init(_ answer: OriginAnswer, requested: ByteRangeSpec?, longest: Int64) throws(Problem) {
         isPart = answer.status == 206
         total = answer.total
         if isPart {
             // RFC 9110 §15.3.7.1
             guard let part = answer.contentRange?.range else { throw .unusable(OriginAnswer.lacksRange) }
-            guard Self.isExpected(part, of: total, asked) else {
+            guard Self.isExpected(part, of: total, requested) else {
                 throw .unusable(
                     "it answers with bytes \(part.lowerBound)-\(part.upperBound -| 1), which were not requested")
             }
             guard answer.isAsLong(as: part) else { throw .unusable(OriginAnswer.contradictsLength) }
             // §15.3.7: more than was requested may come. It is not read.
-            if case .bounded(let first, let last)? = asked {
+            if case .bounded(let first, let last)? = requested {
                 range = part.clamped(to: first..<max(first, last +| 1)) // no trap: at least first
             } else {
                 range = part
@@ -41,8 +41,8 @@ package struct FirstAnswer: Sendable, Equatable {
         if length > longest { throw .unusable("a length of \(length) bytes is more than can be handled") }
     }
 
-    private static func isExpected(_ range: Range<Int64>, of total: Int64?, _ asked: ByteRangeSpec?) -> Bool {
-        switch asked {
+    private static func isExpected(_ range: Range<Int64>, of total: Int64?, _ requested: ByteRangeSpec?) -> Bool {
+        switch requested {
         case nil: range.lowerBound == 0
         case .bounded(let first, _), .from(let first): range.lowerBound == first
         // The missing part of the suffix would never arrive.
@@ -67,8 +67,8 @@ package struct FirstAnswer: Sendable, Equatable {
     /// - Parameters:
     ///   - isStored: whether the bytes go where other requests find them.
     ///   - isAskedForPart: whether a part was requested; a whole answer then means that the origin serves no parts.
-    package func isUnresumable(isStored: Bool, condition: String?, isAskedForPart: Bool) -> Bool {
-        !isStored || condition == nil || total == nil || !isPart && isAskedForPart
+    package func isUnresumable(isStored: Bool, condition: String?, isPartRequested: Bool) -> Bool {
+        !isStored || condition == nil || total == nil || !isPart && isPartRequested
     }
 
     /// The first byte that is stored: a suffix may begin anywhere, and bytes before its first whole chunk are

@@ -41,7 +41,7 @@ package struct KnownVersion: Sendable {
 
 extension Combining {
     /// The bytes that an answer to a request for more of a known version carries.
-    package enum Brought: Sendable, Equatable {
+    package enum Delivery: Sendable, Equatable {
         /// Bytes of exactly this version, from the requested offset.
         case part(Range<Int64>)
         /// All of exactly this version, from its first byte.
@@ -74,10 +74,10 @@ extension Combining {
     ///   - isElsewhere: whether the answer comes from another URL than the known bytes, as links expire. RFC 9110
     ///     §15.3.7 lets a 206 omit the date only for the same resource, and §8.8.3 makes tags unique only within one:
     ///     such an answer has to name the validator and the length.
-    package static func brought(
+    package static func delivered(
         by answer: OriginAnswer, of known: KnownVersion, from offset: Int64, isChecked: Bool = false,
         isElsewhere: Bool = false
-    ) -> Brought {
+    ) -> Delivery {
         if known.isPublic, answer.scope == .private { return .anotherVersion }
         switch answer.status {
         case 206: return part(answer, of: known, from: offset, isChecked: isChecked, isElsewhere: isElsewhere)
@@ -95,7 +95,7 @@ extension Combining {
 
     private static func part(
         _ answer: OriginAnswer, of known: KnownVersion, from offset: Int64, isChecked: Bool, isElsewhere: Bool
-    ) -> Brought {
+    ) -> Delivery {
         // RFC 9110 §8.4: a range counts bytes of the encoded form.
         guard ContentEncoding.isUncoded(answer.fields) else { return .unusable("the part is encoded") }
         // §15.3.7.1: without a Content-Range, the part cannot be located.

@@ -11,7 +11,7 @@ package enum RangeSet: Sendable, Equatable {
     case unsatisfiable
 
     /// The limit of ranges in one field; with more, the field is ignored.
-    package static let mostAsked = 64
+    package static let mostRequested = 64
     /// The limit of parts in one answer, after close ranges were joined; with more, the whole is sent.
     package static let mostParts = 32
     /// The approximate overhead of a part. A shorter gap is sent along (§15.3.7.2).
@@ -21,12 +21,12 @@ package enum RangeSet: Sendable, Equatable {
     ///   - specs: in the requested order, which is also that of the parts.
     ///   - length: the length of the representation.
     package init(_ specs: [ByteRangeSpec], length: Int64) {
-        guard specs.count <= Self.mostAsked else {
+        guard specs.count <= Self.mostRequested else {
             self = .whole
             return
         }
-        let asked = specs.compactMap { $0.resolve(length: length) }
-        let parts = Self.joined(asked)
+        let requested = specs.compactMap { $0.resolve(length: length) }
+        let parts = Self.joined(requested)
         self = parts.isEmpty ? .unsatisfiable : parts.count <= Self.mostParts ? .parts(parts) : .whole
     }
 
@@ -35,9 +35,9 @@ package enum RangeSet: Sendable, Equatable {
     ///     asked   3 [===)   2 [====)          1 [==)
     ///                    4 [==)
     ///     parts   2 [==============)          1 [==)
-    private static func joined(_ asked: [Range<Int64>]) -> [Range<Int64>] {
+    private static func joined(_ requested: [Range<Int64>]) -> [Range<Int64>] {
         var parts: [(place: Int, range: Range<Int64>)] = []
-        for (place, range) in asked.enumerated().sorted(by: { $0.element.lowerBound < $1.element.lowerBound }) {
+        for (place, range) in requested.enumerated().sorted(by: { $0.element.lowerBound < $1.element.lowerBound }) {
             guard let last = parts.last, range.lowerBound -| last.range.upperBound < partOverhead else {
                 parts.append((place, range))
                 continue
@@ -53,7 +53,7 @@ package enum RangeSet: Sendable, Equatable {
     /// are.
     /// - Returns: nil if the field is ignored in any case.
     package static func opening(_ specs: [ByteRangeSpec]) -> ByteRangeSpec? {
-        guard specs.count <= mostAsked else { return nil }
+        guard specs.count <= mostRequested else { return nil }
         let first = specs.min { ($0.first ?? .max) < ($1.first ?? .max) }
         // A range from 0 contains a byte unless the resource is empty. Otherwise only a suffix is sure to.
         return first?.first == 0

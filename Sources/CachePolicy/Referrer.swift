@@ -25,7 +25,7 @@ package enum Referrer: Sendable, Equatable {
     ///   - isOwn: whether a URL points to the proxy.
     package init(_ value: String, for target: OriginURL, mounts: [Mount], isOwn: (OriginURL) -> Bool) {
         let page = (try? OriginURL(url: value)).flatMap { Self.page($0, mounts, isOwn) }
-        self = page.flatMap { Self.told(of: $0, to: target) }.map(Referrer.page) ?? .none
+        self = page.flatMap { Self.value(of: $0, to: target) }.map(Referrer.page) ?? .none
     }
 
     /// The field after a redirect to another origin.
@@ -34,7 +34,7 @@ package enum Referrer: Sendable, Equatable {
             self = .none
             return
         }
-        self = Self.told(of: page, to: target).map(Referrer.page) ?? .none
+        self = Self.value(of: page, to: target).map(Referrer.page) ?? .none
     }
 
     private static func page(_ named: OriginURL, _ mounts: [Mount], _ isOwn: (OriginURL) -> Bool) -> OriginURL? {
@@ -43,7 +43,7 @@ package enum Referrer: Sendable, Equatable {
         return OriginURL.isTarget(path) ? try? OriginURL(target: path) : (try? mounts.url(for: path)).flatMap { $0 }
     }
 
-    private static func told(of page: OriginURL, to target: OriginURL) -> String? {
+    private static func value(of page: OriginURL, to target: OriginURL) -> String? {
         if OriginURL.areSameOrigin(page, target) { return page.absolute }
         return page.scheme == .https && target.scheme == .http
             ? nil : page.scheme.rawValue + "://" + page.authority + "/"

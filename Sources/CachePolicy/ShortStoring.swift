@@ -26,7 +26,8 @@ package enum ShortStoring {
         guard storing == .store else { return false }
         // The resolver may find the media elsewhere the next time.
         guard resolvedRule.resolver == nil else { return false }
-        return freshness.isFresh && !freshness.isAskedEachTime && isReusable(status: status, freshness, resolvedRule)
+        return freshness.isFresh && !freshness.isValidatedEachTime
+            && isReusable(status: status, freshness, resolvedRule)
     }
 
     /// Whether a stored response may still be used under the rules that hold now, if its freshness permits.

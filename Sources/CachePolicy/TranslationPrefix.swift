@@ -26,7 +26,7 @@ package struct TranslationPrefix: Sendable, Hashable {
     private static let probed: Set<IPAddress> = [IPAddress(v4: 0xC000_00AA), IPAddress(v4: 0xC000_00AB)]
 
     /// The prefixes that an address of the probe reveals (RFC 7050 §3); none if the network does not translate.
-    package static func told(by address: IPAddress) -> [TranslationPrefix] {
+    package static func announced(by address: IPAddress) -> [TranslationPrefix] {
         guard address.family == .v6 else { return [] }
         return lengths.map { TranslationPrefix(of: address, length: $0) }.filter { prefix in
             prefix.embedded(in: address).map(probed.contains) == true

@@ -4,10 +4,10 @@ import HTTPModel
 /// The commands about a cache. They block: call them neither on loops (use `perform`) nor on the store's own threads.
 extension CacheStore {
     /// Checkpoints now: otherwise the index learns of chunks within a second, and of hits within ten minutes.
-    private func tellIndex() { queue.sync { $0.checkpointer.checkpoint(.all) } }
+    private func saveTouches() { queue.sync { $0.checkpointer.checkpoint(.all) } }
 
     package func report() throws(StoreError) -> CacheReport {
-        tellIndex()
+        saveTouches()
         let counts = try core.index.listing.counts()
         return CacheReport(
             directory: configuration.directory, size: ledger.size, maxSize: ledger.limit, minFree: ledger.minFree,
@@ -15,13 +15,13 @@ extension CacheStore {
     }
 
     package func resources(_ query: ResourceQuery) throws(StoreError) -> ResourceListing {
-        tellIndex()
+        saveTouches()
         return try core.index.listing.resources(query)
     }
 
     /// - Returns: nil if nothing of it is cached.
     package func resource(_ key: CacheKey) throws(StoreError) -> ResourceDetail? {
-        tellIndex()
+        saveTouches()
         guard let resource = try core.index.listing.resource(key) else { return nil }
         guard let row = try core.index.rows.generation(of: key), let extents = try core.index.rows.extents(of: row)
         else { return resource.parts == nil ? nil : ResourceDetail(ofPartsAlone: resource) }
@@ -66,7 +66,7 @@ extension CacheStore {
         let generation = try loader.load(key), hasParts = try parts.areKnown(of: key)
         guard generation != nil || hasParts else { return false }
         generation?.withChunks { $0.touchAll(at: AccessClock.now()) }
-        tellIndex()
+        saveTouches()
         if hasParts { try parts.touch(of: key) }
         return true
     }
@@ -91,7 +91,7 @@ extension CacheStore {
     /// Removes a resource, pinned or not, with its variants and parts.
     /// - Returns: nil if nothing of it is cached.
     package func remove(_ key: CacheKey, isDryRun: Bool) throws(StoreError) -> RemovalReport? {
-        defer { if !isDryRun { listeners.tellChangedByHand(key) } }
+        defer { if !isDryRun { listeners.notifyChangedByHand(key) } }
         let own = try queue.sync { work throws(StoreError) in try work.remove(key, isDryRun: isDryRun) }
         let parts = try parts.remove(of: key, isDryRun: isDryRun)
         guard parts.count > 0 else { return own }
@@ -104,8 +104,8 @@ extension CacheStore {
     /// later.
     /// - Parameter before: remove only what was last read before this time, in seconds since 1970; nil for everything.
     package func removeAll(before: Int64?, isDryRun: Bool) throws(StoreError) -> RemovalReport {
-        defer { if !isDryRun, before == nil { listeners.tellChangedByHand(nil) } }
-        tellIndex()
+        defer { if !isDryRun, before == nil { listeners.notifyChangedByHand(nil) } }
+        saveTouches()
         var sum = RemovalReport(resources: 0, bytes: 0, pinned: 0, isDryRun: isDryRun)
         var (place, parts) = (0 as Int64, 0)
         while !core.isEnding {
@@ -216,7 +216,7 @@ extension CacheStore {
     /// Makes the present chunks of a range durable, marks the resource as downloaded, and pins it if wanted.
     /// - Parameter isWanted: called when everything before is done; false skips the rest.
     /// - Throws: if the index could not be updated.
-    package func settle(_ range: Range<Int64>, of generation: Generation, isPinned: Bool, isWanted: () -> Bool)
+    package func commit(_ range: Range<Int64>, of generation: Generation, isPinned: Bool, isWanted: () -> Bool)
         throws(StoreError)
     {
         queue.sync { $0.checkpointer.checkpoint() }
@@ -233,14 +233,14 @@ extension CacheStore {
     ///   - keys: its parts, whoever has fetched them; call several times if there are many.
     ///   - whole: the cache key of its first playlist.
     /// - Throws: if the index could not be updated.
-    package func settle(_ keys: [CacheKey], partsOf whole: CacheKey) throws(StoreError) {
+    package func commit(_ keys: [CacheKey], partsOf whole: CacheKey) throws(StoreError) {
         queue.sync { $0.checkpointer.checkpoint() }
         try parts.join(keys, to: whole)
         try setDownloaded(keys)
     }
 
     /// Marks a presentation as downloaded, and pins it with its parts if wanted.
-    package func settle(whole: CacheKey, isPinned: Bool) throws(StoreError) {
+    package func commit(whole: CacheKey, isPinned: Bool) throws(StoreError) {
         queue.sync { $0.checkpointer.checkpoint() }
         try setDownloaded([whole])
         if isPinned { _ = try setPinned(true, whole) }

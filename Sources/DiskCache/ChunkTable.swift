@@ -445,7 +445,7 @@ struct ChunkTable: Sendable {
                     ordinal: ordinal, present: isSynced ? extent.present : extent.saved,
                     checksums: isSynced ? extent.checksums : [:], lastAccess: extent.lastAccess,
                     isVerified: extent.unverified.isEmpty))
-            extents[ordinal].wasTold(ofNewChunks: isSynced)
+            extents[ordinal].note(ofNewChunks: isSynced)
         }
         return news
     }

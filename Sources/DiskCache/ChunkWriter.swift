@@ -117,7 +117,7 @@ package final class ChunkWriter: @unchecked Sendable {
     package func close() {
         guard let chunk = openChunk else { return }
         openChunk = nil
-        settleReservation()
+        returnReservation()
         if !isPassingOver { generation.withChunks { $0.abandon(chunk, by: id) } }
     }
 
@@ -148,7 +148,7 @@ package final class ChunkWriter: @unchecked Sendable {
             if generation.isStored { reservedBytes = bytes }
             guard generation.withChunks({ $0.claimWithBlocks(chunk, by: id, bytes: bytes) }) else {
                 if generation.isStored { store.ledger.release(bytes) }
-                settleReservation()
+                returnReservation()
                 return .noRoom
             }
             isPassingOver = false
@@ -180,13 +180,13 @@ package final class ChunkWriter: @unchecked Sendable {
         return nil
     }
 
-    private func settleReservation() {
+    private func returnReservation() {
         if reservedBytes > 0 { store.ledger.wrote(reservedBytes) }
         reservedBytes = 0
     }
 
     private func complete(_ chunk: Int) {
-        settleReservation()
+        returnReservation()
         let checksum = digest.finish()
         generation.withChunks { $0.complete(chunk, by: id, checksum: checksum, now: AccessClock.now()) }
         if generation.isStored { store.noteWritten(generation, bytes: generation.geometry.chunkSize) }

@@ -15,7 +15,7 @@ final class Closer {
     func closeUnused() -> Int64 {
         let unused = core.open.takeUnused()
         guard !unused.isEmpty else { return 0 }
-        var (freed, kept) = (0 as Int64, settle(unused.filter { !$0.isLeftover }))
+        var (freed, kept) = (0 as Int64, commit(unused.filter { !$0.isLeftover }))
         // Includes those that `settle` has just found replaced.
         let leftovers = unused.filter(\.isLeftover)
         let isForgotten =
@@ -36,7 +36,7 @@ final class Closer {
 
     /// Saves, measures and seals generations that are not written any more.
     /// - Returns: those that could not be saved; they stay as they are.
-    private func settle(_ generations: [Generation]) -> Set<GenerationID> {
+    private func commit(_ generations: [Generation]) -> Set<GenerationID> {
         // Save first: a chunk that the index calls present must not be punched, and the last reads would be lost.
         var failed = saveChanges(of: generations)
         failed.formUnion(checkpointer.saveTouches(of: generations, withResources: true))
@@ -58,8 +58,8 @@ final class Closer {
 
     /// Does the same for generations that are still referenced but not written any more.
     /// - Returns: the files that do not match their rows.
-    func settleAll() -> Set<GenerationID> {
-        let unsettled = settle(core.open.all.filter { !$0.isLeftover })
+    func commitAll() -> Set<GenerationID> {
+        let unsettled = commit(core.open.all.filter { !$0.isLeftover })
         let leftovers = core.open.all.filter(\.isLeftover).map(\.id)
         return core.files.leftUnfinished.union(core.unsaved.ids).union(unsettled).union(leftovers)
     }

@@ -54,7 +54,7 @@ struct Extent: Sendable {
     }
 
     /// The extent's state goes into an update of the index.
-    mutating func wasTold(ofNewChunks: Bool) {
+    mutating func note(ofNewChunks: Bool) {
         (isRead, isChanged) = (false, false)
         guard ofNewChunks else { return }
         unsaved = Presence()

@@ -47,6 +47,6 @@ extension GenerationHead {
         let first = reading.freshnessAtFirst
         return Freshness(
             lifetime: first.lifetime, age: times.age(at: now), source: first.source,
-            isAskedEachTime: first.isAskedEachTime)
+            isValidatedEachTime: first.isValidatedEachTime)
     }
 }

@@ -133,8 +133,8 @@ package final class Importer: @unchecked Sendable {
             throw .index(detail: "the import could not be saved: see the log")
         }
         if let previous { store.retire(previous) }
-        store.core.listeners.tellChanged(generation.key, previous)
-        store.core.listeners.tellChangedByHand(generation.key)
+        store.core.listeners.notifyChanged(generation.key, previous)
+        store.core.listeners.notifyChangedByHand(generation.key)
         return report
     }
 

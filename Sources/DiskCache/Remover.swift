@@ -20,7 +20,7 @@ final class Remover {
             // A file whose name somebody was told stays until the hold ends; then it is removed with the generation.
             if generation.state.withLock({ $0.usage.holds == 0 }) { _ = core.files.remove(generation.id) }
         }
-        core.listeners.tellChanged(generation.key, generation)
+        core.listeners.notifyChanged(generation.key, generation)
     }
 
     /// Removes generations with their rows and files. Open ones are removed when their last reader has closed them;
@@ -62,7 +62,7 @@ final class Remover {
     func removeEmptied(_ id: GenerationID) {
         guard let generation = core.open[id], generation.state.withLock({ $0.retireIfUnused() }) else { return }
         _ = core.files.remove(id)
-        core.listeners.tellChanged(generation.key, generation)
+        core.listeners.notifyChanged(generation.key, generation)
     }
 
     /// Removes damaged rows, and the whole generation if its head is among them.

@@ -50,7 +50,7 @@ struct Scrub {
         }
     }
 
-    private mutating func goesOn(_ isWanted: (ScrubProgress) -> Bool) -> Bool {
+    private mutating func continues(_ isWanted: (ScrubProgress) -> Bool) -> Bool {
         progress.bytes = report.bytes
         return isWanted(progress) && !core.isEnding
     }
@@ -59,14 +59,14 @@ struct Scrub {
     private mutating func read(_ key: CacheKey, _ id: GenerationID, _ isWanted: (ScrubProgress) -> Bool)
         throws(StoreError) -> Bool
     {
-        guard goesOn(isWanted) else { return false }
+        guard continues(isWanted) else { return false }
         guard let row = try row(of: id, key), let generation = try loader.load(key), generation.id == id else {
             return true
         }
         report.resources += 1
         var damage = ScrubReport.Damage(url: key.text, chunks: 0, spans: [])
         for ordinal in 0..<row.geometry.extentCount(length: row.length) {
-            guard ordinal == 0 || goesOn(isWanted) else { return false }
+            guard ordinal == 0 || continues(isWanted) else { return false }
             let bad = try read(generation, row, ordinal)
             damage.chunks += bad.count
             damage.spans += bad.runs.map {

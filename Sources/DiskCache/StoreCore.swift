@@ -35,7 +35,7 @@ final class StoreCore: Sendable {
     /// No more files can be opened: those kept open for later are released.
     func noteShortage() {
         metrics.errors.add("open-files")
-        listeners.tellShortage()
+        listeners.notifyShortage()
     }
 
     func beginEnding() { ending.store(true, ordering: .relaxed) }

@@ -13,14 +13,14 @@ package final class StoreListeners: Sendable {
 
     /// - Parameter tell: called on a thread of the store when the given resource, or the given generation of it, has
     ///   changed.
-    package func whenChanged(_ tell: @escaping @Sendable (CacheKey, Generation?) -> Void) {
-        listeners.withLock { $0.onChange = tell }
+    package func whenChanged(_ report: @escaping @Sendable (CacheKey, Generation?) -> Void) {
+        listeners.withLock { $0.onChange = report }
     }
 
     /// - Parameter tell: called on any thread when a person has stored or removed a resource, whether or not anything
     ///   of it was cached; with nil for all resources.
-    package func whenChangedByHand(_ tell: @escaping @Sendable (CacheKey?) -> Void) {
-        listeners.withLock { $0.onChangeByHand = tell }
+    package func whenChangedByHand(_ report: @escaping @Sendable (CacheKey?) -> Void) {
+        listeners.withLock { $0.onChangeByHand = report }
     }
 
     /// - Parameter close: called from any thread when no more files can be opened; should release files kept open for
@@ -29,9 +29,9 @@ package final class StoreListeners: Sendable {
         listeners.withLock { $0.onShortage = close }
     }
 
-    func tellChanged(_ key: CacheKey, _ generation: Generation?) { listeners.withLock(\.onChange)?(key, generation) }
+    func notifyChanged(_ key: CacheKey, _ generation: Generation?) { listeners.withLock(\.onChange)?(key, generation) }
 
-    func tellChangedByHand(_ key: CacheKey?) { listeners.withLock(\.onChangeByHand)?(key) }
+    func notifyChangedByHand(_ key: CacheKey?) { listeners.withLock(\.onChangeByHand)?(key) }
 
-    func tellShortage() { listeners.withLock(\.onShortage)?() }
+    func notifyShortage() { listeners.withLock(\.onShortage)?() }
 }

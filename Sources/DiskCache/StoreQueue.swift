@@ -79,7 +79,7 @@ final class StoreWork {
     func close() throws(StoreError) {
         checkpointer.checkpoint(.all)
         closer.closeUnused()
-        let left = closer.settleAll()
+        let left = closer.commitAll()
         try core.files.unfinished.shorten { left }
         // Makes removed and new names durable.
         try FileSystem.syncDirectory(core.configuration.directory)

@@ -83,7 +83,7 @@ package actor DownloadManager {
         phase = .started
         source?.limitAll(to: queue.settings.limitRate)
         releaseLeftovers()
-        settle()
+        commit()
     }
 
     /// A cancelled download still has a restore point if the process ended before its bytes were removed.
@@ -130,7 +130,7 @@ package actor DownloadManager {
         let effects = queue.take(plan)
         collect(exceptSaving: plan.jobs)
         if !waits { ordered(plan.ids) }
-        settle(effects)
+        commit(effects)
         return plan.ids.compactMap { queue.report($0) }
     }
 
@@ -142,7 +142,7 @@ package actor DownloadManager {
         readProgress()
         let (ids, effects) = try queue.change(selection, change, now: clock.now)
         let changed = ids.compactMap { queue.report($0) }
-        settle(effects)
+        commit(effects)
         // If thousands were cancelled, most are forgotten by now.
         return changed.map { queue.report($0.id) ?? $0 }
     }
@@ -154,7 +154,7 @@ package actor DownloadManager {
         let before = queue.settings.limitRate
         let effects = queue.set(settings)
         if queue.settings.limitRate != before { source?.limitAll(to: queue.settings.limitRate) }
-        settle(effects)
+        commit(effects)
     }
 
     package var feedCaps: [String: [DownloadCap]] { queue.settings.feedCaps }
@@ -197,7 +197,7 @@ package actor DownloadManager {
     package func clearHistory() throws(DownloadError) -> Int {
         try checkOpen()
         let forgotten = queue.endedIDs.count { forget($0) }
-        settle()
+        commit()
         return forgotten
     }
 
@@ -222,7 +222,7 @@ package actor DownloadManager {
         queue.wake(monotonic: clock.monotonic)
         collect()
         if isSavingDue { save() }
-        settle()
+        commit()
     }
 
     private var hasUnsaved: Bool { !pending.isEmptyOfUnsaved || !budget.usage.unsaved.isEmpty }
@@ -251,13 +251,13 @@ package actor DownloadManager {
         countFetched(id)
         attempts[id] = nil
         queue.attemptEnded(id, end, now: clock.now, monotonic: clock.monotonic)
-        settle()
+        commit()
     }
 
     // MARK: Acting
 
     /// Saves changes, carries out effects, and begins downloads whose turn it is, until nothing changes any more.
-    private func settle(_ effects: [DownloadQueue.Effect] = []) {
+    private func commit(_ effects: [DownloadQueue.Effect] = []) {
         var effects = effects + applyLimits()
         repeat {
             if mayBegin { effects += queue.begin(now: clock.now) }

@@ -50,8 +50,8 @@ extension DownloadQueue {
 
     fileprivate static func delay(afterBusyFailures failures: Int, retryAfter: Double?) -> Double? {
         guard failures < busyAttempts else { return nil }
-        let wish = min(max(0, retryAfter ?? 0), longestDelay)
-        return max(min(pow(2, Double(failures)), longestBackoff), wish)
+        let requested = min(max(0, retryAfter ?? 0), longestDelay)
+        return max(min(pow(2, Double(failures)), longestBackoff), requested)
     }
 
     fileprivate static func delayWhileOffline() -> Double { offlineDelay }

@@ -143,9 +143,9 @@ package final class RequestHead: Sendable {
         let count = name.utf8CodeUnitCount
         guard Int(field.name.upper - field.name.lower) == count else { return false } // no trap: bounds of a range
         return bytes.withUnsafeBufferPointer { bytes in
-            let sent = bytes.baseAddress! + Int(field.name.lower), asked = name.utf8Start
+            let sent = bytes.baseAddress! + Int(field.name.lower), requested = name.utf8Start
             // The names looked up consist of letters and hyphens, in which this bit is only the case.
-            for place in 0..<count where sent[place] | 0x20 != asked[place] | 0x20 { return false }
+            for place in 0..<count where sent[place] | 0x20 != requested[place] | 0x20 { return false }
             return true
         }
     }

@@ -129,6 +129,6 @@ extension Connection {
         } else {
             server.noteEnd()
         }
-        exchange.tellFollower()
+        exchange.notifyFollower()
     }
 }

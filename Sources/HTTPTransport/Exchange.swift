@@ -229,7 +229,7 @@ package final class Exchange {
         connection.cut(self)
     }
 
-    func tellFollower() {
+    func notifyFollower() {
         let follower = follower
         self.follower = nil
         follower?.ended(self)

@@ -67,7 +67,7 @@ extension MediaAnswer {
         }
         if directives.control.onlyIfCached, coverage != .whole {
             status?.leave(follower)
-            return refuseToAsk()
+            return refuseRequest()
         }
         let reader = CacheReader(
             generation, from: bytes.lowerBound, to: range?.upperBound ?? length, resource: resource,

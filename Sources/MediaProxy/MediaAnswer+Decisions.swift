@@ -9,11 +9,11 @@ extension MediaAnswer {
     /// Logs the decision when the answer is given, if the log level includes it.
     func explain() {
         guard logger.logLevel <= .debug else { return }
-        let asked =
+        let requested =
             "\(request.method.name) \(route.text)" + (request.combined("Range").map { " (\($0))" } ?? "")
         let logger = logger
         exchange.onRespond = { status, cacheStatus in
-            logger.debug("\(asked): \(status), \(cacheStatus?.fieldValue ?? "no Cache-Status")")
+            logger.debug("\(requested): \(status), \(cacheStatus?.fieldValue ?? "no Cache-Status")")
         }
     }
 

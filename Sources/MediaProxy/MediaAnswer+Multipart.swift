@@ -33,7 +33,7 @@ extension MediaAnswer {
         classify(coverage, generation, isOpening: status != nil)
         if directives.control.onlyIfCached, coverage != .whole {
             status?.leave(follower)
-            return refuseToAsk()
+            return refuseRequest()
         }
         let layout = MultipartLayout(ranges, total: length, type: view.head.fields["Content-Type"])
         let reader = CacheReader(
@@ -49,7 +49,7 @@ extension MediaAnswer {
                     generation, from: $0.lowerBound, to: $0.upperBound, resource: resource, host: route.url.host,
                     demand: demand, filler: filler)
             } onNext: { [self] in
-                goOn(with: $0)
+                proceed(with: $0)
             }
         }
         sendFirst(of: reader, body: body) { [self] in

@@ -23,7 +23,7 @@ extension MediaAnswer {
         let coverage = view.length.map { generation.coverage(of: 0..<$0) } ?? .part
         if directives.control.onlyIfCached, coverage != .whole {
             status?.leave(follower)
-            return refuseToAsk()
+            return refuseRequest()
         }
         classify(coverage, generation, isOpening: isOpening)
         if let document = library.document(of: generation, at: route.url) {

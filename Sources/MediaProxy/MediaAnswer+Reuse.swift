@@ -116,7 +116,7 @@ extension MediaAnswer {
     }
 
     /// RFC 9111 §5.2.1.7
-    func refuseToAsk() {
+    func refuseRequest() {
         outcome = CacheStatus(detail: "only-if-cached")
         exchange.respond(
             504, text: "not cached, and the request allows only cached responses (Cache-Control: only-if-cached)"
@@ -140,7 +140,7 @@ extension MediaAnswer {
             isCounted = true
         }
         let requestedAt = filler.filler.now()
-        headFetch = filler.head(demand, validating: validated, tell: { [self] in passOn($0) }) { [self] result in
+        headFetch = filler.head(demand, validating: validated, report: { [self] in passOn($0) }) { [self] result in
             headFetch = nil
             switch result {
             case .success(let head): received(head, validating: validated, requestedAt: requestedAt)

@@ -194,7 +194,7 @@ final class MediaAnswer: BodySource {
             trace("not cached")
             open(alone: false)
         case .bypass: open(alone: true)
-        case .refuse: refuseToAsk()
+        case .refuse: refuseRequest()
         }
     }
 
@@ -364,7 +364,7 @@ final class MediaAnswer: BodySource {
     /// (`no-cache`) are met, as it has just come.
     private func alternative(to generation: Generation, of fetch: SharedFetch) -> Resolution? {
         // The response may be a variant that does not fit this request.
-        guard fetch.asker?.follower != follower else { return turn(from: generation) }
+        guard fetch.requester?.follower != follower else { return turn(from: generation) }
         let resolution = resolver.resolve(
             .generation(generation), for: .answer(RequestDirectives(), ttl: resolvedRule.ttl, isOffline: false),
             now: filler.filler.now(), instant: filler.filler.instant, terms: resolvedRule.terms,
@@ -382,9 +382,9 @@ final class MediaAnswer: BodySource {
     /// Whether an answer that is not media holds for all waiting clients: it depends neither on their identity, nor on
     /// tokens in their URLs, nor on the requested range.
     private func isShared(_ generation: Generation, _ fetch: SharedFetch) -> Bool {
-        guard let asker = fetch.asker, asker.url == route.text else { return false }
+        guard let requester = fetch.requester, requester.url == route.text else { return false }
         let view = generation.snapshot, status = view.head.status, terms = resolvedRule.terms
-        guard terms.kind == .private || !asker.isAuthorized else { return false }
+        guard terms.kind == .private || !requester.isAuthorized else { return false }
         let directives = view.head.reading(terms).directives
         guard fetch.isKeptShort || directives.sharesError(status, in: terms.kind), view.head.variant.fields.isEmpty,
             request.method == .get, !directives.isForOneUser
@@ -475,7 +475,7 @@ final class MediaAnswer: BodySource {
     func takeBack(_ count: Int) -> Bool { reader?.rewind(by: count) == true }
 
     /// Continues with the reader of the next of several ranges; nil after the last.
-    func goOn(with next: CacheReader?) {
+    func proceed(with next: CacheReader?) {
         lastReading = reading
         reader = next
     }

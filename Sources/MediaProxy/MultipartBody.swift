@@ -91,7 +91,7 @@ final class MultipartBody: BodySource {
         case .wait: return .wait
         case .failed: return .cut
         case .end:
-            goOn(limit)
+            proceed(limit)
             return next(limit: limit)
         }
     }
@@ -104,7 +104,7 @@ final class MultipartBody: BodySource {
     }
 
     /// Continues with the next part, or with the closing, after a part has been sent.
-    private func goOn(_ limit: Int) {
+    private func proceed(_ limit: Int) {
         part += 1
         guard part < layout.ranges.count else {
             isClosing = true

@@ -34,12 +34,13 @@ extension CacheDownloads {
     /// - Parameter tell: called with each new state.
     /// - Returns: the last event; nil if the task was cancelled. The stream calls its termination handler before it
     ///   ends, so an event could still reach a consumer that is leaving.
-    private func watch(_ id: Download.ID, _ lastKnown: Download?, _ tell: (Download) -> Void) async -> DownloadEvent? {
-        var (last, told) = (lastKnown, nil as Download?)
+    private func watch(_ id: Download.ID, _ lastKnown: Download?, _ report: (Download) -> Void) async -> DownloadEvent?
+    {
+        var (last, reported) = (lastKnown, nil as Download?)
         for await _ in cache.bell.rings() {
             guard let download = self[id] else { return await end(ofForgotten: id, last) }
-            if download != told { tell(download) }
-            (last, told) = (download, download)
+            if download != reported { report(download) }
+            (last, reported) = (download, download)
             if download.state.hasEnded { return await end(of: download) }
         }
         return Task.isCancelled ? nil : .failed(.closed)

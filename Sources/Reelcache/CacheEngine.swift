@@ -47,9 +47,9 @@ struct CacheEngine: Sendable {
     init(_ configuration: ProxyConfiguration, tuning: ProxyTuning, threads: Int, logger: Logger) throws {
         let addresses = Current<AddressPolicy>(try AddressPolicy(allow: configuration.allow))
         let outgoing = Current<OutgoingProxy?>(try configuration.outgoingProxy())
-        var settled = try tuning.policy ?? configuration.policy()
-        settled.adviceWords = tuning.adviceWords
-        let policy = Current<ProxyPolicy>(settled)
+        var initial = try tuning.policy ?? configuration.policy()
+        initial.adviceWords = tuning.adviceWords
+        let policy = Current<ProxyPolicy>(initial)
         let logger = logger.guarded(by: policy)
         (self.policy, self.logger) = (policy, logger)
         (ahead, next) = (SegmentAhead(shelf), NextItems(shelf.feeds))

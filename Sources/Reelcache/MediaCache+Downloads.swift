@@ -47,7 +47,8 @@ extension MediaCache {
 
     /// - Parameter tell: called with each event before the last.
     /// - Returns: the last event; nil if the task was cancelled.
-    private func follow(_ url: URL, _ options: DownloadOptions, _ tell: (DownloadEvent) -> Void) async -> DownloadEvent?
+    private func follow(_ url: URL, _ options: DownloadOptions, _ report: (DownloadEvent) -> Void) async
+        -> DownloadEvent?
     {
         let ordered: Download
         do throws(CacheError) { ordered = try await downloads.want(Self.origin(url), options) } catch {
@@ -55,7 +56,7 @@ extension MediaCache {
         }
         var end: DownloadEvent?
         for await event in downloads.events(of: ordered.id, lastKnown: ordered) {
-            if case .progress = event { tell(event) } else { end = event }
+            if case .progress = event { report(event) } else { end = event }
         }
         await downloads.unwant(ordered.id, isOver: end != nil)
         return end

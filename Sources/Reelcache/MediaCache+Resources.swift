@@ -98,7 +98,7 @@ extension MediaCache {
         (query.order, query.filter, query.limit, query.offset) = (
             ResourceQuery.Order(order), text, limit.map { max($0, 0) }, max(offset, 0)
         )
-        return try asking { [query] store throws(StoreError) in try store.resources(query) }.resources.map(
+        return try inStore { [query] store throws(StoreError) in try store.resources(query) }.resources.map(
             CachedResource.init)
     }
 
@@ -123,7 +123,7 @@ extension MediaCache {
     @discardableResult
     public func removeAll(notReadSince date: Date? = nil) throws -> Int64 {
         let seconds = date.map { Int64(saturating: $0.timeIntervalSince1970) }
-        return try asking { store throws(StoreError) in try store.removeAll(before: seconds, isDryRun: false) }.bytes
+        return try inStore { store throws(StoreError) in try store.removeAll(before: seconds, isDryRun: false) }.bytes
     }
 
     /// Counts a resource as read now, so that it is the last to be evicted.
@@ -155,7 +155,7 @@ extension MediaCache {
     /// - Throws: `CacheError.closed`.
     @discardableResult
     public func enforceLimits() throws -> Int64 {
-        try asking { store throws(StoreError) in store.enforceLimits() }
+        try inStore { store throws(StoreError) in store.enforceLimits() }
     }
 
     /// The current counters.
@@ -217,7 +217,7 @@ extension MediaCache {
         let budget = WorkBudget(bytes: 0)
         let report = try await withTaskCancellationHandler {
             try await perform(isLong: true) { cache throws(CacheError) in
-                try cache.asking { store throws(StoreError) in
+                try cache.inStore { store throws(StoreError) in
                     try store.scrub(repairs: isRepairing) { scrub in
                         if scrub.totalBytes > 0 { progress(min(1, Double(scrub.bytes) / Double(scrub.totalBytes))) }
                         return !budget.isCancelled
@@ -240,15 +240,15 @@ extension MediaCache {
         }
     }
 
-    private func asking<Value>(_ ask: (CacheStore) throws(StoreError) -> Value) throws(CacheError) -> Value {
+    private func inStore<Value>(_ body: (CacheStore) throws(StoreError) -> Value) throws(CacheError) -> Value {
         guard !isClosed else { throw .closed }
-        do throws(StoreError) { return try ask(engine.store) } catch { throw isClosed ? .closed : CacheError(error) }
+        do throws(StoreError) { return try body(engine.store) } catch { throw isClosed ? .closed : CacheError(error) }
     }
 
     private func find<Value>(_ url: OriginURL, _ look: (CacheStore, CacheKey) throws(StoreError) -> Value?)
         throws(CacheError) -> Value?
     {
-        try asking { store throws(StoreError) in
+        try inStore { store throws(StoreError) in
             try engine.policy.value.find(url) { key throws(StoreError) in try look(store, key) }
         }
     }

@@ -4,7 +4,7 @@ import Synchronization
 /// SIGINT and SIGTERM, as a flag that long work checks, so that it can stop cleanly: it leaves no temporary file and
 /// closes the cache. A second SIGINT kills the process.
 final class Interruption: Sendable {
-    private let wish = Mutex(false)
+    private let requested = Mutex(false)
 
     /// Create it before anything that starts threads.
     init() {
@@ -15,7 +15,7 @@ final class Interruption: Sendable {
         Thread.detachNewThread { [self, set] in
             var (set, number) = (set, Int32(0))
             sigwait(&set, &number)
-            wish.withLock { $0 = true }
+            requested.withLock { $0 = true }
             sigemptyset(&set)
             sigaddset(&set, SIGINT)
             pthread_sigmask(SIG_UNBLOCK, &set, nil)
@@ -24,5 +24,5 @@ final class Interruption: Sendable {
         }
     }
 
-    var isWished: Bool { wish.withLock { $0 } }
+    var isRequested: Bool { requested.withLock { $0 } }
 }

@@ -44,7 +44,7 @@ struct Serve: ParsableCommand {
         print(
             "Reelcache \(Proxy.version) serves at \(proxy.baseURL), cache in \(settings.proxy.cacheDirectory) (at most \(ByteSize(bytes: settings.proxy.maxSize)))"
         )
-        ServiceManager.tellReady()
+        ServiceManager.notifyReady()
         let others = proxy.urlsForOthers.filter { $0 != proxy.baseURL }
         if !others.isEmpty { print("Other machines reach it at \(others.joined(separator: ", "))") }
         if settings.proxy.mounts["/"] != nil { print("Its status page is \(proxy.baseURL)/api/") }
@@ -73,7 +73,7 @@ struct Serve: ParsableCommand {
     private static let quietTime = Duration.seconds(2)
 
     private static func stop(_ proxy: Proxy, within drainTime: Duration, isInHurry: Bool) throws {
-        ServiceManager.tellStopping(within: drainTime)
+        ServiceManager.notifyStopping(within: drainTime)
         let quiet = proxy.hasDistantClients ? min(drainTime, quietTime) : .zero
         try proxy.stop(grace: drainTime, quiet: isInHurry ? nil : quiet)
     }

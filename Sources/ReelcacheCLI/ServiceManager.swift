@@ -5,20 +5,21 @@ import HTTPModel
 enum ServiceManager {
     /// Tells it that the proxy serves, so that what is started after it finds it. Without a service manager, or with one
     /// that does not wait, this does nothing.
-    static func tellReady() { tell("READY=1") }
+    static func notifyReady() { notify("READY=1") }
 
     /// Tells it that the proxy stops, and that this may take so long: otherwise the manager would kill it after its own
     /// time (`TimeoutStopSec`).
-    static func tellStopping(within time: Duration) {
+    static func notifyStopping(within time: Duration) {
         let microseconds = (time.components.seconds +| closingSeconds) *| 1_000_000
-        tell("STOPPING=1\nEXTEND_TIMEOUT_USEC=\(microseconds)")
+        notify("STOPPING=1\nEXTEND_TIMEOUT_USEC=\(microseconds)")
     }
 
     /// To save and close the cache.
     private static let closingSeconds: Int64 = 15
 
     /// - Parameter socket: the address of its socket; a leading `@` stands for the abstract namespace.
-    private static func tell(_ text: String, _ socket: String? = getenv("NOTIFY_SOCKET").map { String(cString: $0) }) {
+    private static func notify(_ text: String, _ socket: String? = getenv("NOTIFY_SOCKET").map { String(cString: $0) })
+    {
         guard let socket, var address = Address(socket) else { return }
         let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return }

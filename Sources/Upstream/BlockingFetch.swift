@@ -170,7 +170,7 @@ extension BlockingFetch {
             }
             easy.set(CURLOPT_NOPROGRESS, 0)
             easy.set(CURLOPT_XFERINFODATA, pointer: context)
-            reel_curl_set_progress(easy.curl) { context, _, _, _, _ in Exchange.of(context).goesOn() ? 0 : 1 }
+            reel_curl_set_progress(easy.curl) { context, _, _, _, _ in Exchange.of(context).continues() ? 0 : 1 }
         }
 
         private static func of(_ context: UnsafeMutableRawPointer?) -> Exchange {
@@ -223,7 +223,7 @@ extension BlockingFetch {
         }
 
         private func received(_ bytes: UnsafeRawBufferPointer) -> Bool {
-            guard goesOn() else { return false }
+            guard continues() else { return false }
             let head = head ?? currentHead
             self.head = head
             if case .enough = receive(head, bytes, { [self] in isOpen }) { hasEnough = true }
@@ -280,7 +280,7 @@ extension BlockingFetch {
             }
         }
 
-        private func goesOn() -> Bool {
+        private func continues() -> Bool {
             if !isUnwanted { isUnwanted = !isWanted() }
             return !isUnwanted
         }

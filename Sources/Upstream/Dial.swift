@@ -36,7 +36,7 @@ package final class Dial {
     }
 
     fileprivate init(
-        _ host: String, _ port: UInt16, for asker: IPAddress?, _ client: UpstreamClient,
+        _ host: String, _ port: UInt16, for requester: IPAddress?, _ client: UpstreamClient,
         _ completion: @escaping (Result<Int32, UpstreamError>) -> Void
     ) {
         (self.host, self.port, self.completion) = (host, port, completion)
@@ -45,7 +45,7 @@ package final class Dial {
         timer = LoopTimer(on: loop) { [unowned self] in timeOut() }
         timer?.schedule(afterSeconds: client.settings.connectTimeout)
         pace = LoopTimer(on: loop) { [unowned self] in connectNext() }
-        resolve(for: asker)
+        resolve(for: requester)
     }
 
     package func cancel() {
@@ -59,11 +59,11 @@ package final class Dial {
 
     // MARK: Addresses
 
-    private func resolve(for asker: IPAddress?) {
+    private func resolve(for requester: IPAddress?) {
         // The completion must not be called from within `init`.
         guard IPAddress(host) == nil else { return loop.afterCallback { self.found([self.host]) } }
         let bound = LoopBound(self, on: loop)
-        switch resolver.resolve(host, for: asker, waiter: { found in bound.post { $0.found(found) } }) {
+        switch resolver.resolve(host, for: requester, waiter: { found in bound.post { $0.found(found) } }) {
         case .addresses(let found): loop.afterCallback { self.found(found) }
         case .waiting(let ticket): lookUp = ticket
         }
@@ -157,10 +157,10 @@ extension UpstreamClient {
     ///   - completion: called once, later, with a connected non-blocking socket, which the caller has to close; not
     ///     called after `cancel`.
     package func dial(
-        _ host: String, port: UInt16, for asker: IPAddress? = nil,
+        _ host: String, port: UInt16, for requester: IPAddress? = nil,
         completion: @escaping (Result<Int32, UpstreamError>) -> Void
     ) -> Dial {
-        Dial(host, port, for: asker, self, completion)
+        Dial(host, port, for: requester, self, completion)
     }
 }
 

@@ -41,12 +41,12 @@ package final class NameResolver: Sendable {
     /// A name that is being looked up, or waits for a thread.
     private struct Search {
         /// By client: it waits in the line of each, and the first whose turn comes has it looked up for all.
-        var askers: [IPAddress?: Asker] = [:]
+        var requesters: [IPAddress?: Requester] = [:]
         /// Whether a thread has taken it.
         var hasBegun = false
     }
 
-    private struct Asker {
+    private struct Requester {
         /// Empty if the look-up only renews an answer.
         var waiters: [UInt64: @Sendable ([String]) -> Void] = [:]
         /// Its number in the line.
@@ -119,7 +119,7 @@ package final class NameResolver: Sendable {
             if hasFailed { return (.addresses([]), false) }
             let startsThread = Self.enqueue(name, for: client, &state)
             let ticket = Ticket(name: name, client: client, number: state.newNumber())
-            state.searches[name]?.askers[client]?.waiters[ticket.number] = waiter
+            state.searches[name]?.requesters[client]?.waiters[ticket.number] = waiter
             return (.waiting(ticket), startsThread)
         }
         if startsThread { startThread() }
@@ -140,17 +140,17 @@ package final class NameResolver: Sendable {
     /// Gives up a place. A name that nobody waits for is not looked up, unless that has begun.
     package func cancel(_ ticket: Ticket) {
         state.withLock { state in
-            state.searches[ticket.name]?.askers[ticket.client]?.waiters[ticket.number] = nil
+            state.searches[ticket.name]?.requesters[ticket.client]?.waiters[ticket.number] = nil
             guard let search = state.searches[ticket.name], !search.hasBegun,
-                let asker = search.askers[ticket.client], asker.waiters.isEmpty
+                let requester = search.requesters[ticket.client], requester.waiters.isEmpty
             else { return }
             state.line.remove(
-                asker.place, for: TransferSlots.Party(host: Self.zone(of: ticket.name), client: ticket.client),
+                requester.place, for: TransferSlots.Party(host: Self.zone(of: ticket.name), client: ticket.client),
                 state.running)
             state.searches[ticket.name] = nil
-            guard search.askers.count > 1 else { return }
+            guard search.requesters.count > 1 else { return }
             state.searches[ticket.name] = search
-            state.searches[ticket.name]?.askers[ticket.client] = nil
+            state.searches[ticket.name]?.requesters[ticket.client] = nil
         }
     }
 
@@ -166,9 +166,9 @@ package final class NameResolver: Sendable {
 
     /// - Returns: whether to start a thread for it.
     private static func enqueue(_ name: String, for client: IPAddress?, _ state: inout State) -> Bool {
-        guard state.searches[name]?.askers[client] == nil else { return false }
+        guard state.searches[name]?.requesters[client] == nil else { return false }
         let place = state.newNumber(), party = TransferSlots.Party(host: zone(of: name), client: client)
-        state.searches[name, default: Search()].askers[client] = Asker(place: place)
+        state.searches[name, default: Search()].requesters[client] = Requester(place: place)
         guard state.searches[name]?.hasBegun == false else { return false }
         state.line.append(name, place, for: party, state.running)
         // Otherwise a running thread takes it when it has finished its last.
@@ -202,9 +202,9 @@ package final class NameResolver: Sendable {
             }
             state.running.count(party, by: 1)
             state.searches[name]?.hasBegun = true
-            for (client, asker) in state.searches[name]?.askers ?? [:] where client != party.client {
+            for (client, requester) in state.searches[name]?.requesters ?? [:] where client != party.client {
                 state.line.remove(
-                    asker.place, for: TransferSlots.Party(host: party.host, client: client), state.running)
+                    requester.place, for: TransferSlots.Party(host: party.host, client: client), state.running)
             }
             return (name, party)
         }
@@ -212,7 +212,7 @@ package final class NameResolver: Sendable {
 
     private func finish(_ name: String, _ addresses: [String], failsUntil: UInt64?, for party: TransferSlots.Party) {
         let now = nanoseconds()
-        let askers = state.withLock { state in
+        let requesters = state.withLock { state in
             state.running.count(party, by: -1)
             state.line.hasRoom(within: party.bounds, state.running)
             state.failures[name] = failsUntil
@@ -227,9 +227,9 @@ package final class NameResolver: Sendable {
                     state.answers[oldest.key] = nil
                 }
             }
-            return state.searches.removeValue(forKey: name)?.askers ?? [:]
+            return state.searches.removeValue(forKey: name)?.requesters ?? [:]
         }
-        for asker in askers.values { for waiter in asker.waiters.values { waiter(addresses) } }
+        for requester in requesters.values { for waiter in requester.waiters.values { waiter(addresses) } }
     }
 }
 

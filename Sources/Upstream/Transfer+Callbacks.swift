@@ -38,7 +38,7 @@ extension Transfer {
         reel_curl_set_prereq(easy.curl) { context, address, _, port, localPort in
             let ends = OriginSockets.Ends(address: String(cString: address!), port: port, localPort: localPort)
             return Unmanaged<Transfer>.fromOpaque(context!)._withUnsafeGuaranteedRef {
-                $0.mayAsk(ends) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+                $0.mayRequest(ends) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
             }
         }
         // Also called when the connection is closed long after this exchange: by the client, which outlives it.
@@ -168,7 +168,7 @@ extension Transfer {
 
     /// Called before each request is sent. A reused connection may have been established under another policy, and its
     /// origin may have sent more after its last answer.
-    private func mayAsk(_ ends: OriginSockets.Ends) -> Bool {
+    private func mayRequest(_ ends: OriginSockets.Ends) -> Bool {
         guard let client, let peer = IPAddress(ends.address),
             !way.isDirect || client.policy.value.permits(host: host, address: peer)
         else {

@@ -274,7 +274,7 @@ package final class Transfer {
         guard let client, let url = route?.url else { return }
         stage = .queued
         let this = LoopBound(self, on: client.loop), number = hopNumber
-        guard !slot.take(url.host, priority, wake: { this.post { $0.slotCame(number) } }) else { return ask(url) }
+        guard !slot.take(url.host, priority, wake: { this.post { $0.slotCame(number) } }) else { return send(url) }
         delegate?.transfer(self, isIn: .queue)
         // Downloads have time. For playback the limit is generous: a player gives up earlier by itself.
         if priority == .playback {
@@ -287,10 +287,10 @@ package final class Transfer {
         slot.came(for: url.host)
         // The queue may have taken longer than addresses hold.
         if let name = way.peer(of: url).name, let known = client.resolver.known(name) { hop.addresses = known }
-        ask(url)
+        send(url)
     }
 
-    private func ask(_ url: UpstreamURL) {
+    private func send(_ url: UpstreamURL) {
         guard let client, let route else { return }
         stage = .head
         delegate?.transfer(self, isIn: .response)

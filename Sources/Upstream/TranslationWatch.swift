@@ -15,9 +15,9 @@ package final class TranslationWatch {
 
     private enum Stage {
         case idle
-        case asking(NameResolver.Ticket)
+        case requesting(NameResolver.Ticket)
         /// The network has changed since: the answer may be about the former one.
-        case askingInVain(NameResolver.Ticket)
+        case unanswered(NameResolver.Ticket)
         case stopped
     }
 
@@ -27,7 +27,7 @@ package final class TranslationWatch {
 
     package init(_ addresses: Current<AddressPolicy>, _ resolver: NameResolver, on loop: EventLoop) {
         (self.addresses, self.resolver, self.loop) = (addresses, resolver, loop)
-        retry = LoopTimer(on: loop) { [unowned self] in ask() }
+        retry = LoopTimer(on: loop) { [unowned self] in request() }
     }
 
     /// This machine's networks have changed.
@@ -37,21 +37,21 @@ package final class TranslationWatch {
         failures = 0
         retry?.cancel()
         switch stage {
-        case .idle: ask()
-        case .asking(let ticket), .askingInVain(let ticket): stage = .askingInVain(ticket)
+        case .idle: request()
+        case .requesting(let ticket), .unanswered(let ticket): stage = .unanswered(ticket)
         case .stopped: break
         }
     }
 
     /// Stops querying. Call on the loop, before that ends.
     package func stop() {
-        if case .asking(let ticket) = stage { resolver.cancel(ticket) }
-        if case .askingInVain(let ticket) = stage { resolver.cancel(ticket) }
+        if case .requesting(let ticket) = stage { resolver.cancel(ticket) }
+        if case .unanswered(let ticket) = stage { resolver.cancel(ticket) }
         stage = .stopped
         retry = nil
     }
 
-    private func ask() {
+    private func request() {
         guard case .idle = stage else { return }
         guard hasIPv6 else { return learn([]) }
         // The known answer may come from another network.
@@ -59,32 +59,32 @@ package final class TranslationWatch {
         let this = LoopBound(self, on: loop)
         switch resolver.resolve(TranslationPrefix.probe, waiter: { found in this.post { $0.answered(found) } }) {
         case .addresses(let found): learn(Self.prefixes(found))
-        case .waiting(let ticket): stage = .asking(ticket)
+        case .waiting(let ticket): stage = .requesting(ticket)
         }
     }
 
     private func answered(_ found: [String]) {
         switch stage {
         case .idle, .stopped: return
-        case .asking:
+        case .requesting:
             stage = .idle
             // The name has IPv4 addresses everywhere: an empty result means that no server has answered.
-            if found.isEmpty { askLater() } else { learn(Self.prefixes(found)) }
-        case .askingInVain:
+            if found.isEmpty { requestLater() } else { learn(Self.prefixes(found)) }
+        case .unanswered:
             stage = .idle
-            ask()
+            request()
         }
     }
 
     private static func prefixes(_ found: [String]) -> Set<TranslationPrefix> {
-        Set(found.compactMap { IPAddress($0) }.flatMap(TranslationPrefix.told))
+        Set(found.compactMap { IPAddress($0) }.flatMap(TranslationPrefix.announced))
     }
 
     private func learn(_ prefixes: Set<TranslationPrefix>) {
         if addresses.value.translations != prefixes { addresses.change { $0.translations = prefixes } }
     }
 
-    private func askLater() {
+    private func requestLater() {
         retry?.schedule(afterSeconds: min(Self.firstRetry * Double(1 << min(failures, 20)), Self.lastRetry))
         failures = min(failures + 1, 20) // no trap: held
     }

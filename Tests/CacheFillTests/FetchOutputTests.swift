@@ -79,7 +79,7 @@ import Testing
 
     private func hasNothingToWrite(_ output: inout FetchOutput) -> Bool { output.nextWrite(isLast: false) == nil }
 
-    private func goesOn(_ output: inout FetchOutput, withRoom found: Bool) -> Bool { output.roomMade(found) }
+    private func continues(_ output: inout FetchOutput, withRoom found: Bool) -> Bool { output.roomMade(found) }
 
     private func name(_ step: FetchOutput.Step) -> String {
         switch step {
@@ -101,7 +101,7 @@ import Testing
         take(5000, &output)
         #expect(output.received == 5000 && output.position == 0)
         #expect(name(try write(&output)) == "more")
-        #expect(output.position == 5000 && output.brought == 5000)
+        #expect(output.position == 5000 && output.delivered == 5000)
         #expect(generation.presentBytes(of: 0..<3 * Self.chunk) == Self.chunk)
         take(3192, &output)
         #expect(name(try write(&output)) == "complete")
@@ -245,7 +245,7 @@ import Testing
         let write = try next(&output)
         #expect(name(output.wrote(.noRoom(taken: 0), write)) == "no room")
         #expect(output.isFull && output.isWaitingForRoom && hasNothingToWrite(&output))
-        #expect(goesOn(&output, withRoom: true) == true)
+        #expect(continues(&output, withRoom: true) == true)
         #expect(name(try self.write(&output)) == "complete")
         output.close()
     }
@@ -256,7 +256,7 @@ import Testing
         take(100, &output)
         let write = try next(&output)
         _ = output.wrote(.noRoom(taken: 0), write)
-        #expect(goesOn(&output, withRoom: false) == false)
+        #expect(continues(&output, withRoom: false) == false)
         output.close()
     }
 
@@ -268,7 +268,7 @@ import Testing
         take(100, &output)
         let write = try next(&output)
         _ = output.wrote(.noRoom(taken: 0), write)
-        #expect(goesOn(&output, withRoom: false) == true)
+        #expect(continues(&output, withRoom: false) == true)
         let buffer = try #require(output.writer?.generation)
         #expect(!buffer.isStored && generation.isRetired && output.status.read({ $0.spill != nil }) == true)
         take(3092, &output)

@@ -12,12 +12,12 @@ import Testing
     }
 
     private static func failure(
-        isTransient: Bool = true, canGoOn: Bool = true, isNeeded: Bool = true, isForDownloads: Bool = false,
-        brought: Int64 = 0
+        isTransient: Bool = true, canContinue: Bool = true, isNeeded: Bool = true, isForDownloads: Bool = false,
+        delivered: Int64 = 0
     ) -> FetchRetry.Failure {
         FetchRetry.Failure(
-            isTransient: isTransient, canGoOn: canGoOn, isNeeded: isNeeded, isForDownloads: isForDownloads,
-            brought: brought)
+            isTransient: isTransient, canContinue: canContinue, isNeeded: isNeeded, isForDownloads: isForDownloads,
+            delivered: delivered)
     }
 
     // MARK: Before it is asked
@@ -42,7 +42,7 @@ import Testing
     @Test(
         arguments: [
             (failure(), .again(afterSeconds: 0.5)), (failure(isTransient: false), .fail),
-            (failure(canGoOn: false), .fail), (failure(isNeeded: false), .fail),
+            (failure(canContinue: false), .fail), (failure(isNeeded: false), .fail),
             (failure(isForDownloads: true), .fail),
         ] as [(FetchRetry.Failure, FetchRetry.Verdict)])
     func onlyWhatIsWorthItIsTriedAgain(failure: FetchRetry.Failure, verdict: FetchRetry.Verdict) {
@@ -60,8 +60,8 @@ import Testing
     @Test func bytesBetweenFailuresBeginTheCountAnew() {
         var retry = Self.retry()
         for _ in 1...3 { _ = retry.failed(Self.failure(), wait: 0, random: 0) }
-        #expect(retry.failed(Self.failure(brought: 1), wait: 0, random: 0) == .again(afterSeconds: 0.5))
-        #expect(retry.failed(Self.failure(brought: 1), wait: 0, random: 0) == .again(afterSeconds: 1))
+        #expect(retry.failed(Self.failure(delivered: 1), wait: 0, random: 0) == .again(afterSeconds: 0.5))
+        #expect(retry.failed(Self.failure(delivered: 1), wait: 0, random: 0) == .again(afterSeconds: 1))
     }
 
     @Test(

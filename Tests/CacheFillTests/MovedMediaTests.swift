@@ -21,11 +21,11 @@ import Upstream
     }
 
     /// The waits before each departure, after so many bytes in all.
-    private static func waits(_ brought: [Int64]) throws -> [Double?] {
+    private static func waits(_ delivered: [Int64]) throws -> [Double?] {
         var media = try media()
-        return brought.map { bytes in
+        return delivered.map { bytes in
             media.worked()
-            return media.leave(after: 403, isGap: true, brought: bytes)
+            return media.leave(after: 403, isGap: true, delivered: bytes)
         }
     }
 

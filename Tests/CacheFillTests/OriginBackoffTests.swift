@@ -92,18 +92,19 @@ private let second: UInt64 = 1_000_000_000
         ] as [(Int, String?, Double)])
     func onlyWhoRefusesIsLeftAlone(status: Int, field: String?, wait: Double) {
         let backoff = clock.backoff
-        backoff.note(head(status, field), asking: "http://a.test/1")
+        backoff.note(head(status, field), requesting: "http://a.test/1")
         #expect(backoff.wait(before: "http://a.test/other?q") == wait)
     }
 
     @Test func dateIsReadByTheClockOfWhoWroteIt() {
         let backoff = clock.backoff
         let (now, then) = ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:51:37 GMT")
-        backoff.note(head(503, then, date: now), asking: "http://a.test/1")
+        backoff.note(head(503, then, date: now), requesting: "http://a.test/1")
         #expect(backoff.wait(before: "http://a.test/") == 120)
-        backoff.note(head(503, then, from: "http://b.test/", receivedAt: 784_111_777 + 100), asking: "http://b.test/")
+        backoff.note(
+            head(503, then, from: "http://b.test/", receivedAt: 784_111_777 + 100), requesting: "http://b.test/")
         #expect(backoff.wait(before: "http://b.test/") == 20)
-        backoff.note(head(503, now, date: then, from: "http://c.test/"), asking: "http://c.test/")
+        backoff.note(head(503, now, date: then, from: "http://c.test/"), requesting: "http://c.test/")
         #expect(backoff.wait(before: "http://c.test/") == 0)
     }
 
@@ -113,13 +114,13 @@ private let second: UInt64 = 1_000_000_000
     ])
     func wishIsThatOfOneHostAndPort(url: String, isMeant: Bool) {
         let backoff = clock.backoff
-        backoff.note(head(429, "7"), asking: "http://a.test/1")
+        backoff.note(head(429, "7"), requesting: "http://a.test/1")
         #expect((backoff.wait(before: url) > 0) == isMeant)
     }
 
     @Test func wishIsThatOfTheHostThatARedirectLedTo() {
         let backoff = clock.backoff
-        backoff.note(head(429, "7", from: "http://b.test/x"), asking: "http://a.test/1")
+        backoff.note(head(429, "7", from: "http://b.test/x"), requesting: "http://a.test/1")
         #expect(backoff.wait(before: "http://a.test/1") == 0)
         #expect(backoff.wait(before: "http://b.test/1") == 7)
     }
@@ -135,7 +136,7 @@ private let second: UInt64 = 1_000_000_000
         ] as [(UpstreamError, Bool)])
     func hostIsDownToWhichNoConnectionCanBeMade(error: UpstreamError, isDown: Bool) {
         let backoff = clock.backoff
-        backoff.note(error, asking: "http://a.test/1")
+        backoff.note(error, requesting: "http://a.test/1")
         #expect(backoff.isDown("http://a.test/2") == isDown)
         #expect(!backoff.isDown("http://b.test/"))
         #expect(backoff.wait(before: "http://a.test/2") == 0)
@@ -143,26 +144,27 @@ private let second: UInt64 = 1_000_000_000
 
     @Test func addressInBracketsCanBeDown() {
         let backoff = clock.backoff
-        backoff.note(.cannotConnect(host: "2001:db8::1", detail: ""), asking: "http://[2001:db8::1]/1")
+        backoff.note(.cannotConnect(host: "2001:db8::1", detail: ""), requesting: "http://[2001:db8::1]/1")
         #expect(backoff.isDown("http://[2001:db8::1]/2"))
     }
 
     @Test func timeHealsAndSoDoesAnAnswer() {
         let backoff = clock.backoff
-        backoff.note(.cannotResolve(host: "a.test"), asking: "http://a.test/1")
+        backoff.note(.cannotResolve(host: "a.test"), requesting: "http://a.test/1")
         clock.seconds.add(1, ordering: .relaxed)
         #expect(!backoff.isDown("http://a.test/1"))
-        backoff.note(.cannotResolve(host: "a.test"), asking: "http://a.test/1")
+        backoff.note(.cannotResolve(host: "a.test"), requesting: "http://a.test/1")
         #expect(backoff.isDown("http://a.test/1"))
         // Behind a redirect: both were reached.
-        backoff.note(head(200, nil, from: "http://b.test/"), asking: "http://a.test/1")
+        backoff.note(head(200, nil, from: "http://b.test/"), requesting: "http://a.test/1")
         #expect(!backoff.isDown("http://a.test/1"))
     }
 
     @Test func whatIsRememberedIsBounded() {
         let backoff = clock.backoff
         for index in 0..<2000 {
-            backoff.note(head(429, "\(1000 + index)", from: "http://\(index).test/"), asking: "http://\(index).test/")
+            backoff.note(
+                head(429, "\(1000 + index)", from: "http://\(index).test/"), requesting: "http://\(index).test/")
         }
         let remembered = (0..<2000).filter { backoff.wait(before: "http://\($0).test/") > 0 }
         #expect(remembered.count <= 512 && remembered.contains(1999))
@@ -171,7 +173,7 @@ private let second: UInt64 = 1_000_000_000
     /// One of many who share a host would silence all of them.
     @Test func hostIsLeftAloneForAMinuteAndTheTenantForAsLongAsItSaid() {
         let backoff = clock.backoff
-        backoff.note(head(429, "3600", from: "http://a.test/one/x"), asking: "http://a.test/one/x")
+        backoff.note(head(429, "3600", from: "http://a.test/one/x"), requesting: "http://a.test/one/x")
         for (url, wait) in [
             ("http://a.test/one/y/z?q", 3600.0), ("http://a.test/two/x", 60), ("http://a.test/one", 60),
             ("http://a.test/?a/b", 60),
@@ -184,12 +186,12 @@ private let second: UInt64 = 1_000_000_000
 
     @Test func goodAnswerToAnotherTenantIsForAllOthers() {
         let backoff = clock.backoff
-        backoff.note(head(429, "3600", from: "http://a.test/one/x"), asking: "http://a.test/one/x")
+        backoff.note(head(429, "3600", from: "http://a.test/one/x"), requesting: "http://a.test/one/x")
         // Of requests that were under way.
-        backoff.note(head(200, nil, from: "http://a.test/one/y"), asking: "http://a.test/one/y")
-        backoff.note(head(404, nil, from: "http://a.test/two/x"), asking: "http://a.test/two/x")
+        backoff.note(head(200, nil, from: "http://a.test/one/y"), requesting: "http://a.test/one/y")
+        backoff.note(head(404, nil, from: "http://a.test/two/x"), requesting: "http://a.test/two/x")
         #expect(backoff.wait(before: "http://a.test/two/x") == 60)
-        backoff.note(head(206, nil, from: "http://a.test/two/x"), asking: "http://a.test/two/x")
+        backoff.note(head(206, nil, from: "http://a.test/two/x"), requesting: "http://a.test/two/x")
         #expect(backoff.wait(before: "http://a.test/two/x") == 0 && backoff.wait(before: "http://a.test/one/x") == 3600)
     }
 
@@ -197,7 +199,7 @@ private let second: UInt64 = 1_000_000_000
         let backoff = clock.backoff
         for index in 0..<500 {
             backoff.note(
-                head(429, "\(1000 + index)", from: "http://a.test/\(index)/"), asking: "http://a.test/\(index)/")
+                head(429, "\(1000 + index)", from: "http://a.test/\(index)/"), requesting: "http://a.test/\(index)/")
         }
         let remembered = (0..<500).filter { backoff.wait(before: "http://a.test/\($0)/") > 60 }
         #expect(remembered == Array(468..<500))

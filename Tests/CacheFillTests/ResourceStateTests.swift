@@ -126,7 +126,7 @@ import Testing
         let id = try fetching(0..<4, in: "----", for: reader)
         state.ring(id) { $0.wrote(upTo: 2 * chunk) }
         #expect(locate(0, in: "-X--", following: id) == .toFetch(0..<1))
-        #expect(state.takeActions().contains(.tell(id, .considerStopping)))
+        #expect(state.takeActions().contains(.notify(id, .considerStopping)))
     }
 
     @Test mutating func ofAnotherGenerationNothingIsFetched() throws {
@@ -248,14 +248,14 @@ import Testing
         let id = try fetching(0..<8, in: "--------", for: reader)
         state.ring(id) { $0.wrote(upTo: 4 * chunk) }
         state.leave(reader, id)
-        #expect(state.takeActions() == [.wake(reader), .tell(id, .considerStopping)])
+        #expect(state.takeActions() == [.wake(reader), .notify(id, .considerStopping)])
         state.lingers(id)
         #expect(state.followLingering(other, chunk..<8 * chunk, presence("XX-X----")) == nil)
         #expect(state.followLingering(other, chunk..<3 * chunk, presence("XXXX----")) == nil)
         #expect(state.followLingering(other, chunk..<8 * chunk, presence("XXXX----")) == id)
         #expect(
-            state.with(id) { $0.hasBrought(2 * chunk, to: other) } == false
-                && state.with(id) { $0.hasBrought(4 * chunk, to: other) } == true)
+            state.with(id) { $0.hasDelivered(2 * chunk, to: other) } == false
+                && state.with(id) { $0.hasDelivered(4 * chunk, to: other) } == true)
         // It is somebody's again.
         #expect(state.followLingering(reader, chunk..<8 * chunk, presence("XXXX----")) == nil)
         #expect(state.endsIfAbandoned(id) == false)
@@ -270,12 +270,12 @@ import Testing
         state.leave(reader, second)
         _ = state.takeActions()
         state.lingers(second)
-        #expect(state.lingering == second && state.takeActions() == [.tell(first, .endLinger)])
+        #expect(state.lingering == second && state.takeActions() == [.notify(first, .endLinger)])
         // And none where a new one begins.
         _ = try fetching(2 * far + 1..<3 * far + 2, in: picture)
         #expect(
             Set(state.takeActions().map { "\($0)" })
-                == Set([first, second].map { "\(ResourceState.Action.tell($0, .endLinger))" }))
+                == Set([first, second].map { "\(ResourceState.Action.notify($0, .endLinger))" }))
         #expect(state.lingering == nil)
     }
 
@@ -285,7 +285,7 @@ import Testing
         state.leave(reader, id)
         #expect(state.takeActions().isEmpty && !state.endsIfAbandoned(id))
         state.leave(other, id)
-        #expect(state.takeActions() == [.tell(id, .considerStopping)])
+        #expect(state.takeActions() == [.notify(id, .considerStopping)])
         #expect(state.endsIfAbandoned(id) && state.isIdle)
         #expect(state.endsIfAbandoned(id) == false)
     }
@@ -297,7 +297,7 @@ import Testing
         state.lingers(id)
         _ = state.takeActions()
         state.forgetGeneration()
-        #expect(state.takeActions() == [.tell(id, .endLinger)] && state.lingering == nil)
+        #expect(state.takeActions() == [.notify(id, .endLinger)] && state.lingering == nil)
     }
 
     // MARK: What is told
@@ -314,10 +314,10 @@ import Testing
     mutating func whoWaitsForWhatDownloadsAskedForHurriesIt(kind: FollowerID.Kind, hurries: Bool) throws {
         let id = try fetching(0..<4, in: "----", for: download)
         #expect(locate(0, in: "----", for: FollowerID(kind)) == .coming(id))
-        #expect(state.takeActions() == (hurries ? [.tell(id, .hurry)] : []))
+        #expect(state.takeActions() == (hurries ? [.notify(id, .hurry)] : []))
         // It is in a hurry already.
         #expect(locate(0, in: "----", for: FollowerID(.reader)) == .coming(id))
-        #expect(state.takeActions() == (hurries ? [] : [.tell(id, .hurry)]))
+        #expect(state.takeActions() == (hurries ? [] : [.notify(id, .hurry)]))
     }
 
     @Test mutating func pausedFetchGoesOnForWhoComesFurther() throws {
@@ -329,7 +329,7 @@ import Testing
         state.advance(reader, id, to: 1000)
         #expect(state.takeActions().isEmpty)
         state.advance(reader, id, to: ReadAheadWindow.first)
-        #expect(state.takeActions() == [.tell(id, .goOn)])
+        #expect(state.takeActions() == [.notify(id, .proceed)])
         // Once.
         state.advance(reader, id, to: ReadAheadWindow.first + 1)
         #expect(state.takeActions().isEmpty)

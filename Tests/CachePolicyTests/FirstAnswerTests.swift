@@ -11,10 +11,10 @@ import Testing
             contentRange: range.flatMap { ContentRange(parsing: "bytes " + $0) })
     }
 
-    private static func first(_ answer: OriginAnswer, asked: ByteRangeSpec? = nil) throws(FirstAnswer.Problem)
+    private static func first(_ answer: OriginAnswer, requested: ByteRangeSpec? = nil) throws(FirstAnswer.Problem)
         -> FirstAnswer
     {
-        try FirstAnswer(answer, asked: asked, longest: 1000)
+        try FirstAnswer(answer, requested: requested, longest: 1000)
     }
 
     @Test(
@@ -37,9 +37,9 @@ import Testing
             (.suffix(10), answer(206, range: "90-99/*"), 90..<100, nil),
         ] as [(ByteRangeSpec?, OriginAnswer, Range<Int64>, Int64?)])
     func firstAnswerBringsTheseBytes(
-        asked: ByteRangeSpec?, answer: OriginAnswer, range: Range<Int64>, total: Int64?
+        requested: ByteRangeSpec?, answer: OriginAnswer, range: Range<Int64>, total: Int64?
     ) throws {
-        let first = try Self.first(answer, asked: asked)
+        let first = try Self.first(answer, requested: requested)
         #expect(first.range == range && first.total == total)
     }
 
@@ -65,8 +65,8 @@ import Testing
             (nil, answer(206, range: "0-9/1001"), "a length of 1001 bytes is more than can be handled"),
             (.from(1000), answer(206, range: "1000-1000/*"), "a length of 1001 bytes is more than can be handled"),
         ] as [(ByteRangeSpec?, OriginAnswer, String)])
-    func whatWasNotAskedForIsUnusable(asked: ByteRangeSpec?, answer: OriginAnswer, why: String) {
-        #expect(throws: FirstAnswer.Problem.unusable(why)) { try Self.first(answer, asked: asked) }
+    func whatWasNotAskedForIsUnusable(requested: ByteRangeSpec?, answer: OriginAnswer, why: String) {
+        #expect(throws: FirstAnswer.Problem.unusable(why)) { try Self.first(answer, requested: requested) }
     }
 
     @Test(
@@ -92,10 +92,11 @@ import Testing
             (answer(200), false, true), (answer(206, range: "0-9/100"), true, false),
             (answer(206, range: "0-9/*"), true, true),
         ] as [(OriginAnswer, Bool, Bool)])
-    func originWithoutRangesBringsItInNoOtherWay(answer: OriginAnswer, isAskedForPart: Bool, isUnresumable: Bool) throws
+    func originWithoutRangesBringsItInNoOtherWay(answer: OriginAnswer, isPartRequested: Bool, isUnresumable: Bool)
+        throws
     {
         let first = try Self.first(answer)
-        let decide = { first.isUnresumable(isStored: $0, condition: $1, isAskedForPart: isAskedForPart) }
+        let decide = { first.isUnresumable(isStored: $0, condition: $1, isPartRequested: isPartRequested) }
         #expect(decide(true, "\"v1\"") == isUnresumable)
         #expect(decide(true, nil) && decide(false, "\"v1\""))
     }
@@ -110,7 +111,7 @@ import Testing
         let answer = OriginAnswer(
             status: 206, fields: [], contentLength: nil,
             contentRange: ContentRange(range: scaled..<scaled + 10_000, total: 100_000))
-        let first = try FirstAnswer(answer, asked: .from(scaled), longest: .max)
+        let first = try FirstAnswer(answer, requested: .from(scaled), longest: .max)
         #expect(first.start(geometry) == start * 64)
     }
 }

@@ -60,9 +60,9 @@ import Testing
             (answer(416, untold, range: "*/10"), .anotherVersion), (answer(416, untold), .anotherVersion),
             // What is none of these says nothing of the version.
             (answer(404, untold), .status), (answer(503, untold), .status), (answer(304, tagged), .status),
-        ] as [(OriginAnswer, Combining.Brought)])
-    func answerBringsBytesOfTheKnownVersionOnly(answer: OriginAnswer, brought: Combining.Brought) {
-        #expect(Combining.brought(by: answer, of: Self.known(Self.tagged), from: 40) == brought)
+        ] as [(OriginAnswer, Combining.Delivery)])
+    func answerBringsBytesOfTheKnownVersionOnly(answer: OriginAnswer, delivered: Combining.Delivery) {
+        #expect(Combining.delivered(by: answer, of: Self.known(Self.tagged), from: 40) == delivered)
     }
 
     /// What the same resource may leave out, another URL has to say.
@@ -76,9 +76,9 @@ import Testing
         stored: HeaderFields, status: Int, fields: HeaderFields, range: String, isSame: Bool
     ) {
         let answer = Self.answer(status, fields, range: range), known = Self.known(stored)
-        #expect(Combining.brought(by: answer, of: known, from: 40) == .part(40..<100))
+        #expect(Combining.delivered(by: answer, of: known, from: 40) == .part(40..<100))
         #expect(
-            Combining.brought(by: answer, of: known, from: 40, isElsewhere: true)
+            Combining.delivered(by: answer, of: known, from: 40, isElsewhere: true)
                 == (isSame ? .part(40..<100) : .anotherVersion))
     }
 
@@ -86,19 +86,19 @@ import Testing
         arguments: [
             (true, .public, .part(40..<100)), (false, .public, .part(40..<100)), (false, .private, .part(40..<100)),
             (true, .unknown, .part(40..<100)), (true, .private, .anotherVersion),
-        ] as [(Bool, AddressScope, Combining.Brought)])
+        ] as [(Bool, AddressScope, Combining.Delivery)])
     func whatPagesMayReadIsNotAddedToFromAPrivateAddress(
-        isKnownPublic: Bool, scope: AddressScope, brought: Combining.Brought
+        isKnownPublic: Bool, scope: AddressScope, delivered: Combining.Delivery
     ) {
         let answer = Self.answer(206, Self.tagged, range: "40-99/100", scope: scope)
         let known = Self.known(Self.tagged, isPublic: isKnownPublic)
-        #expect(Combining.brought(by: answer, of: known, from: 40) == brought)
+        #expect(Combining.delivered(by: answer, of: known, from: 40) == delivered)
     }
 
     /// RFC 9110 §15.3.7.3: what no strong validator tells from other versions is joined with nothing.
     @Test(arguments: [answer(206, untold, range: "40-99/100"), answer(200, untold, length: 100)])
     func nothingIsAddedToWhatHasNoValidator(answer: OriginAnswer) {
-        #expect(Combining.brought(by: answer, of: Self.known(Self.untold), from: 40) == .anotherVersion)
+        #expect(Combining.delivered(by: answer, of: Self.known(Self.untold), from: 40) == .anotherVersion)
     }
 
     // MARK: Whether it still holds

@@ -69,16 +69,16 @@ import Testing
 
     @Test func parentsTakeTurnsAndThenTheOriginAndThenTheFirstAgain() throws {
         var turns = ParentTurns(try Self.parents(3), for: CacheKey(text: "https://a.example/"))
-        var asked: [ParentProxy?] = []
+        var requested: [ParentProxy?] = []
         for _ in 1...4 {
             let next = turns.next { _ in false }
-            turns.ask(next)
-            asked.append(next)
+            turns.use(next)
+            requested.append(next)
             if next == nil { turns.restart() } else { turns.leave() }
         }
-        #expect(Set(asked.compactMap(\.self)).count == 3 && asked.last == .some(nil))
-        #expect(turns.next { _ in false } == asked[0])
-        #expect(turns.next { $0 == asked[0] } == asked[1], "one that rests is passed over")
+        #expect(Set(requested.compactMap(\.self)).count == 3 && requested.last == .some(nil))
+        #expect(turns.next { _ in false } == requested[0])
+        #expect(turns.next { $0 == requested[0] } == requested[1], "one that rests is passed over")
         #expect(turns.next { _ in true } == nil)
     }
 

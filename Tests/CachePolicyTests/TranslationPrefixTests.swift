@@ -17,7 +17,7 @@ import Testing
     private func policy(_ answers: String..., allow: [String] = [], interfaces: [(String, Int)] = []) throws
         -> AddressPolicy
     {
-        let prefixes = try answers.flatMap { TranslationPrefix.told(by: try #require(IPAddress($0))) }
+        let prefixes = try answers.flatMap { TranslationPrefix.announced(by: try #require(IPAddress($0))) }
         #expect(prefixes.count == answers.count, "\(answers)")
         let local = LocalNetworks(try interfaces.map { (try #require(IPAddress($0.0)), $0.1) })
         return try AddressPolicy(allow: allow).on(local, Set(prefixes))
@@ -35,10 +35,10 @@ import Testing
     }
 
     @Test func eitherAddressOfTheProbeTellsTheSamePrefix() throws {
-        let told = try ["2a00:db8:122:344::c000:aa", "2a00:db8:122:344::c000:ab"].map {
-            TranslationPrefix.told(by: try #require(IPAddress($0)))
+        let announced = try ["2a00:db8:122:344::c000:aa", "2a00:db8:122:344::c000:ab"].map {
+            TranslationPrefix.announced(by: try #require(IPAddress($0)))
         }
-        #expect(told[0] == told[1] && told[0].count == 1)
+        #expect(announced[0] == announced[1] && announced[0].count == 1)
     }
 
     @Test(arguments: [
@@ -48,7 +48,7 @@ import Testing
         "2a00:db8:122:344:1c0:0:aa00:0",
     ])
     func whatIsNoAddressOfTheProbeTellsNothing(answer: String) throws {
-        #expect(TranslationPrefix.told(by: try #require(IPAddress(answer))).isEmpty)
+        #expect(TranslationPrefix.announced(by: try #require(IPAddress(answer))).isEmpty)
     }
 
     /// Who answers for the probe may lie: only the block that is for translation alone opens.

@@ -20,7 +20,7 @@ import Testing
                 opened.checkpoint()
                 try compare(opened)
             }
-            opened.settle()
+            opened.commit()
             try compareSizes(opened)
             opened = session % 3 == 2 ? try opened.killed() : try opened.reopened()
             try compare(opened)

@@ -84,13 +84,13 @@ final class Desk: Sendable {
 
     /// So many seconds later, with one tick if somebody waits for that.
     func pass(_ seconds: Double) {
-        settle()
+        commit()
         clock.advance(seconds)
-        settle()
+        commit()
     }
 
     /// Waits until the manager has taken up all that transfers have told it, also those that ended as they were begun.
-    func settle() {
+    func commit() {
         var ends: Int
         repeat {
             ends = source.ends.value
@@ -100,7 +100,7 @@ final class Desk: Sendable {
 
     /// The transfer of a download that was begun last.
     func transfer(_ name: String) throws -> FakeTransfer {
-        settle()
+        commit()
         guard let found = source.transfers.last(where: { $0.name == name }) else {
             throw Unexpected("\(name) was never begun")
         }
@@ -111,18 +111,18 @@ final class Desk: Sendable {
 
     /// Those that were begun and neither ended nor were stopped, in the order of their beginning.
     var running: [String] {
-        settle()
+        commit()
         return source.running.map(\.name)
     }
 
     /// What was begun ever, in order.
     var begun: [String] {
-        settle()
+        commit()
         return source.transfers.map(\.name)
     }
 
     var listing: [Download] {
-        settle()
+        commit()
         return manager.snapshots.listing { _ in true }.downloads
     }
 
@@ -139,7 +139,7 @@ final class Desk: Sendable {
     }
 
     var summary: DownloadTotals {
-        settle()
+        commit()
         return manager.snapshots.summary
     }
 
@@ -149,7 +149,7 @@ final class Desk: Sendable {
 
     /// Through another connection than the manager's, which may not have made the file yet.
     func inDatabase<Value>(_ body: (Database) throws -> Value) throws -> Value {
-        settle()
+        commit()
         if !FileManager.default.fileExists(atPath: path) {
             let database = try DownloadDatabase(directory: directory.path, logger: log.logger)
             try database.save([], DownloadUsage(), since: 0) { [] }

@@ -49,7 +49,7 @@ import Testing
         for step in 1...1500 {
             try desk.transfer("a").has(Int64(step), of: 10_000)
             desk.clock.advance(0.25)
-            desk.settle()
+            desk.commit()
         }
         #expect(snapshots.changes(since: first) { _ in true }.listing.downloads.map { Desk.name($0) } == ["a", "b"])
     }
@@ -69,12 +69,12 @@ import Testing
         _ snapshots: DownloadSnapshots, _ reading: DownloadReading, of ids: Set<Int64>? = nil,
         atMost count: Int = 64
     ) throws -> (changed: [Int64], removed: [Int64], steps: Int, reading: DownloadReading) {
-        var (result, goesOn) = ((changed: [Int64](), removed: [Int64](), steps: 0, reading: reading), true)
-        while goesOn {
+        var (result, continues) = ((changed: [Int64](), removed: [Int64](), steps: 0, reading: reading), true)
+        while continues {
             let step = try #require(snapshots.step(result.reading, of: ids, atMost: count))
             result.changed += step.changed.map(\.report.id)
             result.removed += step.removed
-            (result.steps, result.reading, goesOn) = (result.steps + 1, step.reading, !step.isLast)
+            (result.steps, result.reading, continues) = (result.steps + 1, step.reading, !step.isLast)
         }
         return result
     }

@@ -8,13 +8,13 @@ import Testing
     /// 1,500 requests are there at once, and while the first is answered another client's comes: it waits for a few of
     /// them.
     @Test func pipelinedRequestsLeaveOthersTheirTurn() throws {
-        let first = Monitor(false), goesOn = Monitor(false), answered = Monitor(0)
+        let first = Monitor(false), continues = Monitor(false), answered = Monitor(0)
         let server = try TestServer { exchange in
             let target = exchange.request.target
             if target == "/0" {
                 first.update { $0 = true }
                 // Holds the loop until the other's request is in its socket.
-                try? goesOn.wait(for: "the other request") { $0 ? () : nil }
+                try? continues.wait(for: "the other request") { $0 ? () : nil }
             }
             if target == "/other" { return exchange.respond(200, text: "\(answered.read { $0 })") }
             answered.update { $0 += 1 }
@@ -27,7 +27,7 @@ import Testing
         try client.send((0..<count).map { "GET /\($0) HTTP/1.1\r\nHost: a\r\n\r\n" }.joined())
         try first.wait(for: "the first request") { $0 ? () : nil }
         try other.send(other.request("/other"))
-        goesOn.update { $0 = true }
+        continues.update { $0 = true }
         let before = try #require(Int(try other.readResponse().text.dropLast()))
         #expect(before <= 2 * TransportLimits().requestsPerTurn, "answered before the other client was")
         for index in 0..<count {

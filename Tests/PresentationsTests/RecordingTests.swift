@@ -87,7 +87,7 @@ import Testing
         var first = RecordedRendition(OriginURL(Self.address))
         _ = first.take(try Self.segments(Self.window(10..<13)))
         let text = String(decoding: try RecordingText.media(first.segments), as: UTF8.self)
-        var second = RecordedRendition(first.url, goingOnAfter: Array(try Self.segments(text).all))
+        var second = RecordedRendition(first.url, continuingAfter: Array(try Self.segments(text).all))
         _ = second.take(try Self.segments(Self.window(window)))
         #expect(names(second) == expected)
     }

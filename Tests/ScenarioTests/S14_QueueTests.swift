@@ -24,7 +24,7 @@ extension Scenarios {
                 #expect(response.cacheStatus.contains("detail=\"proxy-busy\""))
                 #expect(stage.origin.requestCount("/film.mp4") == 0)
                 slow.close()
-                try stage.settle()
+                try stage.commit()
                 expectWhole(try stage.get("/film.mp4"), film)
             }
         }

@@ -16,7 +16,7 @@ extension Scenarios {
                 stage.origin.script("/notes.bin") { ($0.gzipEncoded, $0.chunkedEncoding) = (true, true) }
                 let first = try stage.get("/notes.bin")
                 #expect(first.cacheStatus == "reelcache; fwd=uri-miss; fwd-status=200; stored")
-                try stage.settle()
+                try stage.commit()
                 for headers in [[], [("Accept-Encoding", "gzip")], [("Accept-Encoding", "identity")]] {
                     let again = try stage.get("/notes.bin", headers: headers)
                     #expect(again.isHit && again.body == bytes && again.headers["Content-Encoding"] == "gzip")
@@ -35,7 +35,7 @@ extension Scenarios {
                 let part = try stage.get("/film.mp4", range: "bytes=600000-600099")
                 expectPart(part, 600_000..<600_100, of: Self.film)
                 #expect(part.headers["Content-Encoding"] == "gzip")
-                try stage.settle()
+                try stage.commit()
                 let hit = try stage.get("/film.mp4", range: "bytes=100-199")
                 expectPart(hit, 100..<200, of: Self.film)
                 #expect(hit.isHit && hit.headers["Content-Encoding"] == "gzip")
@@ -50,7 +50,7 @@ extension Scenarios {
                     ($0.gzipEncoded, $0.headers) = (true, [("Cache-Control", "max-age=60")])
                 }
                 expectWhole(try stage.get("/film.mp4"), Self.film)
-                try stage.settle()
+                try stage.commit()
                 try stage.restart()
                 let fresh = try stage.get("/film.mp4")
                 expectWhole(fresh, Self.film)

@@ -21,8 +21,8 @@ struct OriginConnection {
     /// Serves until either side ends the connection, and closes it.
     func run() {
         var reader = OriginRequestReader(socket)
-        var goesOn = true
-        while goesOn, let request = (try? reader.next()) ?? nil { goesOn = serve(request, &reader) }
+        var continues = true
+        while continues, let request = (try? reader.next()) ?? nil { continues = serve(request, &reader) }
         socket.discardInput()
         state.update { $0.forgetConnection(number) }
         socket.close()
@@ -36,14 +36,14 @@ struct OriginConnection {
             guard let body = (try? reader.readBody(of: request)) ?? nil else { return false }
             request.body = body
         }
-        let (goesOn, index) = serve(request)
-        guard isEarly, goesOn else { return goesOn }
+        let (continues, index) = serve(request)
+        guard isEarly, continues else { return continues }
         guard let body = (try? reader.readBody(of: request)) ?? nil else { return false }
         state.update { $0.note(index) { $0.body = body } }
         return true
     }
 
-    private func serve(_ request: OriginRequestHead) -> (goesOn: Bool, index: Int) {
+    private func serve(_ request: OriginRequestHead) -> (continues: Bool, index: Int) {
         let admission = state.update { $0.admit(request, connection: number) }
         do {
             try answer(admission)

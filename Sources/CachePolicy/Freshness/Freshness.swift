@@ -23,13 +23,13 @@ package struct Freshness: Sendable, Equatable {
     package let age: Int64
     package let source: Source
     /// The origin requires validation on every request, fresh or not (`no-cache`), and no rule overrides it.
-    package let isAskedEachTime: Bool
+    package let isValidatedEachTime: Bool
 
-    package init(lifetime: Int64, age: Int64, source: Source, isAskedEachTime: Bool = false) {
+    package init(lifetime: Int64, age: Int64, source: Source, isValidatedEachTime: Bool = false) {
         self.lifetime = lifetime
         self.age = age
         self.source = source
-        self.isAskedEachTime = isAskedEachTime
+        self.isValidatedEachTime = isValidatedEachTime
     }
 
     /// How long the response stays fresh from now; 0 or negative if it is stale.
@@ -66,7 +66,7 @@ package struct Freshness: Sendable, Equatable {
                 ?? (isListing
                     ? 0 : heuristicLifetime(fields, receivedAt: times.validatedAt, least: terms.defaultTTL)),
             age: age, source: explicit == nil ? .heuristic : .explicit,
-            isAskedEachTime: control.noCache)
+            isValidatedEachTime: control.noCache)
     }
 
     /// §4.2.1, after `s-maxage` (in a shared cache) and `max-age`: `Expires` minus `Date`, both by the origin's clock;
@@ -94,7 +94,7 @@ package struct Freshness: Sendable, Equatable {
 
     /// As text: `fresh for 2 h more`.
     package var text: String {
-        if isAskedEachTime { return "revalidated on every request (no-cache)" }
+        if isValidatedEachTime { return "revalidated on every request (no-cache)" }
         switch source {
         case .explicit: return span
         case .heuristic: return span + " (the origin gave no lifetime)"
@@ -110,8 +110,8 @@ package struct Freshness: Sendable, Equatable {
 
     private static func text(_ seconds: Int64) -> String {
         // Numbers that mean "forever", such as 2³¹ years.
-        seconds > longestTold ? "over 1000 years" : TimeSpan(seconds: seconds).description
+        seconds > longestAge ? "over 1000 years" : TimeSpan(seconds: seconds).description
     }
 
-    private static let longestTold: Int64 = 31_536_000_000
+    private static let longestAge: Int64 = 31_536_000_000
 }

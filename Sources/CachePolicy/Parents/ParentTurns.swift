@@ -7,7 +7,7 @@ package struct ParentTurns: Sendable, Equatable {
     /// How many were asked in vain, or passed over, since the beginning of the round.
     private var turn = 0
     /// Whom the last request went to; nil for the origin.
-    package private(set) var asked: ParentProxy?
+    package private(set) var requested: ParentProxy?
 
     package init(_ parents: [ParentProxy], for key: CacheKey) { self.parents = parents.order(for: key) }
 
@@ -18,11 +18,11 @@ package struct ParentTurns: Sendable, Equatable {
     }
 
     /// Records where a request goes.
-    package mutating func ask(_ parent: ParentProxy?) { asked = parent }
+    package mutating func use(_ parent: ParentProxy?) { requested = parent }
 
     /// The parent asked last has failed.
     package mutating func leave() {
-        guard let place = asked.flatMap(parents.firstIndex) else { return }
+        guard let place = requested.flatMap(parents.firstIndex) else { return }
         turn = place + 1 // no trap: an index
     }
 

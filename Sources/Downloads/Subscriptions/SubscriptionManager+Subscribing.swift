@@ -21,7 +21,7 @@ extension SubscriptionManager {
             let request = FeedRequest(url: url, validators: FeedValidators())
             read(FeedReading(request, wanted: options.latest, pattern: options.title)) { manager, outcome in
                 end(Result { () throws(DownloadError) in try manager.add(url, options, change, outcome) })
-                manager.settle()
+                manager.commit()
             }
         } catch { end(.failure(error)) }
     }
@@ -60,7 +60,7 @@ extension SubscriptionManager {
     ) throws(DownloadError) {
         if try save(change, of: known) { repeatCheck(known.id) }
         check(known.id) { end(.success($0)) }
-        settle()
+        commit()
     }
 
     /// - Returns: whether the subscription is another one now.
@@ -107,7 +107,7 @@ extension SubscriptionManager {
             guard !chosen.isEmpty else { return end(.success([])) }
             let checks = CheckCollection(chosen.map(\.url.absolute), end)
             for (place, subscription) in chosen.enumerated() { check(subscription.id) { checks.put($0, at: place) } }
-            settle()
+            commit()
         } catch { end(.failure(error)) }
     }
 
@@ -155,7 +155,7 @@ extension SubscriptionManager {
     package func importList(_ list: OPML, _ change: SubscriptionChange) throws(DownloadError) -> FeedImport {
         try checkOpen()
         let saved = try subscriptions.add(list, change.applied(to: SubscriptionOptions()), now: clock.now)
-        settle()
+        commit()
         return FeedImport(
             added: saved.map(\.url.absolute), known: list.feeds.count - saved.count,
             skipped: list.skipped.map { "\($0.name.printable): \($0.reason)" })

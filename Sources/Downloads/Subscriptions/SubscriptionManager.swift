@@ -84,7 +84,7 @@ package actor SubscriptionManager {
         }
         watch = episodes.downloads.snapshots.watch { [weak self] in self?.postLook() }
         lookAtDownloads()
-        settle()
+        commit()
     }
 
     /// Ends all checks; those who wait get an error.
@@ -98,7 +98,7 @@ package actor SubscriptionManager {
         readings.stop(FeedFailure(DownloadError.closed.reason))
         let waiting = waiters
         waiters = [:]
-        for (id, ends) in waiting { tell(ends, of: failed(id, DownloadError.closed.reason)) }
+        for (id, ends) in waiting { report(ends, of: failed(id, DownloadError.closed.reason)) }
         do throws(DownloadError) { try subscriptions.database.close() } catch { logger.error("\(error)") }
     }
 
@@ -120,7 +120,7 @@ package actor SubscriptionManager {
     }
 
     /// Begins the checks that are due, and sets the timer for the next.
-    func settle() {
+    func commit() {
         guard phase != .stopped else { return }
         let (isOffline, now) = (source.isOffline, clock.now)
         for subscription in subscriptions.all where subscription.checked ?? now > now {
@@ -132,7 +132,7 @@ package actor SubscriptionManager {
         let waiting = subscriptions.all.filter { !checking.contains($0.id) }.map(\.due).min()
         let mayBegin = checking.count < Self.mostAtOnce
         let seconds = mayBegin ? waiting.map { max($0 - clock.now, isOffline ? Self.offlineWait : 0) } : nil
-        clock.wake(after: seconds) { [weak self] in self?.post { $0.settle() } }
+        clock.wake(after: seconds) { [weak self] in self?.post { $0.commit() } }
     }
 
     private var nextDue: Int64? {
@@ -146,30 +146,30 @@ package actor SubscriptionManager {
         let waiting = waiters.filter { !checking.contains($0.key) }
         for (id, ends) in waiting {
             waiters[id] = nil
-            tell(ends, of: failed(id, FeedReadings.offline.message))
+            report(ends, of: failed(id, FeedReadings.offline.message))
         }
     }
 
     private func begin(_ id: Int64) {
         guard let subscription = subscriptions[id] else {
             let ends = waiters.removeValue(forKey: id) ?? []
-            return tell(ends, of: failed(id, Self.unsubscribed))
+            return report(ends, of: failed(id, Self.unsubscribed))
         }
         checking.insert(id)
         let wanted = subscription.wantsLatest ? subscription.options.latest : 0
         read(FeedReading(subscription.request, wanted: wanted, pattern: subscription.options.title)) {
             manager, outcome in
             manager.checking.remove(id)
-            if manager.again.remove(id) != nil { return manager.settle() }
+            if manager.again.remove(id) != nil { return manager.commit() }
             let ends = manager.waiters.removeValue(forKey: id) ?? []
-            manager.tell(ends, of: manager.conclude(id, outcome))
-            manager.settle()
+            manager.report(ends, of: manager.conclude(id, outcome))
+            manager.commit()
         }
     }
 
     private static let unsubscribed = "it is no longer subscribed"
 
-    private func tell(_ ends: [@Sendable (FeedCheckResult) -> Void], of check: FeedCheckResult) {
+    private func report(_ ends: [@Sendable (FeedCheckResult) -> Void], of check: FeedCheckResult) {
         for end in ends { end(check) }
     }
 
@@ -203,7 +203,7 @@ package actor SubscriptionManager {
                 subscription.gaps = 0
                 succeed(&subscription)
                 try subscriptions.save(subscription, [])
-                tell(subscription, movedFrom: former)
+                report(subscription, movedFrom: former)
             case .read(let finding): check = try take(finding, subscription)
             }
         } catch {
@@ -241,7 +241,7 @@ package actor SubscriptionManager {
         // The rest of a text that ended early is not new when it comes.
         if readsAgain, former.read == nil, finding.gap?.isInText == true { subscription.read = nil }
         try subscriptions.save(subscription, plan.changed, forgetting: plan.forgotten)
-        tell(subscription, movedFrom: former.address)
+        report(subscription, movedFrom: former.address)
         let skipped = subscription.skipped.filter { !formerlySkipped.contains($0) }
         for line in skipped { logger.info("an item of \(subscription.url.absolute) is skipped: \(line)") }
         return FeedCheckResult(
@@ -252,7 +252,7 @@ package actor SubscriptionManager {
             message: finding.gap.map { $0.message + (readsAgain ? "; the next check tries again" : "") })
     }
 
-    private func tell(_ subscription: Subscription, movedFrom former: OriginURL) {
+    private func report(_ subscription: Subscription, movedFrom former: OriginURL) {
         guard former != subscription.address else { return }
         logger.notice("the feed \(former.absolute) has moved to \(subscription.address.absolute)")
     }

@@ -20,20 +20,20 @@ struct PlayheadID: Hashable, Sendable {
 /// - Each player has a playhead for each rendition that it plays at a time, and one piece is fetched at a time for
 ///   each playhead.
 /// - `Asker` is the information about the last request that the fetching code needs.
-struct Playheads<Asker: Sendable> {
+struct Playheads<Requester: Sendable> {
     struct RunID: Hashable, Sendable {
         fileprivate let value: UInt64
     }
 
     enum Action {
-        case start(RunID, AheadPiece, Asker)
+        case start(RunID, AheadPiece, Requester)
         case stop(RunID)
     }
 
     private struct Entry {
         var head: Playhead
         let role: RenditionRole?
-        var asker: Asker
+        var requester: Requester
         /// The number of the last request.
         var turn: UInt64
         /// In nanoseconds.
@@ -68,7 +68,7 @@ struct Playheads<Asker: Sendable> {
     ///   - role: called if the player has not read this rendition before.
     ///   - now: nanoseconds of a clock that never goes back.
     mutating func read(
-        _ place: SegmentPlace, by player: PlayerID, _ asker: Asker, ahead: Int, at now: UInt64,
+        _ place: SegmentPlace, by player: PlayerID, _ requester: Requester, ahead: Int, at now: UInt64,
         role: () -> RenditionRole?
     ) -> (Reading, [Action]) {
         let id = PlayheadID(player: player, rendition: place.rendition)
@@ -76,19 +76,19 @@ struct Playheads<Asker: Sendable> {
         turns &+= 1
         // This runs for every request of a player: an index avoids hashing the key on each line.
         if let known = entries.index(forKey: id) {
-            let goesOn = entries.values[known].head.move(to: place.position, in: place.segments, ahead: ahead)
-            entries.values[known].asker = asker
+            let continues = entries.values[known].head.move(to: place.position, in: place.segments, ahead: ahead)
+            entries.values[known].requester = requester
             entries.values[known].turn = turns
             entries.values[known].lastUse = now
-            guard !goesOn else { return (Reading(head: id, turn: turns), startNext(at: known)) }
+            guard !continues else { return (Reading(head: id, turn: turns), startNext(at: known)) }
             actions = stop(id)
         } else {
             let role = role()
             actions = makeWay(for: id, role, at: now)
             let head = Playhead(place.segments, at: place.position, ahead: ahead)
-            entries[id] = Entry(head: head, role: role, asker: asker, turn: turns, lastUse: now)
+            entries[id] = Entry(head: head, role: role, requester: requester, turn: turns, lastUse: now)
         }
-        return (Reading(head: id, turn: turns), actions + goOn(id))
+        return (Reading(head: id, turn: turns), actions + proceed(id))
     }
 
     /// Takes the end of a fetch that was not stopped.
@@ -96,7 +96,7 @@ struct Playheads<Asker: Sendable> {
         guard let id = runs.removeValue(forKey: run), let piece = entries[id]?.run?.piece else { return [] }
         entries[id]?.run = nil
         entries[id]?.head.ended(piece, isThere: isThere)
-        return goOn(id)
+        return proceed(id)
     }
 
     /// Takes the departure of a player before the end of its answer. If it has sent another request since, it
@@ -111,7 +111,7 @@ struct Playheads<Asker: Sendable> {
         entries.keys.filter { $0.rendition.playlist == playlist }.flatMap { id -> [Action] in
             guard let newer = segments(id.rendition) else { return [] }
             entries[id]?.head.renew(newer)
-            return goOn(id)
+            return proceed(id)
         }
     }
 
@@ -119,7 +119,7 @@ struct Playheads<Asker: Sendable> {
 
     // MARK: -
 
-    private mutating func goOn(_ id: PlayheadID) -> [Action] {
+    private mutating func proceed(_ id: PlayheadID) -> [Action] {
         entries.index(forKey: id).map { startNext(at: $0) } ?? []
     }
 
@@ -129,7 +129,7 @@ struct Playheads<Asker: Sendable> {
         let run = RunID(value: turns)
         runs[run] = entries.keys[known]
         entries.values[known].run = (run, piece)
-        return [.start(run, piece, entries.values[known].asker)]
+        return [.start(run, piece, entries.values[known].requester)]
     }
 
     private mutating func stop(_ id: PlayheadID) -> [Action] {

@@ -13,7 +13,7 @@ import Synchronization
 ///     is fetched           n  n+1  n+2  n+3      one after the other; the player joins each when it requests it
 package final class SegmentAhead: Sendable {
     /// What is needed to send the same kind of request as the player.
-    private struct Asker: Sendable {
+    private struct Requester: Sendable {
         let demand: Demand
         let whole: CacheKey
         let filler: LoopBound<LoopFiller>
@@ -21,8 +21,8 @@ package final class SegmentAhead: Sendable {
 
     /// Lock order: this before the shelf's. Nothing else is called under this lock.
     private struct State {
-        var heads = Playheads<Asker>()
-        var prefetches: [Playheads<Asker>.RunID: LoopBound<Prefetch>] = [:]
+        var heads = Playheads<Requester>()
+        var prefetches: [Playheads<Requester>.RunID: LoopBound<Prefetch>] = [:]
     }
 
     private let shelf: PlaylistShelf
@@ -48,11 +48,11 @@ package final class SegmentAhead: Sendable {
     ) -> Reading? {
         guard let place = membership.place, demand.mayLookAhead else { return nil }
         learnIndex(of: place, demand, filler)
-        let asker = Asker(
+        let requester = Requester(
             demand: demand, whole: membership.whole, filler: LoopBound(filler, on: filler.loop))
         let now = nanoseconds(), ahead = demand.resolvedRule.aheadSegments
         let (reading, actions) = state.withLock { state in
-            state.heads.read(place, by: player, asker, ahead: ahead, at: now) { shelf.role(of: place.rendition) }
+            state.heads.read(place, by: player, requester, ahead: ahead, at: now) { shelf.role(of: place.rendition) }
         }
         act(on: actions, filler)
         return reading
@@ -81,12 +81,13 @@ package final class SegmentAhead: Sendable {
 
     /// - Parameter filler: the filler of the loop that this is called on, if it is a loop: pieces that are cached
     ///   need no fetch.
-    private func act(on actions: [Playheads<Asker>.Action], _ filler: LoopFiller? = nil) {
+    private func act(on actions: [Playheads<Requester>.Action], _ filler: LoopFiller? = nil) {
         for action in actions {
             switch action {
             case .start(let run, let piece, _) where filler.map { $0.filler.isThere(piece) } ?? false:
                 ended(run, isThere: true, filler)
-            case .start(let run, let piece, let asker): asker.filler.post { self.start(run, piece, asker, $0) }
+            case .start(let run, let piece, let requester):
+                requester.filler.post { self.start(run, piece, requester, $0) }
             case .stop(let run):
                 let prefetch = state.withLock { $0.prefetches.removeValue(forKey: run) }
                 prefetch?.post { $0.stop() }
@@ -95,12 +96,12 @@ package final class SegmentAhead: Sendable {
     }
 
     private func start(
-        _ run: Playheads<Asker>.RunID, _ piece: AheadPiece, _ asker: Asker, _ filler: LoopFiller
+        _ run: Playheads<Requester>.RunID, _ piece: AheadPiece, _ requester: Requester, _ filler: LoopFiller
     ) {
         guard state.withLock({ $0.heads.isRunning(run) }) else { return }
         guard filler.filler.mayLookAhead(at: piece.url) else { return ended(run, isThere: false) }
         let order = Prefetch.Order(
-            url: piece.url, after: asker.demand, range: piece.range, whole: asker.whole, keeps: false)
+            url: piece.url, after: requester.demand, range: piece.range, whole: requester.whole, keeps: false)
         let prefetch = Prefetch(order, pace: nil, on: filler) { [self] end in
             if case .completed = end { ended(run, isThere: true) } else { ended(run, isThere: false) }
         }
@@ -115,7 +116,7 @@ package final class SegmentAhead: Sendable {
         if isWanted { prefetch.start() } else { prefetch.stop() }
     }
 
-    private func ended(_ run: Playheads<Asker>.RunID, isThere: Bool, _ filler: LoopFiller? = nil) {
+    private func ended(_ run: Playheads<Requester>.RunID, isThere: Bool, _ filler: LoopFiller? = nil) {
         let next = state.withLock { state in
             state.prefetches[run] = nil
             return state.heads.ended(run, isThere: isThere)

@@ -28,15 +28,15 @@ final class StoredRange {
             generation, from: range.lowerBound, to: range.upperBound, resource: resource, host: url.host,
             demand: demand.next(url, span: nil, resolvedRule: rule, whole: nil), filler: filler)
         let reading = StoredRange(reader, onEnd: end)
-        reader.onReady = { reading.goOn() }
-        reading.goOn()
+        reader.onReady = { reading.proceed() }
+        reading.proceed()
     }
 
     private init(_ reader: CacheReader, onEnd: @escaping ([UInt8]) -> Void) {
         (self.reader, self.onEnd) = (reader, onEnd)
     }
 
-    private func goOn() {
+    private func proceed() {
         while true {
             switch reader.next(limit: 64 << 10, copies: true) {
             case .bytes(let piece, _, _): bytes += piece

@@ -141,7 +141,7 @@ package final class PlaylistLibrary {
             if let news { put(news, generation, resource) }
             take(outcome, generation)
             let waiting = readers.removeValue(forKey: generation.id)?.waiting ?? [:]
-            for tell in waiting.values { tell(outcome) }
+            for report in waiting.values { report(outcome) }
         }
         return readers[generation.id] == nil ? nil : waiter
     }

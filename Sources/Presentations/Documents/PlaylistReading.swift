@@ -38,8 +38,8 @@ final class PlaylistReading {
     /// - Parameter end: called once, perhaps before this returns if the text cannot be read; not after `cancel`.
     func start(_ end: @escaping (PlaylistLibrary.Outcome, News?) -> Void) {
         onEnd = end
-        reader.onReady = { [self] in goOn() }
-        goOn()
+        reader.onReady = { [self] in proceed() }
+        proceed()
     }
 
     /// Cancels the reading, as nothing waits for it any longer.
@@ -49,7 +49,7 @@ final class PlaylistReading {
         reader.finish()
     }
 
-    private func goOn() {
+    private func proceed() {
         while onEnd != nil {
             switch reader.next(limit: 256 << 10, copies: true) {
             case .bytes(let piece, _, _):
@@ -148,9 +148,9 @@ final class PlaylistReading {
     }
 
     private func end(_ outcome: PlaylistLibrary.Outcome, _ news: News? = nil) {
-        guard let tell = onEnd else { return }
+        guard let report = onEnd else { return }
         onEnd = nil
         reader.finish()
-        tell(outcome, news)
+        report(outcome, news)
     }
 }

@@ -132,7 +132,7 @@ package final class NextItems: Sendable {
         let bound = LoopBound(filler, on: filler.loop), cache = filler.filler
         cache.store.perform { [self] in
             let sources = state.withLock { $0.sources }
-            ask(sources[...], after: reading.url, known: shelf.next(after: reading.url)) { [self] next in
+            request(sources[...], after: reading.url, known: shelf.next(after: reading.url)) { [self] next in
                 switch next {
                 case .item(let next): cache.store.perform { self.order(next, cache) }
                 case .nothing: break
@@ -148,20 +148,20 @@ package final class NextItems: Sendable {
     /// Asks one source after the other. A feed that has something after the item decides, also if the item is the last
     /// one of another.
     /// - Parameter known: what is known by now.
-    private func ask(
+    private func request(
         _ sources: ArraySlice<Source>, after url: OriginURL, known: PlaybackOrder.Next,
         then end: @escaping @Sendable (PlaybackOrder.Next) -> Void
     ) {
         if case .item = known { return end(known) }
         guard let source = sources.first else { return end(known) }
         source(url) { [self] answer in
-            ask(sources.dropFirst(), after: url, known: answer == .unknown ? known : answer, then: end)
+            request(sources.dropFirst(), after: url, known: answer == .unknown ? known : answer, then: end)
         }
     }
 
     /// Requests the beginning of a file whose URL is a guess, and orders the rest if there is one.
     private func look(for guess: OriginURL, on filler: LoopFiller) {
-        guard isWorthAsking(guess), filler.filler.mayFetchNext(guess) else { return }
+        guard isWorthRequesting(guess), filler.filler.mayFetchNext(guess) else { return }
         let (cache, store) = (filler.filler, filler.filler.store)
         let prefetch = Prefetch(Prefetch.Order(url: guess, range: 0..<1, keeps: false), pace: nil, on: filler) {
             [self] end in
@@ -173,7 +173,7 @@ package final class NextItems: Sendable {
         prefetch.start()
     }
 
-    private func isWorthAsking(_ url: OriginURL) -> Bool {
+    private func isWorthRequesting(_ url: OriginURL) -> Bool {
         let now = nanoseconds()
         return state.withLock { $0.missing[url].map { now -| $0 >= Self.missingFor } ?? true }
     }

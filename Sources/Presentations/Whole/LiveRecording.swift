@@ -39,7 +39,7 @@ final class LiveRecording {
     /// Keys and initialization sections that have arrived, or are pending.
     private var companions: Set<PresentationItem> = []
     private var group: PrefetchGroup?
-    private lazy var timer = LoopTimer(on: fill.loop.loop) { [unowned self] in ask() }
+    private lazy var timer = LoopTimer(on: fill.loop.loop) { [unowned self] in requestList() }
     /// How long to wait before the playlists are requested again, in seconds.
     private var interval = 2.0
     private var hasStreamEnded = false
@@ -82,7 +82,7 @@ final class LiveRecording {
                 guard case .playlist(let document) = try stored.content(of: key, recorded),
                     let segments = document.media
                 else { return RecordedRendition(url) }
-                return RecordedRendition(url, goingOnAfter: Array(segments.all))
+                return RecordedRendition(url, continuingAfter: Array(segments.all))
             }
         } then: { fill, renditions in
             fill.recording?.go(on: renditions)
@@ -96,7 +96,7 @@ final class LiveRecording {
             return finish(.failed(Self.isOver))
         }
         fill.state.came(segments: renditions.reduce(0) { $0 +| Int64($1.segments.count) })
-        ask()
+        requestList()
     }
 
     private static let isOver = PresentationFault.notRecordable(
@@ -104,7 +104,7 @@ final class LiveRecording {
 
     // MARK: New segments
 
-    private func ask() {
+    private func requestList() {
         guard onEnd != nil else { return }
         guard fill.loop.filler.now() < order.end else { return conclude() }
         var keys: [OriginURL: CacheKey] = [:]
@@ -251,9 +251,9 @@ final class LiveRecording {
     }
 
     private func finish(_ end: End) {
-        let tell = onEnd
+        let report = onEnd
         stop()
-        tell?(end)
+        report?(end)
     }
 }
 

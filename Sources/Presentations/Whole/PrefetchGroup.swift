@@ -106,8 +106,8 @@ final class PrefetchGroup {
     }
 
     private func end(_ end: End) {
-        let tell = onEnd
+        let report = onEnd
         stop()
-        tell?(end)
+        report?(end)
     }
 }

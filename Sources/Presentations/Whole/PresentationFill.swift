@@ -252,7 +252,7 @@ package final class PresentationFill {
         var items = items
         fetch(PresentationParts(next: { items.next() }, count: total)) { _, _ in
         } then: { [self] in
-            settle()
+            commit()
         }
     }
 
@@ -262,13 +262,13 @@ package final class PresentationFill {
             isFresh: isFresh)
     }
 
-    private func settle() {
-        let settling = Settling(
+    private func commit() {
+        let committing = Commitment(
             store: loop.filler.store, policy: loop.filler.policy.value, whole: whole, isPinned: order.isPinned,
             isWanted: { [budget] in !budget.isCancelled })
         let (items, playlists) = (items, Array(documents.keys))
         offLoop(isLong: true) { _ throws(PresentationFault) in
-            do throws(StoreError) { return try settling.settle(items, playlists: playlists) } catch {
+            do throws(StoreError) { return try committing.commit(items, playlists: playlists) } catch {
                 throw .cache("\(error)")
             }
         } then: { fill, missing in
@@ -287,7 +287,7 @@ package final class PresentationFill {
         state.lost(segments: missing.reduce(0) { $0 +| $1.segments })
         fetch(PresentationParts(missing)) { _, _ in
         } then: { [self] in
-            settle()
+            commit()
         }
     }
 
@@ -343,9 +343,9 @@ package final class PresentationFill {
     private func fail(_ fault: PresentationFault) { end(.failed(fault)) }
 
     private func end(_ end: End) {
-        let tell = onEnd
+        let report = onEnd
         finish()
-        tell?(end)
+        report?(end)
     }
 
     private func finish() {

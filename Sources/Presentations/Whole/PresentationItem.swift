@@ -114,8 +114,8 @@ extension PresentationItems.Track {
     fileprivate func following(_ segment: MediaSegment, _ url: OriginURL, at offset: Int64) -> MediaSegment? {
         guard position < segments.count else { return nil }
         let next = segments[position]
-        let goesOn = next.url == url && next.range?.lowerBound == offset && !next.isGap
-        return goesOn && next.companions == segment.companions ? next : nil
+        let continues = next.url == url && next.range?.lowerBound == offset && !next.isGap
+        return continues && next.companions == segment.companions ? next : nil
     }
 
     /// Whether the segment just taken was not taken before: some playlists repeat segments.

@@ -18,7 +18,7 @@ struct RecordedRendition: Sendable {
     private static let first = 3
 
     /// - Parameter recorded: the segments that an earlier process has recorded.
-    init(_ url: OriginURL, goingOnAfter recorded: [MediaSegment] = []) {
+    init(_ url: OriginURL, continuingAfter recorded: [MediaSegment] = []) {
         (self.url, segments) = (url, recorded)
         hasGap = !recorded.isEmpty
     }

@@ -28,9 +28,9 @@ struct RecordingWriting: Sendable {
         }
         do throws(StoreError) {
             for rendition in renditions {
-                try store.settle([key(name.url(of: rendition.url))] + keys(of: rendition), partsOf: whole)
+                try store.commit([key(name.url(of: rendition.url))] + keys(of: rendition), partsOf: whole)
             }
-            try store.settle(whole: whole, isPinned: isPinned)
+            try store.commit(whole: whole, isPinned: isPinned)
         } catch { throw .cache("\(error)") }
     }
 

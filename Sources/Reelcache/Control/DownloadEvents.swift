@@ -118,13 +118,13 @@ final class DownloadEvents: Sendable {
             request.then(try? written.part(request.filter, after: request.cursor, of: snapshots, mask))
         }
         requests = []
-        let goesOn = state.withLock { state in
+        let continues = state.withLock { state in
             state.written = written
             if state.watchers == 0 { state.written.forget() }
             state.isWriting = !state.waiting.isEmpty
             return state.isWriting
         }
-        if goesOn { run() }
+        if continues { run() }
     }
 }
 

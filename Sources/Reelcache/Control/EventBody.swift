@@ -43,7 +43,7 @@ final class EventBody<Cursor: Sendable>: BodySource {
     private var isPulseDue = false
 
     /// Whether the next part of a state is due, is being made, or will never come.
-    private enum State { case idle, telling, waiting, over }
+    private enum State { case idle, reporting, waiting, over }
 
     init(
         _ exchange: Exchange, _ stream: OpenAnswers.Answer, from cursor: Cursor,
@@ -63,7 +63,7 @@ final class EventBody<Cursor: Sendable>: BodySource {
             return .span(BodySpan(bytes: bytes))
         }
         if state == .over { return .cut }
-        if state == .telling || state == .idle && !isPaced && news.take() { makePart() }
+        if state == .reporting || state == .idle && !isPaced && news.take() { makePart() }
         return .wait
     }
 
@@ -80,7 +80,7 @@ final class EventBody<Cursor: Sendable>: BodySource {
     private func take(_ part: Part?) {
         guard state != .over else { return }
         if let part { (text, sent, cursor) = (part.text, 0, part.cursor) }
-        state = part.map { $0.isLast ? .idle : .telling } ?? .over
+        state = part.map { $0.isLast ? .idle : .reporting } ?? .over
         exchange.resume()
     }
 

@@ -72,7 +72,7 @@ struct Export: ParsableCommand {
 
     func run() throws {
         let interruption = Interruption()
-        let isWanted = { !interruption.isWished }
+        let isWanted = { !interruption.isRequested }
         // Before anything is fetched, so that a bad path fails early.
         let export = try FileExport(to: output, replaces: force)
         var configuration = try cache.configuration
@@ -105,7 +105,7 @@ struct Export: ParsableCommand {
         defer { progress.clear() }
         try proxy.fetch(origin, as: configuration) { done, length in
             progress.show("fetch", done, of: length)
-            return !interruption.isWished
+            return !interruption.isRequested
         }
     }
 
@@ -121,7 +121,7 @@ struct Export: ParsableCommand {
         var exported: Exported?
         let progress = ProgressLine()
         defer { progress.clear() }
-        let isWanted = { !interruption.isWished }
+        let isWanted = { !interruption.isRequested }
         try proxy.withFile(origin, isWanted: isWanted) { lent in
             let make = { try UnfinishedFile(in: FileExport.directory(of: output), for: output) }
             exported = try lent.withDecoded(of: origin, into: make, isWanted: isWanted) { lent in

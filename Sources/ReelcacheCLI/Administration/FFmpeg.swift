@@ -63,7 +63,7 @@ struct FFmpeg {
     /// - Returns: the end of what it wrote to standard error; nil if this command was interrupted.
     private func listen(_ handle: FileHandle) -> String? {
         var last = Data()
-        while !interruption.isWished {
+        while !interruption.isRequested {
             var state = pollfd(fd: handle.fileDescriptor, events: Int16(POLLIN), revents: 0)
             guard poll(&state, 1, 200) > 0 else { continue }
             let more = handle.availableData

@@ -42,13 +42,13 @@ struct Import: ParsableCommand {
         var fields = HeaderFields()
         if let type = type ?? MediaType.byExtension(of: file) { fields.append("Content-Type", type) }
         let configuration = try cache.configuration
-        let report = try configuration.withProxy(for: .adding, isWanted: { !interruption.isWished }) { proxy in
+        let report = try configuration.withProxy(for: .adding, isWanted: { !interruption.isRequested }) { proxy in
             let progress = ProgressLine()
             defer { progress.clear() }
             let origin = try proxy.url(url)
             return try proxy.importFile(origin, file: source, fields: fields, replaces: replace) { done in
                 progress.show("import", done, of: source.length)
-                return !interruption.isWished
+                return !interruption.isRequested
             }
         }
         guard !json else { return print(try secret.json(report, configuration)) }

@@ -118,7 +118,7 @@ struct PresentationExport {
     private func container(_ rendition: RenditionReport) throws -> MediaContainer {
         var beginning: [UInt8] = []
         if let first = Self.places(rendition).first {
-            try proxy.withFile(try OriginURL(url: first.url), isWanted: { !interruption.isWished }) { lent in
+            try proxy.withFile(try OriginURL(url: first.url), isWanted: { !interruption.isRequested }) { lent in
                 let source = try UnfinishedFile.open(lent.path)
                 defer { close(source) }
                 let whole = 0..<max(0, lent.length) // no trap: not below 0
@@ -147,7 +147,7 @@ struct PresentationExport {
         defer { progress.clear() }
         var end: Int64 = 0
         for place in Self.places(rendition) {
-            guard !interruption.isWished else { throw CacheAccessError.interrupted }
+            guard !interruption.isRequested else { throw CacheAccessError.interrupted }
             end = try append(place, to: file, at: end)
             progress.show("export", end, of: rendition.cached)
         }
@@ -156,7 +156,7 @@ struct PresentationExport {
 
     private func append(_ place: PlaceReport, to file: UnfinishedFile, at start: Int64) throws -> Int64 {
         var end = start
-        try proxy.withFile(try OriginURL(url: place.url), isWanted: { !interruption.isWished }) { lent in
+        try proxy.withFile(try OriginURL(url: place.url), isWanted: { !interruption.isRequested }) { lent in
             let source = try UnfinishedFile.open(lent.path)
             defer { close(source) }
             let whole = 0..<max(0, lent.length) // no trap: not below 0
@@ -212,7 +212,7 @@ struct PresentationExport {
         guard stat(made, &info) == 0 else {
             throw CacheAccessError("ffmpeg wrote no file for \(url.absolute): try again, or choose one --rendition")
         }
-        _ = try export.run(from: made, length: Int64(info.st_size)) { _ in !interruption.isWished }
+        _ = try export.run(from: made, length: Int64(info.st_size)) { _ in !interruption.isRequested }
         return Int64(info.st_size)
     }
 }

@@ -46,7 +46,7 @@ struct Remove: ParsableCommand {
     func run() throws {
         guard selection.wayCount == 0 else { return try removeNamed() }
         let configuration = try cache.configuration
-        if asks {
+        if confirms {
             // The cache is not held open meanwhile: the answer may take long.
             let report = try configuration.withProxy { try $0.removeAll(olderThan: olderThan, isDryRun: true) }
             guard report.resources == 0 || Self.isConfirmed(report.resources, report.bytes, pinned: 0) else {
@@ -61,7 +61,7 @@ struct Remove: ParsableCommand {
                     report.resources, report.bytes, parts: report.parts, pinned: report.pinned, isDryRun: dryRun))
     }
 
-    private var asks: Bool { !dryRun && !yes && Terminal.isOne(STDIN_FILENO) && Terminal.isOne(STDERR_FILENO) }
+    private var confirms: Bool { !dryRun && !yes && Terminal.isOne(STDIN_FILENO) && Terminal.isOne(STDERR_FILENO) }
 
     private static func isConfirmed(_ resources: Int, _ bytes: Int64, pinned: Int) -> Bool {
         let remark = pinned > 0 ? " (\(pinned.grouped) of them pinned)" : ""
@@ -72,7 +72,7 @@ struct Remove: ParsableCommand {
     private func removeNamed() throws {
         let configuration = try cache.configuration
         var matches: [ResourceSelection.Match]?
-        if selection.isBulk && asks {
+        if selection.isBulk && confirms {
             let (found, tried, pinned) = try configuration.withProxy { proxy in
                 let found = try selection.matches(proxy)
                 var pinned = 0

@@ -31,7 +31,7 @@ struct Verify: ParsableCommand {
                     "verify: \(far.resources.grouped) of \(far.totalResources.of("resource")), \(far.bytes.size) of \(far.totalBytes.size)"
                 )
             }
-            return !interruption.isWished
+            return !interruption.isRequested
         }
         progress.clear()
         print(

@@ -134,14 +134,14 @@ struct SparseFacts: Sendable, Equatable {
 
     var holes: Trial
     /// Whether lseek(2) distinguishes holes from data.
-    var tellsHoles: Bool
+    var reportsHoles: Bool
     var reflinks: Trial
 
     var findings: [Finding] { [holeFinding, reflinkFinding] }
 
     private var holeFinding: Finding {
         switch holes {
-        case .works where tellsHoles: .ok("holes", "parts of files can be freed")
+        case .works where reportsHoles: .ok("holes", "parts of files can be freed")
         case .works:
             .warning(
                 "holes", "parts of files can be freed, but holes cannot be told from data",

@@ -35,7 +35,7 @@ struct DiskLook {
                 SparseTrial.run(in: path)
             } else {
                 SparseFacts(
-                    holes: .untried("there is no cache yet"), tellsHoles: true,
+                    holes: .untried("there is no cache yet"), reportsHoles: true,
                     reflinks: .untried("there is no cache yet"))
             }
     }
@@ -67,18 +67,18 @@ extension DiskLook {
         static func run(in directory: String) -> SparseFacts {
             guard let file = temporaryFile(directory), let copy = temporaryFile(directory) else {
                 let reason = String(errno: errno)
-                return SparseFacts(holes: .untried(reason), tellsHoles: true, reflinks: .untried(reason))
+                return SparseFacts(holes: .untried(reason), reportsHoles: true, reflinks: .untried(reason))
             }
             defer { for descriptor in [file, copy] { close(descriptor) } }
             let block = [UInt8](repeating: 1, count: size)
             guard pwrite(file, block, size, 0) == size, fsync(file) == 0 else {
                 let reason = "no test file can be written"
-                return SparseFacts(holes: .untried(reason), tellsHoles: true, reflinks: .untried(reason))
+                return SparseFacts(holes: .untried(reason), reportsHoles: true, reflinks: .untried(reason))
             }
             let reflinks = reel_clone_file(copy, file) == 0
             let holes = fallocate(file, reel_falloc_punch_hole, 0, off_t(size / 2)) == 0
             return SparseFacts(
-                holes: holes ? .works : .refused, tellsHoles: lseek(file, 0, seekData) == off_t(size / 2),
+                holes: holes ? .works : .refused, reportsHoles: lseek(file, 0, seekData) == off_t(size / 2),
                 reflinks: reflinks ? .works : .refused)
         }
 

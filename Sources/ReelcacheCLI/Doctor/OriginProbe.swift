@@ -22,7 +22,7 @@ struct OriginProbe {
     }
 
     /// Requests the first byte. Blocks.
-    func ask(_ url: String, fields: HeaderFields = HeaderFields(), policy: AddressPolicy) -> AnswerFacts {
+    func request(_ url: String, fields: HeaderFields = HeaderFields(), policy: AddressPolicy) -> AnswerFacts {
         guard let loop = try? EventLoop() else { return .failed(.outOfDescriptors(host: url)) }
         loop.start()
         defer { loop.stop() }

@@ -38,11 +38,11 @@ struct URLVisit {
         findings.append(host.finding)
         guard host.refused == nil, !host.addresses.isEmpty else { return (findings, nil) }
         let probe = OriginProbe(configuration)
-        let origin = probe.ask(url.absolute, fields: rule.headers, policy: networks)
+        let origin = probe.request(url.absolute, fields: rule.headers, policy: networks)
         findings += origin.originFindings
         if let running, let target = policy.target(of: url) {
             let player = running.baseURL + target
-            let answer = probe.ask(player, policy: .everything)
+            let answer = probe.request(player, policy: .everything)
             findings.append(answer.proxyFinding(origin, url: policy.mask.masked(player)))
         }
         return (findings, origin.date)

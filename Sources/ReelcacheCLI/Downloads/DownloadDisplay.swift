@@ -31,7 +31,7 @@ final class DownloadDisplay {
     /// - Parameters:
     ///   - isError: whether a failed download is a failure of this command.
     ///   - remark: to append to the line.
-    func tell(_ report: Download, _ change: FollowedDownloads.Change, isError: Bool, remark: String = "") {
+    func show(_ report: Download, _ change: FollowedDownloads.Change, isError: Bool, remark: String = "") {
         guard change != .nothing else { return }
         if isJSON { event(DownloadEvent(report)) }
         guard change == .state, let line = report.line(now: Self.now).map({ $0 + remark }) else { return }
@@ -68,7 +68,7 @@ final class DownloadDisplay {
     }
 
     /// Prints why a command ends, as a line of JSON like those before it.
-    static func tellAsJSON(_ error: any Error, _ mask: URLMask?) {
+    static func printAsJSON(_ error: any Error, _ mask: URLMask?) {
         guard !(error is ExitCode) else { return }
         let text =
             (error as? SettingsError)?.lines.joined(separator: "\n") ?? (error as? any AdvisedError)?.text(in: .flags)

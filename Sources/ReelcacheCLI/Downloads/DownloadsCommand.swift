@@ -99,7 +99,7 @@ struct DownloadsWatch: ParsableCommand {
             mask = try secret.mask(configuration)
             try watch(DownloadDisplay(isJSON: json, mask: mask), cache.runningProxy())
         } catch {
-            if json { DownloadDisplay.tellAsJSON(error, mask) }
+            if json { DownloadDisplay.printAsJSON(error, mask) }
             throw error
         }
     }
@@ -113,22 +113,22 @@ struct DownloadsWatch: ParsableCommand {
                 [],
                 isWanted: {
                     display.draw(followed)
-                    return !interruption.isWished
+                    return !interruption.isRequested
                 }
             ) { news in
                 switch news {
-                case .download(let report): display.tell(report, followed.note(report), isError: false)
+                case .download(let report): display.show(report, followed.note(report), isError: false)
                 case .removed(let id): followed.forget(id)
                 case .summary: break
                 }
                 display.draw(followed)
-                return !interruption.isWished
+                return !interruption.isRequested
             }
         } catch let error as CacheAccessError {
-            guard !interruption.isWished else { return }
+            guard !interruption.isRequested else { return }
             throw (try? proxy.get("/healthz")) == nil ? Self.gone(proxy) : error
         }
-        if !interruption.isWished { throw Self.gone(proxy) }
+        if !interruption.isRequested { throw Self.gone(proxy) }
     }
 
     private static func gone(_ proxy: RunningProxy) -> CacheAccessError {

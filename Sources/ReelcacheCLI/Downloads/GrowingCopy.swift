@@ -40,13 +40,13 @@ final class GrowingCopy: Sendable {
     /// The download has completed.
     /// - Returns: whether this copy will place the file.
     func complete(_ report: Download) -> Bool {
-        let goesOn = state.withLock { phase in
+        let continues = state.withLock { phase in
             guard case .copying = phase else { return false }
             phase = .completed(report)
             return true
         }
         changed.signal()
-        return goesOn
+        return continues
     }
 
     /// The download will not complete.
@@ -70,8 +70,8 @@ final class GrowingCopy: Sendable {
             var done: Int64 = 0
             var method = FileExport.Method.copyFileRange
             defer { if source >= 0 { close(source) } }
-            let goesOn = { isWanted() && !self.isLeft }
-            try proxy.withGrowingFile(url, isWanted: goesOn) { lent, news in
+            let continues = { isWanted() && !self.isLeft }
+            try proxy.withGrowingFile(url, isWanted: continues) { lent, news in
                 if source < 0 {
                     // Decoded as a whole, at the end.
                     guard lent.codings.isEmpty else { throw CacheAccessError.interrupted }
@@ -80,7 +80,7 @@ final class GrowingCopy: Sendable {
                     guard try !file.clone(source, length: 0) else { throw CacheAccessError.interrupted }
                 }
                 for range in news {
-                    if try file.copy(from: source, range, isWanted: { _ in goesOn() }) == .copy { method = .copy }
+                    if try file.copy(from: source, range, isWanted: { _ in continues() }) == .copy { method = .copy }
                     file.startWriting(range)
                     done += Int64(range.count) // no trap: no byte is reported twice, nor one beyond the length
                 }

@@ -78,11 +78,11 @@ final class Placing: Sendable {
         state.withLock { $0.following += 1 }
         Thread.detachNewThread {
             defer { self.state.withLock { $0.following -= 1 } }
-            let end = copy.run(url, isWanted: { !self.interruption.isWished }) { report, lent, copied in
+            let end = copy.run(url, isWanted: { !self.interruption.isRequested }) { report, lent, copied in
                 try self.place(report, lent, copied)
             }
             switch end {
-            case .placed(let report, let placed): self.tell(.placed(report, placed))
+            case .placed(let report, let placed): self.show(.placed(report, placed))
             // Copied from the beginning.
             case .fallenBehind(let report): self.enqueue(report)
             case .left: break
@@ -111,7 +111,7 @@ final class Placing: Sendable {
     }
 
     private func work() {
-        while let report = next() { tell(outcome(report)) }
+        while let report = next() { show(outcome(report)) }
     }
 
     private func next() -> Download? {
@@ -121,7 +121,7 @@ final class Placing: Sendable {
         }
     }
 
-    private func tell(_ outcome: Outcome) {
+    private func show(_ outcome: Outcome) {
         let id =
             switch outcome {
             case .placed(let report, _), .failed(let report, _), .left(let report): report.id
@@ -135,11 +135,11 @@ final class Placing: Sendable {
     }
 
     private func outcome(_ report: Download) -> Outcome {
-        guard !interruption.isWished else { return .left(report) }
+        guard !interruption.isRequested else { return .left(report) }
         do {
             var placed: FilePlacement.Placed?
             let url = try OriginURL(url: report.urlText)
-            let isWanted = { !self.interruption.isWished }
+            let isWanted = { !self.interruption.isRequested }
             try proxy.withFile(url, isWanted: isWanted) { lent in
                 let make = { try self.placement.begin() }
                 placed = try lent.withDecoded(of: url, into: make, isWanted: isWanted) {
@@ -151,7 +151,7 @@ final class Placing: Sendable {
             }
             return .placed(report, placed)
         } catch {
-            if interruption.isWished { return .left(report) }
+            if interruption.isRequested { return .left(report) }
             guard !report.isPinned, let error = error as? CacheAccessError, error.isNotCached || error.missing != nil
             else { return .failed(report, "\(error)") }
             return .failed(
@@ -173,7 +173,7 @@ final class Placing: Sendable {
         return try placement.place(lent.path, copied, length: lent.length, as: name, isHeld: lent.isHeld) { done in
             let note = "\(name): \(done.size) of \(lent.length.size) copied".printable
             state.withLock { $0.note = note }
-            return !interruption.isWished
+            return !interruption.isRequested
         }
     }
 }

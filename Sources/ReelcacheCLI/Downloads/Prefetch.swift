@@ -151,7 +151,7 @@ struct Prefetch: ParsableCommand {
             let placement = try output.map { try FilePlacement(directory: $0) }
             let display = DownloadDisplay(isJSON: json, isQuiet: quiet, mask: mask)
             let interruption = Interruption()
-            let isWanted = { !interruption.isWished }
+            let isWanted = { !interruption.isRequested }
             let wanted = { (proxy: RunningProxy) in
                 orders(try named + (feed.map { try episodes(of: $0, proxy, display, isWanted) } ?? []))
             }
@@ -172,7 +172,7 @@ struct Prefetch: ParsableCommand {
                 }
             }
         } catch {
-            if json { DownloadDisplay.tellAsJSON(error, mask) }
+            if json { DownloadDisplay.printAsJSON(error, mask) }
             throw error
         }
     }

@@ -50,7 +50,7 @@ final class PrefetchSession {
     /// - Throws: `ExitCode` if not all have completed.
     func run(_ orders: [DownloadOrder]) throws {
         isAtOnce = orders.allSatisfy(\.isAtOnce)
-        try tellOfOthers(besides: Set(orders.map(\.url.absolute)))
+        try reportOthers(besides: Set(orders.map(\.url.absolute)))
         try follow(proxy.add(orders))
     }
 
@@ -60,14 +60,14 @@ final class PrefetchSession {
         defer { display.clear() }
         for report in reports { note(report) }
         try watch()
-        if interruption.isWished, pausesAtEnd { try pause() }
+        if interruption.isRequested, pausesAtEnd { try pause() }
         try finishFiles()
         display.clear()
         try end()
     }
 
     /// Warns about downloads that an earlier process left behind: they continue while this one runs.
-    private func tellOfOthers(besides urls: Set<String>) throws {
+    private func reportOthers(besides urls: Set<String>) throws {
         guard proxy.isOwn else { return }
         let others = try proxy.downloads().downloads.filter {
             ($0.state == .waiting || $0.state == .downloading) && !urls.contains($0.urlText)
@@ -89,20 +89,20 @@ final class PrefetchSession {
     private func watch() throws {
         guard !isDone else { return }
         do {
-            try proxy.watchDownloads(followed.open.map(\.id), isWanted: { self.goesOn() }) { news in
+            try proxy.watchDownloads(followed.open.map(\.id), isWanted: { self.continues() }) { news in
                 switch news {
                 case .download(let report) where self.followed.contains(report.id): self.note(report)
                 case .removed(let id): self.noteRemoval(id)
                 case .summary(let summary): self.note(summary)
                 case .download: break
                 }
-                return self.goesOn() && !self.isDone
+                return self.continues() && !self.isDone
             }
         } catch let error as CacheAccessError {
-            guard !interruption.isWished else { return }
+            guard !interruption.isRequested else { return }
             throw (try? proxy.get("/healthz")) == nil ? gone : error
         }
-        if !interruption.isWished && !isDone { throw gone }
+        if !interruption.isRequested && !isDone { throw gone }
     }
 
     private var gone: CacheAccessError {
@@ -113,18 +113,18 @@ final class PrefetchSession {
             "the proxy at \(proxy.baseURL) has ended: \(what) when a proxy is started, or with the same command")
     }
 
-    private func goesOn() -> Bool {
-        tellOfFiles()
+    private func continues() -> Bool {
+        reportFiles()
         display.draw(followed, note: placing?.note)
-        return !interruption.isWished
+        return !interruption.isRequested
     }
 
     private func note(_ report: Download) {
         let change = followed.note(report)
-        let isOthers = report.state == .paused && !interruption.isWished
+        let isOthers = report.state == .paused && !interruption.isRequested
         let remark = isOthers ? ", by someone else; resume it with: reelcache downloads resume \(report.id)" : ""
-        display.tell(report, change, isError: true, remark: remark)
-        if change == .state, report.state == .completed { tellOfContent(report) }
+        display.show(report, change, isError: true, remark: remark)
+        if change == .state, report.state == .completed { reportContent(report) }
         guard let placing, change != .nothing, files[report.id] == nil else { return }
         guard report.segments == nil else { return leave(report, placing) }
         if report.state == .completed { files[report.id] = .wanted }
@@ -203,7 +203,7 @@ final class PrefetchSession {
         var error: String?
     }
 
-    private func tellOfFiles() {
+    private func reportFiles() {
         for outcome in placing?.takeOutcomes() ?? [] {
             switch outcome {
             case .placed(let report, let placed):
@@ -232,10 +232,10 @@ final class PrefetchSession {
     private func finishFiles() throws {
         guard let placing else { return }
         while !placing.isIdle {
-            _ = goesOn()
+            _ = continues()
             usleep(Self.stepMicroseconds)
         }
-        tellOfFiles()
+        reportFiles()
     }
 
     // MARK: The end
@@ -286,7 +286,7 @@ final class PrefetchSession {
     }
 
     /// Warns if the received content is not media.
-    private func tellOfContent(_ report: Download) {
+    private func reportContent(_ report: Download) {
         guard report.segments == nil, let url = try? OriginURL(url: report.urlText), ReceivedContent.mayBeNoMedia(url),
             let type = try? proxy.resource(url).resource.type,
             let note = ReceivedContent(type: type, url)?.text(type)
@@ -317,7 +317,7 @@ final class PrefetchSession {
             EndEvent(
                 completed: completed.count, failed: failed, paused: paused, unplaced: placing == nil ? nil : unplaced,
                 held: held.isEmpty ? nil : held.count))
-        if interruption.isWished && paused + unplaced > 0 {
+        if interruption.isRequested && paused + unplaced > 0 {
             var parts: [String] = []
             if paused > 0 { parts.append("\(paused.of("download")) \(paused == 1 ? "is" : "are") paused") }
             if unplaced > 0 {

@@ -29,8 +29,8 @@ struct FeedsAdd: ParsableCommand {
     func run() throws {
         let configuration = allowing.applied(to: try cache.configuration)
         let interruption = Interruption()
-        let (check, isOwn) = try configuration.withProxy(for: .fetching, isWanted: { !interruption.isWished }) {
-            (try $0.subscribe($0.url(url), options.change) { !interruption.isWished }, $0.isOwn)
+        let (check, isOwn) = try configuration.withProxy(for: .fetching, isWanted: { !interruption.isRequested }) {
+            (try $0.subscribe($0.url(url), options.change) { !interruption.isRequested }, $0.isOwn)
         }
         if json {
             print(try secret.json(check, configuration))
@@ -73,7 +73,7 @@ struct FeedsImport: ParsableCommand {
         let configuration = try cache.configuration
         let bytes = try CommandFile.bytes(of: file)
         let interruption = Interruption()
-        let (result, isOwn) = try configuration.withProxy(for: .adding, isWanted: { !interruption.isWished }) {
+        let (result, isOwn) = try configuration.withProxy(for: .adding, isWanted: { !interruption.isRequested }) {
             (try $0.importFeeds(bytes, options.change), $0.isOwn)
         }
         guard !json else { return print(try secret.json(result, configuration)) }

@@ -34,7 +34,7 @@ struct FeedsCheck: ParsableCommand {
             mask = try secret.mask(configuration)
             let display = DownloadDisplay(isJSON: json, isQuiet: quiet, mask: mask)
             let interruption = Interruption()
-            try configuration.withProxy(for: .downloading, isWanted: { !interruption.isWished }) { proxy in
+            try configuration.withProxy(for: .downloading, isWanted: { !interruption.isRequested }) { proxy in
                 // What is queued may fail at once.
                 let endedBefore = try proxy.history().reduce(into: [Int64: Date?]()) {
                     $0[$1.id] = .some($1.finished)
@@ -51,7 +51,7 @@ struct FeedsCheck: ParsableCommand {
                 }
             }
         } catch {
-            if json { DownloadDisplay.tellAsJSON(error, mask) }
+            if json { DownloadDisplay.printAsJSON(error, mask) }
             throw error
         }
     }
@@ -71,7 +71,7 @@ struct FeedsCheck: ParsableCommand {
     private func check(
         _ proxy: RunningProxy, _ url: OriginURL?, _ display: DownloadDisplay, _ interruption: Interruption
     ) throws -> [FeedCheckResult] {
-        let checks = try proxy.checkFeeds(url) { !interruption.isWished }
+        let checks = try proxy.checkFeeds(url) { !interruption.isRequested }
         for check in checks {
             display.event(CheckEvent(check: check))
             if check.outcome == .failed { display.warn(check.line) } else { display.say(check.line) }

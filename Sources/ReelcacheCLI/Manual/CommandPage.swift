@@ -50,7 +50,7 @@ struct CommandPage {
 
     private static func describe(_ command: ToolInfo.Command, on page: inout Mdoc) {
         page.prose(command.abstract ?? "")
-        if let discussion = command.discussion { page.prose(discussion, goesOn: true) }
+        if let discussion = command.discussion { page.prose(discussion, continues: true) }
     }
 
     private func synopsis(_ command: ToolInfo.Command, on page: inout Mdoc) {

@@ -41,7 +41,7 @@ struct ConfigurationPage {
     ) {
         page.subsection("\(key): \(placeholder)")
         page.prose(words)
-        page.prose("For example:", goesOn: true)
+        page.prose("For example:", continues: true)
         page.literal(["\(key): \(example)"])
     }
 

@@ -26,18 +26,18 @@ struct Mdoc {
 
     /// Adds blocks of text, with space between them.
     /// - Parameter goesOn: whether text precedes it in the same section.
-    mutating func prose(_ prose: Prose, goesOn: Bool = false) {
+    mutating func prose(_ prose: Prose, continues: Bool = false) {
         for (number, block) in prose.blocks.enumerated() {
             switch block {
             case .paragraph(let spans):
-                if number > 0 || goesOn { line(".Pp") }
+                if number > 0 || continues { line(".Pp") }
                 paragraph(spans)
             case .literal(let lines): literal(lines)
             }
         }
     }
 
-    mutating func prose(_ text: String, goesOn: Bool = false) { prose(Prose(text), goesOn: goesOn) }
+    mutating func prose(_ text: String, continues: Bool = false) { prose(Prose(text), continues: continues) }
 
     mutating func literal(_ lines: [String]) {
         line(".Bd -literal -offset indent")

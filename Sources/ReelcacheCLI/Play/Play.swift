@@ -68,7 +68,7 @@ struct Play: ParsableCommand {
         let signals = PlayerSignals()
         do {
             let code = try settings.proxy.withProxy(
-                isWanted: { !signals.isEndWished },
+                isWanted: { !signals.isEndRequested },
                 startedBy: { try Proxy(settings.proxy, logger: Self.logger(settings)) }
             ) { proxy in
                 let origin = try proxy.url(url)
@@ -121,7 +121,7 @@ struct Play: ParsableCommand {
     private func play(
         _ url: String, with program: PlayerProgram, _ environment: [String: String], _ signals: PlayerSignals
     ) throws -> Int32 {
-        guard !signals.isEndWished else { throw CacheAccessError.interrupted }
+        guard !signals.isEndRequested else { throw CacheAccessError.interrupted }
         let host = URLComponents(string: url)?.host ?? "127.0.0.1"
         let player = try PlayerProcess(
             program, arguments: arguments + [url], environment: PlayerProgram.environment(environment, host: host),

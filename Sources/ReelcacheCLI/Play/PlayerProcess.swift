@@ -107,7 +107,7 @@ struct PlayerSignals {
     }
 
     /// Whether a signal to end this process is pending, before the player is started.
-    var isEndWished: Bool {
+    var isEndRequested: Bool {
         var pending = sigset_t()
         guard sigpending(&pending) == 0 else { return false }
         return Self.stopping.contains { sigismember(&pending, $0) == 1 }

@@ -60,7 +60,7 @@ final class FullScreen {
     func enter() {
         var modes = taken
         tcsetattr(STDIN_FILENO, TCSANOW, &modes)
-        guardian.tell(hasScreen: true)
+        guardian.note(hasScreen: true)
         let start = isEntered ? "" : ScreenPainter.enter
         isEntered = true
         write(start + ScreenPainter.setUp)
@@ -72,7 +72,7 @@ final class FullScreen {
         (isEntered, waiting) = (false, [])
         var modes = saved
         reel_give_back_terminal(output, ScreenPainter.leave, &modes)
-        guardian.tell(hasScreen: false)
+        guardian.note(hasScreen: false)
     }
 
     /// Whether the terminal is to show something: it is taken over, and has taken all that was written. Otherwise

@@ -75,7 +75,7 @@ final class NowWatch: Sendable {
             } catch {
                 line = "\(error)"
             }
-            tell(.outcome(line))
+            publish(.outcome(line))
         }
     }
 
@@ -88,19 +88,19 @@ final class NowWatch: Sendable {
             do {
                 guard let proxy = RunningProxy(cacheDirectory: cacheDirectory) else { throw Self.noProxy }
                 try proxy.watchNow(isWanted: { !self.isOver }) { report in
-                    self.tell(.now(report))
+                    self.publish(.now(report))
                     return !self.isOver
                 }
             } catch let error as CacheAccessError {
-                tell(.lost(error.text(in: .flags)))
+                publish(.lost(error.text(in: .flags)))
             } catch {
-                tell(.lost("\(error)"))
+                publish(.lost("\(error)"))
             }
             if !isOver { sleep(Self.retrySeconds) }
         }
     }
 
-    private func tell(_ news: News) {
+    private func publish(_ news: News) {
         state.withLock { state in
             if case .outcome = news {
                 state.outcomes = state.outcomes.suffix(Self.mostOutcomes - 1) + [news]

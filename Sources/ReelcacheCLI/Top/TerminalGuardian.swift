@@ -30,7 +30,7 @@ struct TerminalGuardian: ~Copyable {
     }
 
     /// Tells it whether this process has the screen.
-    func tell(hasScreen: Bool) {
+    func note(hasScreen: Bool) {
         var byte: UInt8 = hasScreen ? 1 : 0
         _ = write(news, &byte, 1)
     }

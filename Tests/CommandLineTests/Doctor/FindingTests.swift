@@ -74,14 +74,14 @@ import Upstream
     }
 
     @Test func holesAreNeededAndReflinksAreNot() {
-        func facts(_ holes: SparseFacts.Trial, tellsHoles: Bool = true, _ reflinks: SparseFacts.Trial) -> [Finding
+        func facts(_ holes: SparseFacts.Trial, reportsHoles: Bool = true, _ reflinks: SparseFacts.Trial) -> [Finding
             .Severity]
         {
-            severities(SparseFacts(holes: holes, tellsHoles: tellsHoles, reflinks: reflinks).findings)
+            severities(SparseFacts(holes: holes, reportsHoles: reportsHoles, reflinks: reflinks).findings)
         }
         #expect(facts(.works, .works) == [.ok, .ok])
         #expect(facts(.refused, .refused) == [.problem, .ok])
-        #expect(facts(.works, tellsHoles: false, .works) == [.warning, .ok])
+        #expect(facts(.works, reportsHoles: false, .works) == [.warning, .ok])
         #expect(facts(.untried("full"), .untried("full")) == [.ok, .ok])
     }
 

@@ -5,7 +5,7 @@ import Playlists
 extension PresentationFill {
     /// Finishes a presentation's download: checks that all of it is cached, makes it durable, and joins its parts.
     /// Blocks.
-    struct Settling: Sendable {
+    struct Commitment: Sendable {
         let store: CacheStore
         let policy: ProxyPolicy
         /// The cache key of the first playlist.
@@ -19,18 +19,18 @@ extension PresentationFill {
 
         /// - Returns: the items that are no longer cached, because they were evicted or could not be written; in that
         ///   case the presentation is not marked as downloaded.
-        func settle(_ items: PresentationItems, playlists: [OriginURL]) throws(StoreError) -> [PresentationItem] {
-            try store.settle(playlists.map(key), partsOf: whole)
+        func commit(_ items: PresentationItems, playlists: [OriginURL]) throws(StoreError) -> [PresentationItem] {
+            try store.commit(playlists.map(key), partsOf: whole)
             var (rest, keys) = (items, [CacheKey]())
             while isWanted(), let item = rest.next() {
                 keys.append(key(item.url))
                 guard keys.count == Self.batch else { continue }
-                try store.settle(keys, partsOf: whole)
+                try store.commit(keys, partsOf: whole)
                 keys = []
             }
-            try store.settle(keys, partsOf: whole)
+            try store.commit(keys, partsOf: whole)
             let missing = try missing(of: items)
-            if missing.isEmpty, isWanted() { try store.settle(whole: whole, isPinned: isPinned) }
+            if missing.isEmpty, isWanted() { try store.commit(whole: whole, isPinned: isPinned) }
             return missing
         }
 
