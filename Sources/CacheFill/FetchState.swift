@@ -155,8 +155,11 @@ struct FetchState {
     // MARK: Bytes
 
     /// Whether it will deliver bytes of a chunk, soon enough to wait for them.
-    func delivers(_ chunk: Range<Int64>) -> Bool {
-        isRunning && range.overlaps(chunk) && frontier < chunk.upperBound
+    func delivers(_ chunk: Range<Int64>) -> Bool { frontier < chunk.upperBound && reaches(chunk) }
+
+    /// The same, or it has just delivered them and they are not written yet.
+    func reaches(_ chunk: Range<Int64>) -> Bool {
+        isRunning && range.overlaps(chunk)
             && (isUnresumable || chunk.lowerBound - frontier <= Self.joinDistance)
     }
 

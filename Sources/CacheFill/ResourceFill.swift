@@ -284,9 +284,10 @@ package final class ResourceFill {
         return reported >= position
     }
 
-    /// Leaves a fetch that does not deliver the chunk: it should not continue for this fill.
+    /// Leaves a fetch that is elsewhere: it should not continue for this fill. One that has just delivered the chunk is
+    /// not left: without followers it would end, and another would request the rest.
     private func waitForTurn(of chunk: Range<Int64>) {
-        if followed?.delivers(chunk) != true { unfollow() }
+        if followed?.reaches(chunk) != true { unfollow() }
         proceedLater()
     }
 

@@ -70,6 +70,9 @@ package struct SharedFetch: Sendable, Hashable {
     /// Whether it will deliver bytes of a chunk, soon enough to wait for them.
     func delivers(_ chunk: Range<Int64>) -> Bool { read { $0.delivers(chunk) } ?? false }
 
+    /// The same, or it has just delivered them and they are not written yet.
+    func reaches(_ chunk: Range<Int64>) -> Bool { read { $0.reaches(chunk) } ?? false }
+
     /// Whether it delivered the present byte at `offset` for a follower.
     func hasDelivered(_ offset: Int64, to follower: FollowerID) -> Bool {
         read { $0.hasDelivered(offset, to: follower) } ?? false

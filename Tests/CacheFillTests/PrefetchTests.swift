@@ -153,6 +153,15 @@ private let path = "/film.mp4"
         #expect(pauses && taken() == 0)
     }
 
+    /// A download that the pace holds back keeps such a fetch: else each pause would cost a request.
+    @Test func whatIsBeingWrittenIsNotOutOfReach() {
+        let reach = ResourceState.Reach(window: ReadAheadWindow(limit: 1 << 20), furthest: 1 << 20)
+        var fetch = FetchState(range: 0..<film.size, reach, isShared: true)
+        _ = fetch.pauses(received: 65536, writtenTo: 65536, before: 0, within: .max)
+        #expect(!fetch.delivers(0..<65536) && fetch.reaches(0..<65536) && fetch.delivers(65536..<131_072))
+        #expect(!fetch.reaches(film.size..<film.size + 1))
+    }
+
     @Test(
         arguments: [(.reader, true, false), (.fill, false, false), (.download, false, true), (.ahead, true, true)]
             as [(FollowerID.Kind, Bool, Bool)])
