@@ -53,8 +53,11 @@ extension RunningProxy {
     }
 
     /// The ended downloads, newest first.
-    package func history(limit: Int? = nil, category: String? = nil) throws -> [Download] {
-        try client.call(\.downloadHistory, [.limit: limit.map { "\($0)" }, .category: category]).downloads
+    package func history(limit: Int? = nil, category: String? = nil, state: Download.State? = nil) throws -> [Download]
+    {
+        try client.call(
+            \.downloadHistory, [.limit: limit.map { "\($0)" }, .category: category, .state: state?.rawValue]
+        ).downloads
     }
 
     /// - Returns: the number of dropped entries.

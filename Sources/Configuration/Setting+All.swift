@@ -261,6 +261,16 @@ extension Setting {
             and what players fetch, does not count. Downloads ordered with `--at-once` do not wait, but are counted.
             """, example: "[2GB/day, 40GB/month]"),
         Setting(
+            "download_retry_time", .one(.time(in: ProxyConfiguration.downloadRetryRange)),
+            at: \.proxy.downloadRetryTime,
+            "Retry a download whose origin fails for this long; 0s to 90d.",
+            """
+            After three attempts, it is held: it stays in the queue, and is tried again after a minute, later ever \
+            less often, at least once an hour, and when this machine's network changes. Other downloads from that host \
+            wait meanwhile, and one of them tries it for all. With `0s` it fails for good after three attempts. What \
+            would fail again, such as 404, is not retried.
+            """, example: "2d"),
+        Setting(
             "linger", .one(.time(in: ProxyConfiguration.lingerRange)), at: \.proxy.linger, needsRestart: true,
             "Keep a transfer for this long after its last reader has left; 0s to 10m.",
             "Players disconnect and connect again when they seek.", example: "30s"),

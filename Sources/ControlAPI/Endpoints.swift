@@ -34,7 +34,7 @@ package struct Endpoints: Sendable {
     package let downloadSettings = Endpoint<Void, DownloadSettings>(.get, "/downloads/settings")
     package let changeDownloadSettings = Endpoint<DownloadSettingsChange, DownloadTotals>(
         .patch, "/downloads/settings")
-    package let downloadHistory = Endpoint<Void, DownloadList>(.get, "/downloads/history", .category, .limit)
+    package let downloadHistory = Endpoint<Void, DownloadList>(.get, "/downloads/history", .category, .limit, .state)
     package let clearDownloadHistory = Endpoint<Void, RemovedDownloads>(.delete, "/downloads/history")
     /// Events of `Download`, `RemovedDownload` and `DownloadTotals`.
     package let downloadEvents = Endpoint<Void, Void>(.get, "/downloads/events", .id, .ended)

@@ -28,7 +28,7 @@ final class DownloadDatabase {
         } catch { throw DownloadError(error) }
     }
 
-    static var schema: DatabaseSchema { DatabaseSchema(migrator, digest: 0xb302_4bcc_83be_e8b5) }
+    static var schema: DatabaseSchema { DatabaseSchema(migrator, digest: 0x8a1a_8114_dc9b_bb18) }
 
     private static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -68,6 +68,9 @@ final class DownloadDatabase {
                     CREATE TABLE usage (
                         day TEXT NOT NULL, feed TEXT NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (day, feed)) WITHOUT ROWID;
                     """)
+        }
+        migrator.registerMigration("5: held") { db in
+            try db.execute(sql: "ALTER TABLE download ADD COLUMN failing_since REAL")
         }
         return migrator
     }

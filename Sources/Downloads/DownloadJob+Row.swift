@@ -49,6 +49,7 @@ extension DownloadJob {
         },
         .init("episode", stored: { $0.order.episode?.identity }, read: { _, _ in }),
         .init("last", \.order.options.last, .whole),
+        .init("failing_since", \.failingSince, .time),
         .init("at_once", \.order.options.isAtOnce, .flag, nullFor: false),
     ]
 

@@ -30,6 +30,8 @@ struct DownloadJob: Sendable, Equatable {
     /// Consecutive failed attempts, by cause.
     var networkFailures = 0
     var busyFailures = 0
+    /// When the first of them failed, in seconds since 1970.
+    var failingSince: Double?
     /// Seconds since 1970.
     var retryAt: Double?
     var added: Double
@@ -50,6 +52,10 @@ struct DownloadJob: Sendable, Equatable {
     /// Counts up as downloads begin.
     var begun: Int64 = 0
     var rate = TransferRate()
+    /// Whether it tries for all others whether its host works again (`HostRests`).
+    var isScout = false
+    /// Whether only a caller in this process wants it, which waits for it: it fails rather than being held.
+    var isAwaited = false
 
     init(id: Int64, order: DownloadOrder, place: Double, added: Double) {
         (self.id, self.order, self.place, self.added) = (id, order, place, added)
@@ -83,7 +89,12 @@ struct DownloadJob: Sendable, Equatable {
     var failures: Int { networkFailures + busyFailures }
 
     /// Resets the count of failures.
-    mutating func forgetFailures() { (networkFailures, busyFailures, retryAt, due) = (0, 0, nil, nil) }
+    mutating func forgetFailures() {
+        (networkFailures, busyFailures, failingSince, retryAt, due, isScout) = (0, 0, nil, nil, nil, false)
+    }
+
+    /// Whether it waits long for its next attempt, as several have failed.
+    var isHeld: Bool { state == .waiting && retryAt != nil && failures >= Self.quickAttempts }
 
     var report: Download {
         var report = Download(id: id, url: url, added: Date(second: added))
@@ -93,8 +104,26 @@ struct DownloadJob: Sendable, Equatable {
         (report.segments, report.totalSegments) = (progress.segments, progress.totalSegments)
         report.bytesPerSecond = state == .downloading ? rate.bytesPerSecond : nil
         report.eta = TransferRate.seconds(for: progress.rest, at: report.bytesPerSecond)
+        report.isHeld = isHeld ? true : nil
         report.retryDate = retryAt.map { Date(second: $0.rounded(.up)) }
         (report.started, report.finished) = (started.map(Date.init(second:)), finished.map(Date.init(second:)))
+        return report
+    }
+
+    /// As people see it.
+    /// - Parameters:
+    ///   - hold: what the schedule and the caps say of such a download.
+    ///   - rest: that of its host.
+    func report(_ hold: DownloadHold?, _ rest: HostRests.Rest?) -> Download {
+        var report = report
+        guard state == .waiting, due == nil else { return report }
+        if let hold {
+            (report.message, report.isHeld) = (hold.reason, true)
+            report.heldUntil = hold.until.map(Date.init(seconds:))
+        } else if let rest, !isScout {
+            (report.message, report.isHeld) = (rest.reason, rest.isLong ? true : nil)
+            report.retryDate = Date(second: rest.retryAt.rounded(.up))
+        }
         return report
     }
 

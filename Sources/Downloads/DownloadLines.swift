@@ -5,6 +5,9 @@ struct DownloadLines {
     /// Jobs that wait for their turn, by the limits that bind them and by priority, in order.
     private var ready: [DownloadLane: [SortedLine]] = [:]
     private(set) var readyCount = 0
+    /// Those that wait until their host works again, by host and priority, in order.
+    private var resting: [String: [SortedLine]] = [:]
+    private var restingCount = 0
     /// Jobs that wait for their next attempt, by when that is due.
     private(set) var delayed = SortedLine()
     /// In the order in which they began.
@@ -40,6 +43,9 @@ struct DownloadLines {
         case .waiting:
             if let due = job.due {
                 delayed.insert(job.id, at: due)
+            } else if rests(job) {
+                resting[job.order.url.host]?[job.order.priority.rank].insert(job.id, at: job.place)
+                restingCount += 1
             } else {
                 ready[job.order.lane, default: Self.noneReady][job.order.priority.rank].insert(job.id, at: job.place)
                 readyCount += 1
@@ -62,6 +68,9 @@ struct DownloadLines {
         case .waiting:
             if let due = job.due {
                 delayed.remove(job.id, at: due)
+            } else if rests(job) {
+                resting[job.order.url.host]?[job.order.priority.rank].remove(job.id, at: job.place)
+                restingCount -= 1
             } else {
                 removeReady(job)
             }
@@ -87,6 +96,32 @@ struct DownloadLines {
         if ready[lane]?.allSatisfy(\.isEmpty) == true { ready[lane] = nil }
     }
 
+    // MARK: Hosts that rest
+
+    private func rests(_ job: DownloadJob) -> Bool { !job.isScout && resting[job.order.url.host] != nil }
+
+    /// Lets the jobs of a host wait aside.
+    /// - Parameter jobs: those that wait for their turn.
+    mutating func rest(_ host: String, _ jobs: [DownloadJob]) {
+        guard resting[host] == nil else { return }
+        for job in jobs { remove(job) }
+        resting[host] = Self.noneReady
+        for job in jobs { insert(job) }
+    }
+
+    /// Lets them wait for their turn again.
+    mutating func endRest(_ host: String, _ jobs: [DownloadJob]) {
+        for job in jobs { remove(job) }
+        resting[host] = nil
+        for job in jobs { insert(job) }
+    }
+
+    /// Whether any job waits for a host to work again.
+    var hasResting: Bool { restingCount > 0 }
+
+    /// The jobs that wait for a host to work again, in order.
+    func resting(_ host: String) -> [Int64] { resting[host]?.flatMap { Array($0.ids) } ?? [] }
+
     // MARK: Whose turn it is
 
     /// The job whose turn is next.
@@ -105,7 +140,13 @@ struct DownloadLines {
     /// The jobs that wait for their turn under these limits, in no order.
     func ready(_ lane: DownloadLane) -> [Int64] { ready[lane]?.flatMap { Array($0.ids) } ?? [] }
 
-    func ready(_ priority: Download.Priority) -> [Int64] { ready.values.flatMap { Array($0[priority.rank].ids) } }
+    /// Those of a priority, also where they wait for a host, in no order.
+    func ready(_ priority: Download.Priority) -> [Int64] {
+        (Array(ready.values) + resting.values).flatMap { Array($0[priority.rank].ids) }
+    }
+
+    /// All that wait for their turn, in no order.
+    var allReady: [Int64] { ready.values.flatMap { $0.flatMap { Array($0.ids) } } }
 
     /// The limits under which any job waits for its turn.
     var readyLanes: [DownloadLane] { Array(ready.keys) }
@@ -116,7 +157,7 @@ struct DownloadLines {
     var summary: DownloadTotals {
         var summary = DownloadTotals()
         summary.downloading = running.count
-        summary.waiting = delayed.count + readyCount
+        summary.waiting = delayed.count + readyCount + restingCount
         summary.paused = sums.paused
         summary.bytes = Int64(clamping: sums.bytes)
         summary.total = sums.unknown == 0 ? Int64(clamping: sums.total) : nil

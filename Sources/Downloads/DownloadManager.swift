@@ -124,7 +124,7 @@ package actor DownloadManager {
     package func add(_ orders: [DownloadOrder], waits: Bool = false) throws(DownloadError) -> [Download] {
         try checkOpen()
         readProgress()
-        let plan = try queue.plan(orders, now: clock.now)
+        let plan = try queue.plan(orders, areAwaited: waits, now: clock.now)
         try write(Array(plan.jobs.values), all: everything(except: plan.jobs))
         collect()
         let effects = queue.take(plan)
@@ -167,9 +167,9 @@ package actor DownloadManager {
     }
 
     /// The newest first.
-    package func history(limit: Int?, category: String?) -> [Download] {
+    package func history(limit: Int?, category: String?, states: Set<Download.State>? = nil) -> [Download] {
         let found = queue.endedIDs.reversed().lazy.compactMap { self.queue[$0] }.filter {
-            category == nil || $0.order.category == category
+            (category == nil || $0.order.category == category) && states?.contains($0.state) ?? true
         }
         return found.prefix(max(0, limit ?? .max)).map(\.report)
     }
@@ -203,7 +203,7 @@ package actor DownloadManager {
 
     // MARK: Events
 
-    private nonisolated func post(_ work: @escaping @Sendable (isolated DownloadManager) -> Void) {
+    package nonisolated func post(_ work: @escaping @Sendable (isolated DownloadManager) -> Void) {
         executor.queue.async { self.assumeIsolated(work) }
     }
 
@@ -250,7 +250,14 @@ package actor DownloadManager {
         guard attempts[id]?.number == number else { return }
         countFetched(id)
         attempts[id] = nil
-        queue.attemptEnded(id, end, now: clock.now, monotonic: clock.monotonic)
+        endAttempt(id, end)
+        commit()
+    }
+
+    /// The network of this machine has changed: what failed for its sake is tried again.
+    package func networkChanged() {
+        guard phase == .started else { return }
+        queue.networkChanged()
         commit()
     }
 
@@ -315,7 +322,21 @@ package actor DownloadManager {
     /// Ends an attempt before it has begun.
     private func fail(_ id: Int64, _ fault: DownloadFault) {
         guard let job = queue[id] else { return }
-        queue.attemptEnded(id, .failed(fault, job.progress), now: clock.now, monotonic: clock.monotonic)
+        endAttempt(id, .failed(fault, job.progress))
+    }
+
+    private func endAttempt(_ id: Int64, _ end: DownloadEnd) {
+        let before = queue[id]
+        queue.attemptEnded(id, end, now: clock.now, monotonic: clock.monotonic)
+        guard let before, let job = queue[id], (job.state, job.isHeld) != (before.state, before.isHeld) else { return }
+        let name = job.progress.fileName.map { "\"\($0)\", " } ?? ""
+        switch job.state {
+        case .completed: logger.notice("downloaded \(name)\(job.url): \(ByteSize(bytes: job.progress.bytes))")
+        case .failed: logger.warning("could not download \(name)\(job.url): \(job.message ?? "")")
+        case .waiting where job.isHeld && job.failures == DownloadJob.quickAttempts:
+            logger.warning("cannot download \(name)\(job.url) for now: \(job.message ?? ""); it is tried again later")
+        default: break
+        }
     }
 
     // MARK: Restore points

@@ -2,22 +2,12 @@ import Foundation
 
 /// Attempts: their progress, their ends, and when the next one is due.
 extension DownloadQueue {
-    /// Seconds to the second and to the third attempt after network errors. There is no fourth.
-    private static let networkDelays = [1.0, 4]
-    private static let busyAttempts = 10
-    /// In seconds, however often an origin was too busy.
-    private static let longestBackoff = 300.0
-    /// The longest `Retry-After` that is respected, in seconds.
-    static let longestDelay = 3600.0
-    /// In seconds. A source that was offline a moment ago may not be any more, so it is checked once a second.
-    private static let offlineDelay = 1.0
-
     /// Takes the progress of a running download.
     mutating func progress(_ id: Int64, _ progress: DownloadProgress, monotonic: Double) {
         guard var job = self[id], job.state == .downloading else { return }
         let before = job
         let (failures, message) = (job.failures, job.message)
-        job.take(progress)
+        if job.take(progress) { endRest(of: job.order.url.host) }
         job.rate.sample(progress.bytes, at: monotonic)
         // Otherwise only the rate has changed, with time.
         guard job.report != before.report || job.best != before.best else { return }
@@ -27,61 +17,82 @@ extension DownloadQueue {
     /// An attempt has ended by itself.
     mutating func attemptEnded(_ id: Int64, _ end: DownloadEnd, now: Double, monotonic: Double) {
         guard var job = self[id], job.state == .downloading else { return }
+        job.isScout = false
         switch end {
         case .completed(let progress):
-            job.take(progress)
-            job.forgetFailures()
-            (job.message, job.restorePoint) = (progress.note, nil)
+            job.complete(progress)
+            endRest(of: job.order.url.host)
             self.end(job, as: .completed, now: now)
         case .failed(let fault, let progress):
-            job.take(progress)
+            if job.take(progress) { endRest(of: job.order.url.host) }
             job.message = fault.message
-            guard let delay = job.fail(fault.kind) else { return self.end(job, as: .failed, now: now) }
+            let delay = job.fail(fault.kind, retryFor: job.isAwaited ? 0 : Double(settings.retryFor), now: now)
+            noteHost(of: job, fault, now: now, monotonic: monotonic)
+            guard let delay else {
+                self.end(job, as: .failed, now: now)
+                return giveUp(behind: job, fault, now: now)
+            }
             job.state = .waiting
             (job.retryAt, job.due) = (now + delay, monotonic + delay)
             put(job)
         }
     }
-
-    /// - Returns: seconds until the next attempt; nil for none.
-    fileprivate static func delay(afterNetworkFailures failures: Int) -> Double? {
-        failures <= networkDelays.count ? networkDelays[failures - 1] : nil
-    }
-
-    fileprivate static func delay(afterBusyFailures failures: Int, retryAfter: Double?) -> Double? {
-        guard failures < busyAttempts else { return nil }
-        let requested = min(max(0, retryAfter ?? 0), longestDelay)
-        return max(min(pow(2, Double(failures)), longestBackoff), requested)
-    }
-
-    fileprivate static func delayWhileOffline() -> Double { offlineDelay }
 }
 
 extension DownloadJob {
+    /// So many attempts follow soon on each other; then a download is held for longer each time.
+    static let quickAttempts = 3
+    /// The longest time to the next attempt, and the longest `Retry-After` that is respected, in seconds.
+    static let longestDelay = 3600.0
+    /// In seconds. A source that was offline a moment ago may not be any more.
+    private static let offlineDelay = 1.0
+
+    /// How long one waits for the next attempt, in seconds.
+    /// - Parameters:
+    ///   - failures: attempts in a row that have failed.
+    ///   - spread: the fraction that held ones wait less, so that what failed together is not tried together.
+    static func delay(after failures: Int, _ kind: DownloadFault.Kind, spread: Double = 0) -> Double {
+        var delay = failures == 1 ? 1.0 : 4
+        if failures >= quickAttempts {
+            delay = min(60 * pow(4, Double(min(failures, 10) - quickAttempts)), longestDelay) * (1 - spread)
+        }
+        guard case .busy(let retryAfter) = kind else { return delay }
+        return max(failures < quickAttempts ? 2 * Double(failures) : delay, min(max(0, retryAfter ?? 0), longestDelay))
+    }
+
+    fileprivate mutating func complete(_ progress: DownloadProgress) {
+        take(progress)
+        forgetFailures()
+        (message, restorePoint) = (progress.note, nil)
+    }
+
     /// Takes the progress. If more bytes are present than ever before, attempts are not in vain.
-    fileprivate mutating func take(_ progress: DownloadProgress) {
+    /// - Returns: whether there are.
+    @discardableResult
+    fileprivate mutating func take(_ progress: DownloadProgress) -> Bool {
         let known = self.progress
         self.progress = progress
         // A playlist's own length is not the presentation's total.
         if progress.total == nil, progress.segments == nil { self.progress.total = known.total }
         if progress.fileName == nil { self.progress.fileName = known.fileName }
-        guard progress.bytes > best else { return }
+        guard progress.bytes > best else { return false }
         best = progress.bytes
         forgetFailures()
         message = nil
+        return true
     }
 
     /// - Returns: seconds until the next attempt; nil for none.
-    fileprivate mutating func fail(_ kind: DownloadFault.Kind) -> Double? {
+    fileprivate mutating func fail(_ kind: DownloadFault.Kind, retryFor: Double, now: Double) -> Double? {
         switch kind {
-        case .network:
-            networkFailures += 1
-            return DownloadQueue.delay(afterNetworkFailures: networkFailures)
-        case .busy(let retryAfter):
-            busyFailures += 1
-            return DownloadQueue.delay(afterBusyFailures: busyFailures, retryAfter: retryAfter)
-        case .offline: return DownloadQueue.delayWhileOffline()
+        case .network: networkFailures += 1
+        case .busy: busyFailures += 1
+        case .offline: return Self.offlineDelay
         case .final: return nil
         }
+        let since = failingSince ?? now
+        failingSince = since
+        let delay = Self.delay(after: failures, kind, spread: Double(id * 7 % 16) / 64)
+        return failures < Self.quickAttempts || now + delay < since + retryFor ? delay : nil
     }
 }

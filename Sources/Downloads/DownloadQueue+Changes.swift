@@ -34,21 +34,16 @@ extension DownloadQueue {
 
     private mutating func act(_ action: DownloadChange.Action, on id: Int64, now: Double) -> [Effect] {
         guard var job = self[id], let next = job.state(after: action) else { return [] }
-        let (before, wasEnded) = (job.state, job.state.hasEnded)
+        let before = job.state
         let stop: [Effect] = before == .downloading && next != .downloading ? [.stop(id)] : []
         if action == .retry {
-            job.forgetFailures()
-            if wasEnded {
-                (job.ended, job.finished, job.place) = (nil, nil, nextPlace)
-                nextPlace += 1
-            }
-            // The bytes of a cancelled download were removed.
-            if before == .cancelled { (job.progress.bytes, job.best, job.message) = (0, 0, nil) }
+            endRest(of: job.order.url.host)
+            if job.retry(at: nextPlace) { nextPlace += 1 }
         } else if next == before {
             return []
         }
         // A paused download does not wait for its next attempt any more.
-        if next == .paused { (job.retryAt, job.due) = (nil, nil) }
+        if next == .paused { (job.retryAt, job.due, job.isScout) = (nil, nil, false) }
         guard next == .cancelled else {
             job.state = next
             put(job)
@@ -63,22 +58,12 @@ extension DownloadQueue {
         guard let priority = self[id]?.order.priority else { return }
         let others = waiting(priority).filter { $0.id != id }
         let position = min(position, others.count)
-        if place(between: others, at: position) == nil { renumber(priority) }
+        if others.place(at: position, end: nextPlace) == nil { renumber(priority) }
         guard var job = self[id] else { return }
         let renumbered = others.compactMap { self[$0.id] }
-        job.place = place(between: renumbered, at: position) ?? job.place
+        job.place = renumbered.place(at: position, end: nextPlace) ?? job.place
         if position == others.count { nextPlace += 1 }
         put(job)
-    }
-
-    /// - Returns: nil if no number lies between the two neighbours.
-    private func place(between others: [DownloadJob], at position: Int) -> Double? {
-        guard position < others.count else { return nextPlace }
-        let next = others[position].place
-        guard position > 0 else { return next - 1 }
-        let previous = others[position - 1].place
-        let middle = previous + (next - previous) / 2
-        return middle > previous && middle < next ? middle : nil
     }
 
     /// Numbers the unfinished downloads of a priority with integers, in the same order.
@@ -91,5 +76,31 @@ extension DownloadQueue {
             put(job)
         }
         nextPlace = max(nextPlace, Double(live.count + 1))
+    }
+}
+
+extension [DownloadJob] {
+    /// A place at this position among them.
+    /// - Returns: nil if no number lies between the two neighbours.
+    fileprivate func place(at position: Int, end: Double) -> Double? {
+        guard position < count else { return end }
+        let next = self[position].place
+        guard position > 0 else { return next - 1 }
+        let previous = self[position - 1].place
+        let middle = previous + (next - previous) / 2
+        return middle > previous && middle < next ? middle : nil
+    }
+}
+
+extension DownloadJob {
+    /// - Parameter place: its place, if it had ended.
+    /// - Returns: whether it takes that place.
+    fileprivate mutating func retry(at place: Double) -> Bool {
+        forgetFailures()
+        // The bytes of a cancelled download were removed.
+        if state == .cancelled { (progress.bytes, best, message) = (0, 0, nil) }
+        guard state.hasEnded else { return false }
+        (ended, finished, self.place) = (nil, nil, place)
+        return true
     }
 }

@@ -14,13 +14,15 @@ extension DownloadQueue {
     }
 
     /// Plans all orders, or none.
-    func plan(_ orders: [DownloadOrder], now: Double) throws(DownloadError) -> Plan {
+    /// - Parameter areAwaited: whether only a caller in this process wants them.
+    func plan(_ orders: [DownloadOrder], areAwaited: Bool, now: Double) throws(DownloadError) -> Plan {
         var plan = Plan(nextID: nextID, nextPlace: nextPlace)
         plan.ids.reserveCapacity(orders.count)
         for order in orders {
             try order.options.check(for: order.url.absolute)
             let identity = DownloadJob.Identity(order)
-            let job = planned(order, identity, now: now, in: &plan)
+            var job = planned(order, identity, now: now, in: &plan)
+            job.isAwaited = areAwaited && (job.isAwaited || self[job.id] == nil)
             plan.jobs[job.id] = job
             plan.planned[identity] = job.id
             plan.ids.append(job.id)
@@ -62,6 +64,8 @@ extension DownloadQueue {
                 }
             }
             put(job)
+            // People expect that it is tried now.
+            if job.order.episode == nil { endRest(of: job.order.url.host) }
         }
         return effects
     }

@@ -38,11 +38,14 @@ extension DownloadQueue {
     private func others(sharing restorePoint: RestorePoint, with id: Int64) -> [DownloadJob] {
         guard let url = self[id]?.url else { return [] }
         let found = jobs(sharing: restorePoint.key) + (url == restorePoint.key ? [] : jobs(sharing: url))
-        return found.filter { other in
-            // A download that was complete before this one began is in the restore point. One whose key is not known
-            // yet, but whose URL is the same, will have the same key.
-            other.id != id && (other.state != .completed || other.finished ?? 0 >= self[id]?.started ?? 0)
-                && (other.key.map { $0 == restorePoint.key } ?? (other.url == url))
-        }
+        return found.filter { $0.id != id && $0.wants(restorePoint, of: url, since: self[id]?.started ?? 0) }
+    }
+}
+
+extension DownloadJob {
+    /// Whether it wants the bytes that a download of a URL has fetched since a time. One that was complete before is in
+    /// the restore point. One whose key is not known yet, but whose URL is the same, will have the same key.
+    fileprivate func wants(_ restorePoint: RestorePoint, of other: String, since started: Double) -> Bool {
+        (state != .completed || finished ?? 0 >= started) && (key.map { $0 == restorePoint.key } ?? (url == other))
     }
 }

@@ -30,22 +30,13 @@ struct DownloadQueue {
     private var nextEnded: Int64 = 1
     private var nextBegun: Int64 = 1
 
-    private var lines = DownloadLines()
+    var lines = DownloadLines()
+    var rests = HostRests()
     /// What the schedule and the caps allow now.
     private(set) var allowance = DownloadAllowance()
 
     /// Since the last `takeChanges`.
-    private var changes = Changes()
-
-    /// Downloads that have changed.
-    struct Changes {
-        /// Those with changes that must not get lost.
-        fileprivate(set) var altered: Set<Int64> = []
-        /// Those of which only the progress has changed.
-        fileprivate(set) var progressed: Set<Int64> = []
-        /// Those that only look different to people, because of the schedule or a cap.
-        fileprivate(set) var repainted: Set<Int64> = []
-    }
+    var changes = PendingChanges.News()
 
     init(settings: DownloadSettings = DownloadSettings()) { self.settings = settings.bounded }
 
@@ -56,7 +47,7 @@ struct DownloadQueue {
             job.best = job.progress.bytes
             if job.state == .downloading { job.state = .waiting }
             // The wall clock may have been changed since.
-            if let retryAt = job.retryAt { job.due = monotonic + min(max(0, retryAt - now), Self.longestDelay) }
+            if let retryAt = job.retryAt { job.due = monotonic + min(max(0, retryAt - now), DownloadJob.longestDelay) }
             put(job)
             nextPlace = max(nextPlace, job.place + 1)
             nextEnded = max(nextEnded, (job.ended ?? 0) +| 1)
@@ -101,8 +92,8 @@ struct DownloadQueue {
     var isAltered: Bool { !changes.altered.isEmpty }
 
     /// Returns the changes since the last call.
-    mutating func takeChanges() -> Changes {
-        defer { changes = Changes() }
+    mutating func takeChanges() -> PendingChanges.News {
+        defer { changes = PendingChanges.News() }
         return changes
     }
 
@@ -133,37 +124,30 @@ struct DownloadQueue {
 
     /// Whether time alone can change something.
     var isWaitingForTime: Bool {
-        !lines.running.isEmpty || !lines.delayed.isEmpty || lines.readyLanes.contains { allowance.hold(for: $0) != nil }
+        !lines.running.isEmpty || !lines.delayed.isEmpty || lines.hasResting
+            || lines.readyLanes.contains { allowance.hold(for: $0) != nil }
     }
 
     var summary: DownloadTotals {
         var summary = lines.summary
+        (summary.settings, summary.scheduledRate) = (settings, allowance.rate)
         summary.bytesPerSecond = lines.running.ids.reduce(0) { $0 +| (self[$1]?.rate.bytesPerSecond ?? 0) }
         summary.eta = TransferRate.seconds(for: summary.total.map { $0 -| summary.bytes }, at: summary.bytesPerSecond)
-        summary.settings = settings
         if lines.readyLanes.contains(where: { $0 != .atOnce }) {
             (summary.hold, summary.heldUntil) = (allowance.hold?.reason, allowance.hold?.until.map(Date.init(seconds:)))
         }
-        summary.scheduledRate = allowance.rate
         return summary
     }
 
     /// A download for people.
-    func report(_ id: Int64) -> Download? { self[id].map(report) }
+    func report(_ id: Int64) -> Download? {
+        self[id].map { $0.report(allowance.hold(for: $0.order.lane), rests[$0.order.url.host]) }
+    }
 
     /// A download as listings show it.
     func snapshot(_ id: Int64) -> DownloadSnapshots.Entry? {
-        self[id].map { .init(report: report($0), url: $0.order.url, place: $0.listingPlace) }
-    }
-
-    private func report(_ job: DownloadJob) -> Download {
-        var report = job.report
-        if job.state == .waiting, job.due == nil, let hold = allowance.hold(for: job.order.lane) {
-            (report.message, report.isHeld, report.heldUntil) = (
-                hold.reason, true, hold.until.map(Date.init(seconds:))
-            )
-        }
-        return report
+        guard let job = self[id], let report = report(id) else { return nil }
+        return .init(report: report, url: job.order.url, place: job.listingPlace)
     }
 
     // MARK: Turns
@@ -174,7 +158,7 @@ struct DownloadQueue {
         while lines.running.count < settings.maxActive,
             let id = lines.next(where: { allowance.hold(for: $0) == nil }), var job = self[id]
         {
-            job.state = .downloading
+            (job.state, job.isScout) = (.downloading, false)
             job.started = job.started ?? now
             job.begun = nextBegun
             job.rate = TransferRate()
@@ -220,6 +204,7 @@ struct DownloadQueue {
             (job.due, job.retryAt) = (nil, nil)
             put(job)
         }
+        sendScouts(monotonic: monotonic)
     }
 
     /// Moves a download to the history.
@@ -227,7 +212,7 @@ struct DownloadQueue {
         var job = job
         job.state = state
         job.finished = now
-        (job.retryAt, job.due) = (nil, nil)
+        (job.retryAt, job.due, job.isScout) = (nil, nil, false)
         job.ended = nextEnded
         nextEnded += 1 // no trap: counts on from rows, whose numbers are far below the greatest
         put(job)

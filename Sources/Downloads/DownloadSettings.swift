@@ -14,6 +14,8 @@ package struct DownloadSettings: Codable, Sendable, Equatable {
     package var caps: [DownloadCap] = []
     /// Further caps for the downloads of a feed, by the URL under which it is subscribed.
     package var feedCaps: [String: [DownloadCap]] = [:]
+    /// For how many seconds a download whose origin fails is retried, until it fails for good; 0 for three attempts.
+    package var retryFor: Int64 = 7 * 86400
 
     package init() {}
 }

@@ -1,5 +1,15 @@
 /// What has changed of downloads and is not in the database, or not in the snapshots, yet.
 struct PendingChanges {
+    /// Downloads that a queue has changed since it was read last.
+    struct News {
+        /// Those with changes that must not get lost.
+        var altered: Set<Int64> = []
+        /// Those of which only the progress has changed.
+        var progressed: Set<Int64> = []
+        /// Those that only look different to people, because of the schedule, a cap or their host.
+        var repainted: Set<Int64> = []
+    }
+
     /// Downloads to save.
     private(set) var unsaved: Set<Int64> = []
     private(set) var unsavedRemovals: Set<Int64> = []
@@ -12,7 +22,7 @@ struct PendingChanges {
     var isEmptyOfUnsaved: Bool { unsaved.isEmpty && unsavedRemovals.isEmpty }
 
     /// - Parameter saved: downloads that are in the database already.
-    mutating func note(_ changes: DownloadQueue.Changes, exceptSaving saved: [Int64: DownloadJob] = [:]) {
+    mutating func note(_ changes: News, exceptSaving saved: [Int64: DownloadJob] = [:]) {
         let fresh = changes.altered.filter { saved[$0] == nil }
         isUrgent = isUrgent || !fresh.isEmpty
         unsaved.formUnion(fresh)

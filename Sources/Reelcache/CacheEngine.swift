@@ -119,6 +119,11 @@ struct CacheEngine: Sendable {
             """)
     }
 
+    /// Calls back after each change of this machine's addresses, on a loop.
+    func onNetworkChange(_ change: @escaping @Sendable () -> Void) {
+        networks.loop.sync { networks.value.onChange = change }
+    }
+
     /// Ends all transfers and the loops, and closes the store. Blocks.
     func shutDown() throws(StoreError) {
         ahead.stop()

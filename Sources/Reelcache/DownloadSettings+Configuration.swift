@@ -19,6 +19,7 @@ extension DownloadSettings {
                 "downloadRate of \(rate) cannot work; choose 1 or more bytes per second, or nil for no limit")
         }
         (maxActive, limitRate) = (count, configuration.downloadRate)
+        retryFor = configuration.downloadRetryTime.components.seconds
         do throws(RuleError) { schedule = try DownloadSchedule.parse(configuration.downloadSchedule) } catch {
             throw .invalidSetting("downloadSchedule cannot work: \(error.reason)")
         }

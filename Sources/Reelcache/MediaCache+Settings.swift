@@ -68,6 +68,7 @@ extension MediaCache {
             guard settings != downloads else { return }
             (settings.maxActive, settings.limitRate) = (downloads.maxActive, downloads.limitRate)
             (settings.schedule, settings.caps) = (downloads.schedule, downloads.caps)
+            settings.retryFor = downloads.retryFor
             manager.set(settings)
         }
     }

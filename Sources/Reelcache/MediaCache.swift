@@ -112,6 +112,7 @@ public final class MediaCache: Sendable {
             }
             // Includes the databases of downloads and feeds.
             engine.store.countIndexNow()
+            engine.onNetworkChange { [manager] in manager.post { $0.networkChanged() } }
             bell = SnapshotBell(manager.snapshots)
             live = Self.liveState(engine, manager.snapshots, tuning)
             settings = Current(configuration)
@@ -165,6 +166,7 @@ public final class MediaCache: Sendable {
             ("linger", configuration.linger, ProxyConfiguration.lingerRange),
             ("connectTimeout", configuration.connectTimeout, ProxyConfiguration.connectTimeoutRange),
             ("stallTimeout", configuration.stallTimeout, ProxyConfiguration.stallTimeoutRange),
+            ("downloadRetryTime", configuration.downloadRetryTime, ProxyConfiguration.downloadRetryRange),
             ("drainTime", configuration.drainTime, ProxyConfiguration.drainTimeRange),
         ] where !range.contains(time) {
             throw .invalidSetting("\(name) of \(time) cannot work; choose \(range.lowerBound) to \(range.upperBound)")

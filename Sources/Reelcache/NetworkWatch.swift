@@ -58,6 +58,8 @@ final class NetworkWatch {
     private var timer: LoopTimer?
     private let logger: Logger
     private var isBlind = false
+    /// Called after a change of this machine's addresses.
+    var onChange: () -> Void = {}
 
     /// Seconds between two looks if the kernel does not report changes, as in some sandboxes.
     private static let lookInterval = 5.0
@@ -84,6 +86,7 @@ final class NetworkWatch {
     /// Stops watching. On the loop, before the loop ends.
     func stop() {
         translations.stop()
+        onChange = {}
         timer?.cancel()
         timer = nil
         guard watcher != nil else { return }
@@ -105,6 +108,7 @@ final class NetworkWatch {
         guard addresses.value.local != local else { return }
         addresses.change { $0.local = local }
         translations.networkChanged(hasIPv6: local.hasIPv6)
+        onChange()
     }
 
     /// Sandboxes that forbid netlink (`RestrictAddressFamilies=` without `AF_NETLINK`) hide the addresses.

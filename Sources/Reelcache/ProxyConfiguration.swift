@@ -114,6 +114,9 @@ public struct ProxyConfiguration: Sendable {
     /// The most bytes that downloads may fetch from origins in each day and month of local time: `2GB/day`,
     /// `40GB/month`. Downloads then wait until the period has ended. Empty for no cap.
     public var downloadCaps: [String] = []
+    /// How long a download is retried whose origin cannot be reached or is too busy, until it fails for good: up to 90
+    /// days; zero for three attempts. What would fail again, such as 404, is not retried.
+    public var downloadRetryTime = Duration.seconds(7 * 86400)
     /// Other caches of this kind that are asked before the origin, unless a rule says otherwise: `http://host:port`, up
     /// to 64. Each resource has one of them; if that one does not answer, the next is asked, and at last the origin.
     public var parents: [String] = []
@@ -169,6 +172,7 @@ public struct ProxyConfiguration: Sendable {
     package static let defaultTTLRange = Duration.zero ... .seconds(315_360_000)
     package static let connectionsRange = 1...1_000_000
     package static let drainTimeRange = Duration.zero ... .seconds(86400)
+    package static let downloadRetryRange = Duration.zero ... .seconds(90 * 86400)
     package static let lingerRange = Duration.zero ... .seconds(600)
     package static let connectTimeoutRange = Duration.seconds(1) ... .seconds(600)
     package static let stallTimeoutRange = Duration.seconds(1) ... .seconds(3600)

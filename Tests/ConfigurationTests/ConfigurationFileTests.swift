@@ -46,6 +46,7 @@ import TestSupport
             download_rate: 2MB
             schedule: {"01:00-06:30": unlimited, "Sat, Sun 8:00-12:00": 2 MB, else: off}
             download_cap: [2GB/day, 40 GB/month]
+            download_retry_time: 2d
             linger: 2m
             connect_timeout: 3s
             stall_timeout: 1h
@@ -93,6 +94,7 @@ import TestSupport
             all.proxy.downloadSchedule == ["01:00-06:30=unlimited", "Sat,Sun 08:00-12:00=2MB", "else=off"]
                 && all.proxy.downloadCaps == ["2GB/day", "40GB/month"])
         #expect(all.proxy.connectTimeout == .seconds(3) && all.proxy.stallTimeout == .seconds(3600))
+        #expect(all.proxy.downloadRetryTime == .seconds(172_800))
         #expect(all.proxy.maxFetches == 100 && all.proxy.maxFetchesPerHost == 10)
         #expect(
             !all.proxy.playsPinned && all.proxy.webOrigins == ["https://player.example"]
@@ -105,7 +107,7 @@ import TestSupport
         #expect(all.proxy.rules.map(\.hosts) == [["example.org"]] && all.proxy.rules.map(\.ttl) == [.seconds(86400)])
         #expect(
             Setting.all.map { "\(all.origin(of: $0))" }
-                == (Array(1...14) + [17] + (19...53)).map { "r.yaml:\($0)" })
+                == (Array(1...14) + [17] + (19...54)).map { "r.yaml:\($0)" })
     }
 
     @Test func pathsInItMayBeginWithTheHomeDirectory() throws {

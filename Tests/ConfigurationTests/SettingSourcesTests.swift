@@ -51,6 +51,7 @@ import TestSupport
         "web_origins": ("https://a.example", "http://b.example:8080"), "secret_parameters": ("ticket_of", "member"),
         "threads": ("1", "2"), "ca_file": ("/one.pem", "/two.pem"), "log_level": ("info", "error"),
         "schedule": ("01:00-06:30=unlimited", "else=500kB"), "download_cap": ("2GB/day", "40GB/month"),
+        "download_retry_time": ("2d", "0s"),
         "access_log_format": ("combined", "json"), "player": ("mpv", "/opt/player"),
         "parents": ("http://10.0.0.5:7335", "http://edge.local"),
         "upstream_proxy": ("http://proxy.example:3128", "socks5h://10.0.0.1:1080"),

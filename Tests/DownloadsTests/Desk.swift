@@ -57,6 +57,11 @@ final class Desk: Sendable {
         try add(names.map { Self.order($0, priority) }).map(\.id)
     }
 
+    /// Each from a host of its own.
+    func addElsewhere(_ names: String...) throws {
+        _ = try add(names.map { DownloadOrder(url: try OriginURL(url: "https://\($0).example/\($0)")) })
+    }
+
     func add(_ orders: [DownloadOrder]) throws -> [Download] { try manager.perform { try $0.add(orders) } }
 
     @discardableResult

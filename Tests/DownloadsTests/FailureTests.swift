@@ -8,30 +8,53 @@ import Testing
         guard let retryAt = desk[name].retryDate?.seconds else { return nil }
         let delay = Double(retryAt) - desk.clock.now
         let attempts = desk.begun.count
-        desk.pass(delay - 0.25)
+        desk.pass(delay - 1)
         #expect(desk.begun.count == attempts, "it is not tried before")
-        desk.pass(0.25)
+        desk.pass(1)
         return delay
     }
 
-    @Test func networkErrorsGetThreeAttempts() throws {
+    /// What waits for tonight's network is there in the morning.
+    @Test func threeFailuresHoldADownload() throws {
         let desk = try Desk()
         try desk.add("a")
-        for (attempt, expected) in [1.0, 4].enumerated() {
+        var delays: [Double?] = []
+        for attempt in 1...7 {
             try desk.transfer("a").fail(.network, "no route")
-            #expect(desk["a"].state == .waiting)
-            #expect(desk["a"].failures == attempt + 1)
-            #expect(desk["a"].message == "no route")
-            #expect(try delay(desk) == expected)
-            #expect(desk["a"].state == .downloading)
-            #expect(desk["a"].retryDate == nil)
+            #expect(desk["a"].state == .waiting && desk["a"].failures == attempt && desk["a"].message == "no route")
+            #expect(desk["a"].isHeld == (attempt >= 3 ? true : nil), "\(attempt)")
+            delays.append(try delay(desk))
+            #expect(desk["a"].state == .downloading && desk["a"].retryDate == nil)
         }
-        try desk.transfer("a").fail(.network, "still no route")
-        #expect(desk["a"].state == .failed)
-        #expect(desk["a"].failures == 3)
-        #expect(desk["a"].message == "still no route")
-        desk.pass(10_000)
-        #expect(desk.begun.count == 3)
+        #expect(delays[..<2] == [1, 4])
+        for (delay, longest) in zip(delays[2...], [60.0, 240, 960, 3600, 3600]) {
+            #expect(delay.map { longest * 3 / 4...longest ~= $0 } == true, "\(String(describing: delay))")
+        }
+        #expect(desk.log.lines(.warning).count == 1, "it is logged once")
+    }
+
+    @Test(arguments: [(7 * 86400, false), (0, false), (7 * 86400, true)] as [(Int64, Bool)])
+    func inTheEndItFailsForGood(retryFor: Int64, awaited: Bool) throws {
+        var desk = try Desk()
+        desk.set { $0.retryFor = retryFor }
+        try desk.manager.perform { _ = try $0.add([Desk.order("a")], waits: awaited) }
+        var attempts = 0
+        let begun = desk.clock.now
+        while desk["a"].state != .failed, attempts < 1000 {
+            attempts += 1
+            try desk.transfer("a").fail(attempts.isMultiple(of: 2) ? .network : .busy(retryAfter: nil), "no route")
+            guard desk["a"].state == .waiting else { break }
+            _ = try delay(desk)
+            // Time counts on in the next process.
+            guard attempts == 20 else { continue }
+            desk.manager.perform { $0.stop() }
+            desk = try Desk(after: desk)
+        }
+        #expect(desk["a"].state == .failed && desk["a"].message == "no route")
+        let isHeld = retryFor > 0 && !awaited
+        #expect(isHeld ? (150...300).contains(attempts) : attempts == 3, "\(attempts)")
+        #expect(!isHeld || (6.9 * 86400...7 * 86400).contains(desk.clock.now - begun))
+        #expect(desk.log.lines(.warning).last == "could not download https://example.org/a: no route")
         #expect(!desk.clock.isTicking)
     }
 
@@ -39,36 +62,22 @@ import Testing
         let desk = try Desk()
         try desk.add("a")
         var delays: [Double?] = []
-        for _ in 0..<10 {
-            try desk.transfer("a").fail(.busy(retryAfter: nil))
-            delays.append(try delay(desk))
-        }
-        #expect(delays == [2, 4, 8, 16, 32, 64, 128, 256, 300, nil])
-        #expect(desk["a"].state == .failed)
-        #expect(desk["a"].failures == 10)
-    }
-
-    @Test func anOriginMaySayWhen() throws {
-        let desk = try Desk()
-        try desk.add("a")
-        var delays: [Double?] = []
-        for seconds in [30.0, 1, 86400, .infinity, -.infinity, .nan] {
+        for seconds in [nil, nil, 1800.0, 1] {
             try desk.transfer("a").fail(.busy(retryAfter: seconds))
             delays.append(try delay(desk))
         }
-        #expect(delays == [30, 4, 3600, 3600, 32, 64])
+        #expect(delays[..<2] == [2, 4])
+        #expect(delays[2] == 1800 && delays[3].map { 180...240 ~= $0 } == true)
     }
 
-    @Test func errorsOfTwoKindsCountApart() throws {
-        let desk = try Desk()
-        try desk.add("a")
-        for _ in 0..<2 {
-            try desk.transfer("a").fail(.busy(retryAfter: nil))
-            _ = try delay(desk)
+    @Test func anOriginMaySayWhen() throws {
+        for (seconds, expected) in [(30.0, 30.0), (1, 2), (86400, 3600), (.infinity, 3600), (-.infinity, 2), (.nan, 2)]
+        {
+            let desk = try Desk()
+            try desk.add("a")
+            try desk.transfer("a").fail(.busy(retryAfter: seconds))
+            #expect(try delay(desk) == expected, "\(seconds)")
         }
-        try desk.transfer("a").fail(.network)
-        #expect(try delay(desk) == 1)
-        #expect(desk["a"].failures == 3)
     }
 
     @Test func whatIsInVainFailsAtOnce() throws {
@@ -113,12 +122,12 @@ import Testing
             desk.pass(0.25)
             try desk.transfer("a").has(50, of: 200)
         }
-        #expect(desk["a"].state == .failed)
+        #expect(desk["a"].isHeld == true)
     }
 
     @Test func othersGoBeforeOneThatWaitsForItsNextAttempt() throws {
         let desk = try Desk(maxActive: 1)
-        try desk.add("a", "b", "c", "d")
+        try desk.addElsewhere("a", "b", "c", "d")
         try desk.transfer("a").fail(.network)
         #expect(desk.running == ["b"])
         #expect(desk.waiting == ["a", "c", "d"], "it has kept its place")
@@ -131,7 +140,7 @@ import Testing
 
     @Test func oneThatWaitsForItsNextAttemptCanBeChanged() throws {
         let desk = try Desk(maxActive: 1)
-        try desk.add("a", "b", "c")
+        try desk.addElsewhere("a", "b", "c")
         for name in ["a", "b", "c"] { try desk.transfer(name).fail(.busy(retryAfter: 100)) }
         try desk.change(.ids([desk["c"].id]), DownloadChange(position: 0))
         #expect(desk.waiting == ["c", "a", "b"])
@@ -201,6 +210,6 @@ import Testing
         #expect(desk["a"].state == .waiting && desk["a"].failures == 1)
         #expect(desk["a"].message == "cannot find out what is cached of it: input/output error")
         for _ in 0..<24 { desk.pass(0.25) }
-        #expect(desk.begun == [] && desk["a"].state == .failed)
+        #expect(desk.begun == [] && desk["a"].isHeld == true)
     }
 }

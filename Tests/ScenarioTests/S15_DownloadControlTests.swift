@@ -188,7 +188,7 @@ extension Scenarios {
             "/downloads?id=1,,2", "/downloads?id=x", "/downloads?id=0",
             "/downloads?id=-1", "/downloads?limit=0", "/downloads?offset=-1", "/downloads?sort=size",
             "/downloads/settings?id=1", "/downloads/history?limit=0",
-            "/downloads/history?state=failed", "/downloads/events?id=a", "/downloads/events?ended=maybe",
+            "/downloads/history?state=lost", "/downloads/events?id=a", "/downloads/events?ended=maybe",
             "/downloads/events?since=3",
         ])
         func whatCannotBeAskedForIsRefused(path: String) async throws {

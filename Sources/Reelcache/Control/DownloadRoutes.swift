@@ -110,9 +110,10 @@ struct DownloadRoutes: Sendable {
 
     private func listHistory(_ request: ControlRequest<Void, DownloadList>) throws(ControlError) {
         let limit = try request.parameters.number(.limit, in: 1...Int(Int32.max))
-        let category = request.parameters[.category]
+        let (category, states) = (request.parameters[.category], try request.parameters.states())
         request.answer { [downloads] _ in
-            DownloadList(downloads: try downloads.value().perform { $0.history(limit: limit, category: category) })
+            let found = try downloads.value().perform { $0.history(limit: limit, category: category, states: states) }
+            return DownloadList(downloads: found)
         }
     }
 

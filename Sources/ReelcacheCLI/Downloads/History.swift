@@ -13,6 +13,7 @@ struct History: ParsableCommand {
 
               reelcache history --limit 20
               reelcache history --category podcasts
+              reelcache history --failed
             """)
 
     @Option(help: ArgumentHelp("Limit the list to this many downloads. (default: all)", valueName: "number"))
@@ -20,6 +21,8 @@ struct History: ParsableCommand {
     @Option(
         help: ArgumentHelp("List only downloads of this category.", valueName: "name"), completion: .known(.categories))
     var category: String?
+    @Flag(help: "List only those that failed.")
+    var failed = false
     @Flag(help: "Print a JSON array with everything known about each.")
     var json = false
     @OptionGroup var secret: SecretOptions
@@ -31,7 +34,9 @@ struct History: ParsableCommand {
 
     func run() throws {
         let configuration = try cache.configuration
-        let reports = try configuration.withProxy(orElse: []) { try $0.history(limit: limit, category: category) }
+        let reports = try configuration.withProxy(orElse: []) {
+            try $0.history(limit: limit, category: category, state: failed ? .failed : nil)
+        }
         guard !json else { return print(try secret.json(reports, configuration)) }
         let table = DownloadTable(
             width: Terminal.width, isUnicode: Terminal.isUnicode, now: Int64(time(nil)),

@@ -80,11 +80,14 @@ final class PrefetchSession {
 
     // MARK: News
 
-    /// The followed downloads that the schedule or a cap holds back.
-    private var held: [Download] { followed.open.filter { $0.isHeld == true } }
+    /// The followed downloads that are tried again much later, as their origin fails, and with `leavesHeld` those that
+    /// the schedule or a cap holds back.
+    private var held: [Download] {
+        followed.open.filter { $0.isHeld == true && (leavesHeld || $0.retryDate != nil) }
+    }
 
     /// Whether nothing is left to wait for.
-    private var isDone: Bool { followed.haveAllEnded || leavesHeld && held.count == followed.open.count }
+    private var isDone: Bool { followed.haveAllEnded || held.count == followed.open.count }
 
     private func watch() throws {
         guard !isDone else { return }
@@ -302,7 +305,8 @@ final class PrefetchSession {
         let paused: Int
         /// Completed downloads whose file was not placed, because the command was interrupted; nil without `--output`.
         let unplaced: Int?
-        /// Downloads that stay in the queue because the schedule or a cap holds them back; nil for none.
+        /// Downloads that stay in the queue because their origin fails, the schedule or a cap holds them back; nil for
+        /// none.
         let held: Int?
     }
 
@@ -311,7 +315,7 @@ final class PrefetchSession {
         let completed = all.filter { $0.state == .completed && files[$0.id] ?? .placed == .placed }
         let unplaced = files.values.count { $0 == .wanted }
         let paused = followed.totals[.paused]
-        let held = leavesHeld ? self.held : []
+        let held = self.held
         let failed = all.count - completed.count - unplaced - paused - held.count
         display.event(
             EndEvent(
@@ -334,6 +338,9 @@ final class PrefetchSession {
             let verb = downloads.count == 1 ? "stays" : "stay"
             display.say("\(downloads.count.of("download")) \(verb) in the queue: \(reason)")
         }
-        if failed > 0 { throw ExitCode(completed.isEmpty ? 1 : 3) }
+        if held.contains(where: { $0.retryDate != nil }) {
+            display.say("a running proxy tries again by itself; otherwise repeat the command")
+        }
+        if failed > 0 || held.contains(where: { $0.retryDate != nil }) { throw ExitCode(completed.isEmpty ? 1 : 3) }
     }
 }
