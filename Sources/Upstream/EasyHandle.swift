@@ -31,9 +31,14 @@ final class EasyHandle {
         errorText.deallocate()
     }
 
-    /// curl's text about its last error.
+    /// curl's text about its last error; the system's where no connection was made, as that is shorter and says why.
     var detail: String {
-        errorText[0] == 0 ? "" : String(cString: errorText)
+        let text = errorText[0] == 0 ? "" : String(cString: errorText)
+        var code = 0
+        guard text.hasPrefix("Failed to connect"), reel_curl_get_long(curl, CURLINFO_OS_ERRNO, &code) == CURLE_OK,
+            code > 0
+        else { return text }
+        return String(errno: Int32(clamping: code)).lowercased()
     }
 
     /// Whether the connection is established, so that the request is being sent or has been sent.
