@@ -22,6 +22,7 @@ enum Failure {
         if isJSON, let text = try? ControlJSON.pretty(Report(error: lines.joined(separator: "\n"), missing: missing)) {
             print(text)
         }
+        Interruption.endBySignal()
         Foundation.exit(code)
     }
 

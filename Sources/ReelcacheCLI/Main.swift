@@ -58,7 +58,10 @@ struct Main: ParsableCommand {
     /// - Parameter command: the one whose usage is shown if it was used wrongly.
     private static func end(_ error: any Error, of command: any ParsableCommand.Type, isJSON: Bool) -> Never {
         if error is ExitCode { StandardOutput.finish() }
-        guard exitCode(for: error) != .success, !(error is ExitCode) else { exit(withError: error) }
+        guard exitCode(for: error) != .success, !(error is ExitCode) else {
+            if exitCode(for: error) != .success { Interruption.endBySignal() }
+            exit(withError: error)
+        }
         // Wrong usage that only a running command detects: the parser does not know whose usage to show.
         if let error = error as? ValidationError {
             Failure.exit(["Error: \(error.message)"] + usage(of: command), code: 2, isPrefixed: true, isJSON: isJSON)

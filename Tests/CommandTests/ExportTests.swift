@@ -226,7 +226,7 @@ import Testing
             ])
         try shelf.origin.waitForRequests("/a.mp4", count: 1)
         export.signal(signal)
-        #expect(try export.waitForExit() == .exited(1))
+        #expect(try export.waitForExit() == .signalled(signal))
         #expect(export.stderr == "reelcache: interrupted\n" && export.stdout == "")
         #expect(try names == [])
         shelf.origin.release("/a.mp4")

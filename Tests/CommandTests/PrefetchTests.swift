@@ -38,7 +38,8 @@ import Testing
     // MARK: Usage
 
     @Test(arguments: [
-        [], ["film.mp4"], ["ftp://a/b"], ["http://a/b", "nonsense"], ["http://a/b", "--first", "0"],
+        ["--detach"], ["--first", "1MB"], ["film.mp4"], ["ftp://a/b"], ["http://a/b", "nonsense"],
+        ["http://a/b", "--first", "0"],
         ["http://a/b", "--first", "some"], ["http://a/b", "--last", "0"], ["http://a/b", "--last", "1MB", "--all"],
         ["http://a/b", "--last", "1MB", "--for", "1h"], ["http://a/b", "--connections", "0"],
         ["http://a/b", "--connections", "17"], ["http://a/b", "--limit-rate", "fast"],
@@ -217,7 +218,7 @@ import Testing
         let url = try #require(shelf.proxy).baseURL
         try command.waitForLine(containing: "reelcache: waiting: the proxy at \(url) is offline", on: .stderr)
         command.signal(SIGINT)
-        #expect(try command.waitForExit() == .exited(1))
+        #expect(try command.waitForExit() == .signalled(SIGINT))
         #expect(command.stderr.lines.last == "reelcache: interrupted: 1 download is paused; the same command continues")
         #expect(
             command.stdout.lines.contains("{\"event\":\"offline\",\"is_offline\":true}") == isJSON, "\(command.stdout)")
@@ -312,7 +313,7 @@ import Testing
             arguments(shelf, ["/a.mp4", "/b.mp4", "/c.mp4"]), environment: ["REELCACHE_MAX_DOWNLOADS": "1"])
         try command.waitForLine(containing: "downloading a.mp4")
         command.signal(SIGINT)
-        #expect(try command.waitForExit() == .exited(1))
+        #expect(try command.waitForExit() == .signalled(SIGINT))
         let paused = command.stdout.lines.filter { $0.hasPrefix("paused ") }
         #expect(paused.contains("paused b.mp4, 1.00 MB") && paused.contains("paused c.mp4"), "\(command.stdout)")
     }
@@ -327,7 +328,7 @@ import Testing
         try first.waitForLine(containing: "downloading a.mp4")
         try shelf.origin.waitUntil("600 kB") { $0.bytesSent("/a.mp4") == 600_000 }
         first.signal(signal)
-        #expect(try first.waitForExit() == .exited(1))
+        #expect(try first.waitForExit() == .signalled(signal))
         #expect(
             first.stderr == "reelcache: interrupted: 1 download is paused; the same command continues\n",
             "\(first.stderr)")
@@ -343,6 +344,22 @@ import Testing
         #expect(try shelf.plays("/a.mp4"))
     }
 
+    /// Also what is held is tried at once, and what was paused stays so.
+    @Test(arguments: Ownership.allCases) func withoutURLsWhatWaitsInTheQueueGoesOn(ownership: Ownership) throws {
+        let shelf = try Shelf(ownership)
+        shelf.origin.serve("/a.mp4", shelf.film)
+        shelf.origin.script("/a.mp4") { $0.status = 503 }
+        let first = try prefetch(shelf, ["/a.mp4"])
+        #expect(first.exit == .exited(1) && first.stdout.contains("1 download stays in the queue"), "\(first)")
+        let held = try #require((try shelf.json("downloads")["downloads"] as? [[String: Any]])?.first)
+        #expect(held["state"] as? String == "waiting" && held["is_held"] as? Bool == true, "\(held)")
+        shelf.origin.script("/a.mp4") { $0.status = nil }
+        let second = try prefetch(shelf, [])
+        #expect(second.exit == .exited(0) && second.lines.last == "completed a.mp4, 1.00 MB", "\(second)")
+        let third = try prefetch(shelf, [])
+        #expect(third.exit == .exited(0) && third.lines.last == "no download is waiting", "\(third)")
+    }
+
     /// Some end between the last news and the pause.
     @Test(arguments: [false, true]) func whatEndsMeanwhileIsNotCountedAsPaused(places: Bool) throws {
         let shelf = try Shelf()
@@ -356,7 +373,7 @@ import Testing
         let command = try ReelcacheCommand.start(arguments(shelf, paths, places ? ["-o", directory.path] : []))
         try command.waitForLine(containing: "completed ")
         command.signal(SIGINT)
-        #expect(try command.waitForExit() == .exited(1))
+        #expect(try command.waitForExit() == .signalled(SIGINT))
 
         func count(_ listing: Any?, _ state: String) throws -> Int {
             try #require(listing as? [[String: Any]]).count { $0["state"] as? String == state }
@@ -405,7 +422,7 @@ import Testing
             }
         }
         try first.interrupt()
-        #expect(try first.waitForExit() == .exited(1))
+        #expect(try first.waitForExit() == .signalled(SIGINT))
         // Nothing of the bars is left.
         #expect(!first.lines.contains { $0.contains("█") }, "\(first.lines)")
         #expect(

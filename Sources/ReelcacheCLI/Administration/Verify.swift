@@ -7,7 +7,7 @@ struct Verify: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Read the whole cache and compare checksums.",
         discussion: """
-            Exits with 1 if damage was found and left in place, or if it was interrupted.
+            Exits with 1 if damage was found and left in place.
 
               reelcache verify
               reelcache verify --repair

@@ -17,7 +17,8 @@ struct DownloadsCommand: ParsableCommand {
               reelcache downloads move 12 --first
             """,
         subcommands: [
-            DownloadsList.self, DownloadsWatch.self, DownloadsPause.self, DownloadsResume.self, DownloadsCancel.self,
+            DownloadsList.self, DownloadsWatch.self, DownloadsWait.self, DownloadsPause.self, DownloadsResume.self,
+            DownloadsCancel.self,
             DownloadsRetry.self, DownloadsMove.self,
             DownloadsSet.self, DownloadsClear.self,
         ], defaultSubcommand: DownloadsList.self)
@@ -133,6 +134,26 @@ struct DownloadsWatch: ParsableCommand {
 
     private static func gone(_ proxy: RunningProxy) -> CacheAccessError {
         CacheAccessError("the proxy at \(proxy.baseURL) has ended")
+    }
+}
+
+struct DownloadsWait: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "wait", abstract: "Wait until the running proxy has no download left that waits or runs.",
+        discussion: "Ends with status 1 if one failed or is held. Ctrl-C ends the waiting; the downloads continue.")
+
+    @Flag(help: "Print a line of JSON for each change.")
+    var json = false
+    @Flag(name: .shortAndLong, help: "Print errors only.")
+    var quiet = false
+    @OptionGroup var secret: SecretOptions
+    @OptionGroup var cache: CacheOptions
+
+    func run() throws {
+        let display = DownloadDisplay(isJSON: json, isQuiet: quiet, mask: try secret.mask(cache.configuration))
+        let proxy = try cache.runningProxy()
+        let waiting = try proxy.downloads().downloads.filter { $0.state == .waiting || $0.state == .downloading }
+        try PrefetchSession(proxy, display, nil, Interruption(), pausesAtEnd: false).follow(waiting)
     }
 }
 

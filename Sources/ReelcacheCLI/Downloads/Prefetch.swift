@@ -13,7 +13,8 @@ struct Prefetch: ParsableCommand {
         abstract: "Download media into the cache, to play it later without its origin.",
         discussion: """
             Uses the running proxy if there is one; otherwise downloads by itself. Downloads are pinned: they are not evicted until \
-            you unpin them. Ctrl-C pauses them; the same command continues them, also after a crash.
+            you unpin them. Ctrl-C pauses them; the same command continues them, also after a crash. Without URLs, it \
+            continues what waits in the queue.
 
             An HLS or DASH stream counts as one download, with its best picture and its default sound unless the options for \
             playlists choose others. A live HLS stream is recorded for as long as --for says.
@@ -93,8 +94,10 @@ struct Prefetch: ParsableCommand {
     @OptionGroup var cache: CacheOptions
 
     func validate() throws {
-        guard !urls.isEmpty || input != nil || feed != nil else {
-            throw ValidationError("write one or more URLs, or name a file that lists them: -i FILE")
+        guard !isContinuing || !detach && areOptionsDefault else {
+            throw ValidationError(
+                "without URLs, prefetch continues what waits as it was ordered: leave the options out, or write one or more URLs or -i FILE"
+            )
         }
         if let latest {
             guard feed != nil else {
@@ -141,6 +144,15 @@ struct Prefetch: ParsableCommand {
         }
     }
 
+    /// Whether it names nothing, and so continues what is in the queue.
+    private var isContinuing: Bool { urls.isEmpty && input == nil && feed == nil }
+
+    /// Whether it says nothing about what is ordered.
+    private var areOptionsDefault: Bool {
+        presentation.isDefault && !noPin && !atOnce && priority == .normal && connections == 1 && category == nil
+            && first == nil && last == nil && limitRate == nil
+    }
+
     func run() throws {
         var mask: URLMask? = .standard
         do {
@@ -162,13 +174,15 @@ struct Prefetch: ParsableCommand {
             } else {
                 try configuration.withProxy(for: .downloading, isWanted: isWanted) { proxy in
                     proxy.own?.startDownloads()
-                    let orders = try wanted(proxy)
+                    let orders = isContinuing ? [] : try wanted(proxy)
                     if configuration.isOffline && proxy.isOwn {
                         throw CacheAccessError(
                             "offline is set, so no origin may be contacted: set it to false in the configuration file, or use --detach"
                         )
                     }
-                    try PrefetchSession(proxy, display, placement, interruption).run(orders)
+                    let session = PrefetchSession(
+                        proxy, display, placement, interruption, pausesAtEnd: !isContinuing)
+                    if isContinuing { try session.continueQueue() } else { try session.run(orders) }
                 }
             }
         } catch {

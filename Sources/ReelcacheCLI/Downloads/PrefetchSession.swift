@@ -54,6 +54,15 @@ final class PrefetchSession {
         try follow(proxy.add(orders))
     }
 
+    /// Waits until all downloads in the queue have ended; those that are held are tried at once. Paused ones stay so.
+    func continueQueue() throws {
+        let waiting = try proxy.downloads().downloads.filter { $0.state == .waiting || $0.state == .downloading }
+        guard !waiting.isEmpty else { return display.say("no download is waiting") }
+        let held = waiting.filter { $0.retryDate != nil }.map(\.id)
+        if !held.isEmpty { _ = try proxy.change(.possible(held), DownloadChange(action: .retry)) }
+        try follow(try proxy.downloads().downloads.filter { now in waiting.contains { $0.id == now.id } })
+    }
+
     /// Waits until downloads that were ordered before have ended.
     /// - Throws: `ExitCode` if not all have completed.
     func follow(_ reports: [Download]) throws {
