@@ -96,7 +96,10 @@ struct Prefetch: ParsableCommand {
     func validate() throws {
         guard !isContinuing || !detach && areOptionsDefault else {
             throw ValidationError(
-                "without URLs, prefetch continues what waits as it was ordered: leave the options out, or write one or more URLs or -i FILE"
+                """
+                without URLs, prefetch continues what waits as it was ordered: leave the options out, or write one or \
+                more URLs or -i FILE
+                """
             )
         }
         if let latest {
