@@ -22,7 +22,10 @@ struct DownloadChoice {
             }
             return ids
         case .possible(let ids): return possible(Self.unique(ids).compactMap { queue[$0] })
-        case .all: return possible(queue.all.sorted { $0.listingPlace < $1.listingPlace })
+        // Failed ones are listed the newest first, but are retried in their order.
+        case .all:
+            return possible(
+                queue.all.sorted { change.action == .retry ? $0.id < $1.id : $0.listingPlace < $1.listingPlace })
         }
     }
 
@@ -45,14 +48,14 @@ struct DownloadChoice {
         case .pause: job.state == .waiting || job.state == .downloading
         case .resume: job.state == .paused
         case .cancel: !job.state.hasEnded
-        case .retry: job.state == .failed || job.isDelayed
+        case .retry: job.state == .failed || job.isDelayed(queue)
         }
     }
 
     private mutating func check(_ job: DownloadJob) throws(DownloadError) {
         var state = job.state
         if let action = change.action {
-            guard let next = job.state(after: action) else { throw job.cannot("be " + action.participle) }
+            guard let next = job.state(after: action, in: queue) else { throw job.cannot("be " + action.participle) }
             state = next
         }
         if job.state.hasEnded, !state.hasEnded {
@@ -103,18 +106,20 @@ extension DownloadChange.Action {
 }
 
 extension DownloadJob {
-    /// Whether it waits for its next attempt.
-    fileprivate var isDelayed: Bool { state == .waiting && due != nil }
+    /// Whether it waits for its next attempt, or for its host to work again.
+    fileprivate func isDelayed(_ queue: DownloadQueue) -> Bool {
+        state == .waiting && (due != nil || queue.rests[order.url.host] != nil)
+    }
 
     /// nil if the action is impossible in this state.
-    func state(after action: DownloadChange.Action) -> Download.State? {
+    func state(after action: DownloadChange.Action, in queue: DownloadQueue) -> Download.State? {
         switch (action, state) {
         case (.pause, .waiting), (.pause, .downloading), (.pause, .paused): .paused
         case (.resume, .paused): .waiting
         case (.resume, .waiting), (.resume, .downloading): state
         case (.cancel, .waiting), (.cancel, .downloading), (.cancel, .paused), (.cancel, .failed): .cancelled
         case (.retry, .failed), (.retry, .cancelled): .waiting
-        case (.retry, .waiting): isDelayed ? .waiting : nil
+        case (.retry, .waiting): isDelayed(queue) ? .waiting : nil
         default: nil
         }
     }

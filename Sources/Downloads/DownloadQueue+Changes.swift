@@ -33,7 +33,7 @@ extension DownloadQueue {
     }
 
     private mutating func act(_ action: DownloadChange.Action, on id: Int64, now: Double) -> [Effect] {
-        guard var job = self[id], let next = job.state(after: action) else { return [] }
+        guard var job = self[id], let next = job.state(after: action, in: self) else { return [] }
         let before = job.state
         let stop: [Effect] = before == .downloading && next != .downloading ? [.stop(id)] : []
         if action == .retry {

@@ -83,6 +83,16 @@ import Testing
         #expect(desk.running == [["retry": "b", "order": "c", "network": "a", "pause": "b"][how]])
     }
 
+    /// In the order in which they were ordered, although the newest failure is listed first.
+    @Test func allAreRetriedInTheirOrder() throws {
+        let desk = try Desk(maxActive: 1)
+        desk.source.onBegin { $0.fail(.final) }
+        try desk.add("a", "b", "c")
+        desk.source.onBegin { _ in }
+        try desk.change(.all, DownloadChange(action: .retry))
+        #expect(desk.running == ["a"] && desk.waiting == ["b", "c"])
+    }
+
     @Test func whatHasWaitedAsLongIsGivenUpToo() throws {
         let desk = try Desk(maxActive: 1)
         desk.source.onBegin { $0.fail(.network, "connection refused") }

@@ -165,14 +165,16 @@ struct DownloadNaming: ParsableArguments {
     var names: [String] = []
     @Flag(help: "Select all downloads to which this applies.")
     var all = false
+    @Option(help: ArgumentHelp("Select all downloads in this state, such as failed.", valueName: "state"))
+    var state: Download.State?
     @Flag(help: "Print JSON.")
     var json = false
     @OptionGroup var secret: SecretOptions
     @OptionGroup var cache: CacheOptions
 
     func validate() throws {
-        guard names.isEmpty == all else {
-            throw ValidationError("select downloads: write one or more numbers or URLs, or --all")
+        guard [!names.isEmpty, all, state != nil].count(where: { $0 }) == 1 else {
+            throw ValidationError("select downloads: write one or more numbers or URLs, --all or --state STATE")
         }
     }
 
@@ -180,9 +182,13 @@ struct DownloadNaming: ParsableArguments {
     ///   - prefers: which of several downloads of one URL to choose.
     func run(_ action: DownloadChange.Action, prefers: @escaping (Download) -> Bool) throws {
         let configuration = try cache.configuration
-        let batch = try configuration.withProxy(orElse: all ? Batch<Download>(done: []) : nil) { proxy in
+        let batch = try configuration.withProxy(orElse: names.isEmpty ? Batch<Download>(done: []) : nil) { proxy in
             let change = DownloadChange(action: action)
             guard !all else { return Batch(done: try proxy.change(.all, change)) }
+            if let state {
+                let ids = try allIDs(in: state, proxy)
+                return Batch(done: ids.isEmpty ? [] : try proxy.change(.ids(ids), change))
+            }
             var listed: [Download]?
             return try Batch(names) {
                 let id = try proxy.downloadID($0, in: &listed, prefers: prefers)
@@ -193,9 +199,14 @@ struct DownloadNaming: ParsableArguments {
             print(try secret.json(batch, configuration))
         } else {
             for report in batch.done { print(try secret.shown(Self.line(report), configuration)) }
-            if all && batch.done.isEmpty { print("nothing to \(action.rawValue)") }
+            if names.isEmpty && batch.done.isEmpty { print("nothing to \(action.rawValue)") }
         }
         try batch.exitIfFailed(secret, configuration)
+    }
+
+    /// In the order in which they were ordered.
+    private func allIDs(in state: Download.State, _ proxy: RunningProxy) throws -> [Int64] {
+        try proxy.allDownloads().downloads.filter { $0.state == state }.map(\.id).sorted()
     }
 
     static func line(_ report: Download) -> String {
