@@ -231,7 +231,7 @@ extension OriginBackoff {
 
 extension UpstreamError {
     /// The host to which no connection could be made; nil for other errors.
-    fileprivate var unreachableHost: String? {
+    package var unreachableHost: String? {
         switch self {
         case .cannotResolve(let host), .cannotConnect(let host, _), .timedOut(let host, .connect),
             .proxyFailed(_, let host, _):

@@ -20,10 +20,11 @@ extension OriginURL {
     package func leads(by reference: String, to other: OriginURL) -> Bool {
         let name = reference.utf8
         guard name.first != Self.slash || name.dropFirst().first == Self.slash else {
-            return OriginURL.areSameOrigin(self, other) && reference == other.pathAndQuery && !other.mayHaveDotSegments
+            return OriginURL.areSameOrigin(self, other) && Self.areSame(reference, other.pathAndQuery)
+                && !other.mayHaveDotSegments
         }
         guard Self.isPlainName(name) else {
-            return reference.hasPrefix(other.scheme.rawValue) && reference == other.absolute
+            return reference.hasPrefix(other.scheme.rawValue) && Self.areSame(reference, other.absolute)
                 && !other.mayHaveDotSegments
         }
         guard OriginURL.areSameOrigin(self, other), let length = lengthOfPlainDirectory else { return false }
@@ -32,6 +33,11 @@ extension OriginURL {
         guard path.count == length + name.count else { return false }
         let end = path.index(path.startIndex, offsetBy: length)
         return other.pathAndQuery[..<end] == pathAndQuery[..<end] && other.pathAndQuery[end...] == reference
+    }
+
+    /// Whether the bytes are the same. Swift also takes other characters for equal (U+212A and K), which are longer.
+    private static func areSame(_ reference: String, _ ascii: String) -> Bool {
+        reference.utf8.count == ascii.utf8.count && reference == ascii
     }
 
     private var mayHaveDotSegments: Bool { pathAndQuery.contains("/.") }

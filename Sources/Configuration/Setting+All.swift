@@ -265,10 +265,10 @@ extension Setting {
             at: \.proxy.downloadRetryTime,
             "Retry a download whose origin fails for this long; 0s to 90d.",
             """
-            After three attempts, it is held: it stays in the queue, and is tried again after a minute, later ever \
-            less often, at least once an hour, and when this machine's network changes. Other downloads from that host \
-            wait meanwhile, and one of them tries it for all. With `0s` it fails for good after three attempts. What \
-            would fail again, such as 404, is not retried.
+            After three attempts, it is held: it stays in the queue, and is tried again after a minute, then less and \
+            less often, but at least once an hour, and when this machine's network changes. If no connection can be \
+            made, other downloads from that origin wait meanwhile, and one of them tries first. With `0s` a download \
+            fails for good after three attempts. What would fail again, such as 404, is not retried.
             """, example: "2d"),
         Setting(
             "linger", .one(.time(in: ProxyConfiguration.lingerRange)), at: \.proxy.linger, needsRestart: true,

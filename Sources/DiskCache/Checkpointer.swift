@@ -1,6 +1,7 @@
 import Activity
 import CachePolicy
 import Foundation
+import HTTPModel
 
 /// Saves the state of files in the index: data first, then `fdatasync`, then the bitmaps. In this order, a bit in the
 /// index is never ahead of its chunk. On the store's queue.
@@ -39,16 +40,26 @@ final class Checkpointer {
         // If one call for all fails, each file is synced by itself.
         let areSynced = news.count >= Self.filesForOneSync && core.files.syncAll(news.map(\.0))
         var updates = news.compactMap { generation, update in
-            synced(generation, update, isDone: areSynced).map { (generation, $0) }
+            synced(generation, update, isDone: areSynced).map { (generation, inheriting($0, generation)) }
         }
         for generation in open where unsaved[generation.id] == nil {
             if let update = generation.takeChanges() { updates.append((generation, update)) }
         }
-        saveTouches(of: open, withResources: scope == .all)
+        saveTouches(of: open, withResources: scope == .all || scope == .reads && !core.files.punchesHoles)
         guard !updates.isEmpty else { return }
         save(updates)
         core.metrics.checkpoints.add()
         shortenList()
+    }
+
+    /// A new generation's row replaces that of the former, whose hits the index may not know yet.
+    private func inheriting(_ update: IndexSaving.Update, _ generation: Generation) -> IndexSaving.Update {
+        guard !update.wasIndexed, let former = generation.state.withLock(\.former).flatMap({ core.open[$0] }) else {
+            return update
+        }
+        var update = update
+        update.hits +|= former.state.withLock { $0.takeHits() }
+        return update
     }
 
     private func shortenList() {

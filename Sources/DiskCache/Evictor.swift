@@ -63,7 +63,10 @@ final class Evictor {
             guard let more = evict(found.victims, upTo: wanted - freed) else { break }
             freed += more
         }
-        return freed < wanted && !core.files.punchesHoles ? freed + evictResources(wanted - freed) : freed
+        guard freed < wanted, !core.files.punchesHoles else { return freed }
+        // Only now is it known that whole files have to go, in the order of their last reads.
+        checkpointer.checkpoint(.all)
+        return freed + evictResources(wanted - freed)
     }
 
     /// Evicts whole files, because the file system cannot punch holes: only those that nobody uses.

@@ -13,6 +13,8 @@ extension Generation {
         var isHidden = false
         /// The presentation that its resource is known to be a part of.
         var whole: CacheKey?
+        /// The generation that it replaces, if that was open when it was made.
+        var former: GenerationID?
         /// Whether its resource is pinned or downloaded; nil if this has not changed since it was opened.
         var isKept: Bool?
         /// Whether this session's list of unfinished files names its file.
@@ -103,14 +105,22 @@ extension Generation {
             }
             defer { (news.isRead, news.hits) = (false, 0) }
             return IndexSaving.Touch(
-                id: id, reads: reads, resource: .init(hits: news.hits, lastAccess: chunks.lastAccess ?? 0))
+                id: id, reads: reads,
+                // A hit that reads nothing, as of HEAD, does not undo that it is to be evicted first.
+                resource: .init(hits: news.hits, lastAccess: news.isRead ? chunks.lastAccess ?? 0 : 0))
+        }
+
+        /// Takes hits that the index has not been told, for the generation that replaces it.
+        mutating func takeHits() -> Int64 {
+            defer { news.hits = 0 }
+            return news.hits
         }
 
         /// Takes back a touch that could not be saved.
         mutating func restore(_ touch: IndexSaving.Touch) {
             chunks.restore(touch.reads)
             news.hits += touch.resource?.hits ?? 0
-            news.isRead = news.isRead || touch.resource != nil
+            news.isRead = news.isRead || touch.resource.map { $0.lastAccess > 0 } ?? false
         }
 
         /// Takes back an update that could not be saved.
@@ -125,7 +135,7 @@ extension Generation {
         /// Its approximate memory usage: several copies of the head, and the extents.
         var memoryBytes: Int {
             let lines = head.fields.lines.count, text = head.fieldBytes.count + head.siteBytes.count
-            return 2048 + 3 * text + 160 * lines + chunks.extents.values.count * 2 * MemoryLayout<Extent>.stride
+            return 2048 + 4 * text + 160 * lines + chunks.extents.values.count * 2 * MemoryLayout<Extent>.stride
         }
     }
 }

@@ -12,10 +12,11 @@ extension GenerationHead {
         fileprivate init(_ head: GenerationHead, _ terms: CacheTerms) {
             self.terms = terms
             directives = ResponseDirectives(head.fields, terms)
-            freshnessAtFirst = .of(
+            let freshness = Freshness.of(
                 head.fields, head.times, ttl: nil, isListing: head.isListing && !head.isUnchanging, terms: terms,
-                directives: directives,
-                now: head.times.validatedAt)
+                directives: directives, now: head.times.validatedAt)
+            // What it leads to may live shorter than the list, whose age says nothing of that.
+            freshnessAtFirst = head.isListing ? freshness.heuristic(atMost: terms.defaultTTL) : freshness
         }
     }
 }

@@ -64,6 +64,12 @@ extension IndexSaving {
         }
 
         mutating func save(_ update: Update) throws {
+            if update.extents.isEmpty, update.wasIndexed,
+                try findGeneration.first(.id(update.id), read: { _ in true }) == nil
+            {
+                // Rows that are gone stay gone.
+                return
+            }
             let lastAccess = update.extents.lazy.map(\.lastAccess).max() ?? 0
             let known = try findResource.first(.text(update.key.text)) { row in
                 Resource(

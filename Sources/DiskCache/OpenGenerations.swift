@@ -78,7 +78,13 @@ final class OpenGenerations: Sendable {
     }
 
     /// Adds a new generation.
-    func add(_ generation: Generation) { _ = table.withLock { $0.add(generation) } }
+    func add(_ generation: Generation) {
+        let former = table.withLock { table in
+            defer { _ = table.add(generation) }
+            return table.newest[generation.key]
+        }
+        if let former { generation.state.withLock { $0.former = former } }
+    }
 
     /// Adds a generation read from the index.
     /// - Returns: the resource's open generation, which may come from another look-up; nil if it was removed meanwhile.

@@ -22,10 +22,10 @@ struct DownloadChoice {
             }
             return ids
         case .possible(let ids): return possible(Self.unique(ids).compactMap { queue[$0] })
-        // Failed ones are listed the newest first, but are retried in their order.
         case .all:
-            return possible(
-                queue.all.sorted { change.action == .retry ? $0.id < $1.id : $0.listingPlace < $1.listingPlace })
+            let ids = possible(queue.all.sorted { $0.listingPlace < $1.listingPlace })
+            // Of one URL the newest, as it is listed first; but all in the order in which they were ordered.
+            return change.action == .retry ? ids.sorted() : ids
         }
     }
 
@@ -108,7 +108,7 @@ extension DownloadChange.Action {
 extension DownloadJob {
     /// Whether it waits for its next attempt, or for its host to work again.
     fileprivate func isDelayed(_ queue: DownloadQueue) -> Bool {
-        state == .waiting && (due != nil || queue.rests[order.url.host] != nil)
+        state == .waiting && (due != nil || queue.rests[order.url.origin] != nil)
     }
 
     /// nil if the action is impossible in this state.

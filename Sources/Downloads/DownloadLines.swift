@@ -5,7 +5,7 @@ struct DownloadLines {
     /// Jobs that wait for their turn, by the limits that bind them and by priority, in order.
     private var ready: [DownloadLane: [SortedLine]] = [:]
     private(set) var readyCount = 0
-    /// Those that wait until their host works again, by host and priority, in order.
+    /// Those that wait until their origin can be reached, by origin and priority, in order.
     private var resting: [String: [SortedLine]] = [:]
     private var restingCount = 0
     /// Jobs that wait for their next attempt, by when that is due.
@@ -44,7 +44,7 @@ struct DownloadLines {
             if let due = job.due {
                 delayed.insert(job.id, at: due)
             } else if rests(job) {
-                resting[job.order.url.host]?[job.order.priority.rank].insert(job.id, at: job.place)
+                resting[job.order.url.origin]?[job.order.priority.rank].insert(job.id, at: job.place)
                 restingCount += 1
             } else {
                 ready[job.order.lane, default: Self.noneReady][job.order.priority.rank].insert(job.id, at: job.place)
@@ -69,7 +69,7 @@ struct DownloadLines {
             if let due = job.due {
                 delayed.remove(job.id, at: due)
             } else if rests(job) {
-                resting[job.order.url.host]?[job.order.priority.rank].remove(job.id, at: job.place)
+                resting[job.order.url.origin]?[job.order.priority.rank].remove(job.id, at: job.place)
                 restingCount -= 1
             } else {
                 removeReady(job)
@@ -96,31 +96,34 @@ struct DownloadLines {
         if ready[lane]?.allSatisfy(\.isEmpty) == true { ready[lane] = nil }
     }
 
-    // MARK: Hosts that rest
+    // MARK: Origins that rest
 
-    private func rests(_ job: DownloadJob) -> Bool { !job.isScout && resting[job.order.url.host] != nil }
+    /// Whoever waits for an awaited one is to hear of its failure soon.
+    private func rests(_ job: DownloadJob) -> Bool {
+        !job.isScout && !job.isAwaited && resting[job.order.url.origin] != nil
+    }
 
-    /// Lets the jobs of a host wait aside.
+    /// Lets the jobs of an origin wait aside.
     /// - Parameter jobs: those that wait for their turn.
-    mutating func rest(_ host: String, _ jobs: [DownloadJob]) {
-        guard resting[host] == nil else { return }
+    mutating func rest(_ origin: String, _ jobs: [DownloadJob]) {
+        guard resting[origin] == nil else { return }
         for job in jobs { remove(job) }
-        resting[host] = Self.noneReady
+        resting[origin] = Self.noneReady
         for job in jobs { insert(job) }
     }
 
     /// Lets them wait for their turn again.
-    mutating func endRest(_ host: String, _ jobs: [DownloadJob]) {
+    mutating func endRest(_ origin: String, _ jobs: [DownloadJob]) {
         for job in jobs { remove(job) }
-        resting[host] = nil
+        resting[origin] = nil
         for job in jobs { insert(job) }
     }
 
-    /// Whether any job waits for a host to work again.
+    /// Whether any job waits for an origin.
     var hasResting: Bool { restingCount > 0 }
 
-    /// The jobs that wait for a host to work again, in order.
-    func resting(_ host: String) -> [Int64] { resting[host]?.flatMap { Array($0.ids) } ?? [] }
+    /// The jobs that wait for an origin, in order.
+    func resting(_ origin: String) -> [Int64] { resting[origin]?.flatMap { Array($0.ids) } ?? [] }
 
     // MARK: Whose turn it is
 
@@ -140,7 +143,7 @@ struct DownloadLines {
     /// The jobs that wait for their turn under these limits, in no order.
     func ready(_ lane: DownloadLane) -> [Int64] { ready[lane]?.flatMap { Array($0.ids) } ?? [] }
 
-    /// Those of a priority, also where they wait for a host, in no order.
+    /// Those of a priority, also where they wait for an origin, in no order.
     func ready(_ priority: Download.Priority) -> [Int64] {
         (Array(ready.values) + resting.values).flatMap { Array($0[priority.rank].ids) }
     }

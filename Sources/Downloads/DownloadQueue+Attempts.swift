@@ -7,7 +7,8 @@ extension DownloadQueue {
         guard var job = self[id], job.state == .downloading else { return }
         let before = job
         let (failures, message) = (job.failures, job.message)
-        if job.take(progress) { endRest(of: job.order.url.host) }
+        job.take(progress)
+        if progress.bytes > before.progress.bytes { endRest(of: job.order.url.origin) }
         job.rate.sample(progress.bytes, at: monotonic)
         // Otherwise only the rate has changed, with time.
         guard job.report != before.report || job.best != before.best else { return }
@@ -21,17 +22,15 @@ extension DownloadQueue {
         switch end {
         case .completed(let progress):
             job.complete(progress)
-            endRest(of: job.order.url.host)
+            endRest(of: job.order.url.origin)
             self.end(job, as: .completed, now: now)
         case .failed(let fault, let progress):
-            if job.take(progress) { endRest(of: job.order.url.host) }
+            if progress.bytes > job.progress.bytes { endRest(of: job.order.url.origin) }
+            job.take(progress)
             job.message = fault.message
             let delay = job.fail(fault.kind, retryFor: job.isAwaited ? 0 : Double(settings.retryFor), now: now)
-            noteHost(of: job, fault, now: now, monotonic: monotonic)
-            guard let delay else {
-                self.end(job, as: .failed, now: now)
-                return giveUp(behind: job, fault, now: now)
-            }
+            noteOrigin(of: job, fault, now: now, monotonic: monotonic)
+            guard let delay else { return self.end(job, as: .failed, now: now) }
             job.state = .waiting
             (job.retryAt, job.due) = (now + delay, monotonic + delay)
             put(job)
@@ -44,6 +43,8 @@ extension DownloadJob {
     static let quickAttempts = 3
     /// The longest time to the next attempt, and the longest `Retry-After` that is respected, in seconds.
     static let longestDelay = 3600.0
+    /// The part of the time by which downloads that are held differ at most.
+    static let longestSpread = 0.25
     /// In seconds. A source that was offline a moment ago may not be any more.
     private static let offlineDelay = 1.0
 
@@ -67,19 +68,16 @@ extension DownloadJob {
     }
 
     /// Takes the progress. If more bytes are present than ever before, attempts are not in vain.
-    /// - Returns: whether there are.
-    @discardableResult
-    fileprivate mutating func take(_ progress: DownloadProgress) -> Bool {
+    fileprivate mutating func take(_ progress: DownloadProgress) {
         let known = self.progress
         self.progress = progress
         // A playlist's own length is not the presentation's total.
         if progress.total == nil, progress.segments == nil { self.progress.total = known.total }
         if progress.fileName == nil { self.progress.fileName = known.fileName }
-        guard progress.bytes > best else { return false }
+        guard progress.bytes > best else { return }
         best = progress.bytes
         forgetFailures()
         message = nil
-        return true
     }
 
     /// - Returns: seconds until the next attempt; nil for none.
@@ -92,7 +90,7 @@ extension DownloadJob {
         }
         let since = failingSince ?? now
         failingSince = since
-        let delay = Self.delay(after: failures, kind, spread: Double(id * 7 % 16) / 64)
+        let delay = Self.delay(after: failures, kind, spread: Double(id * 7 % 16) / 15 * Self.longestSpread)
         return failures < Self.quickAttempts || now + delay < since + retryFor ? delay : nil
     }
 }

@@ -37,7 +37,7 @@ extension DownloadQueue {
         let before = job.state
         let stop: [Effect] = before == .downloading && next != .downloading ? [.stop(id)] : []
         if action == .retry {
-            endRest(of: job.order.url.host)
+            endRest(of: job.order.url.origin)
             if job.retry(at: nextPlace) { nextPlace += 1 }
         } else if next == before {
             return []

@@ -65,7 +65,7 @@ extension DownloadQueue {
             }
             put(job)
             // People expect that it is tried now.
-            if job.order.episode == nil { endRest(of: job.order.url.host) }
+            if job.order.episode == nil { endRest(of: job.order.url.origin) }
         }
         return effects
     }

@@ -133,7 +133,7 @@ struct DownloadQueue {
         (summary.settings, summary.scheduledRate) = (settings, allowance.rate)
         summary.bytesPerSecond = lines.running.ids.reduce(0) { $0 +| (self[$1]?.rate.bytesPerSecond ?? 0) }
         summary.eta = TransferRate.seconds(for: summary.total.map { $0 -| summary.bytes }, at: summary.bytesPerSecond)
-        if lines.readyLanes.contains(where: { $0 != .atOnce }) {
+        if lines.hasResting || lines.readyLanes.contains(where: { $0 != .atOnce }) {
             (summary.hold, summary.heldUntil) = (allowance.hold?.reason, allowance.hold?.until.map(Date.init(seconds:)))
         }
         return summary
@@ -141,7 +141,7 @@ struct DownloadQueue {
 
     /// A download for people.
     func report(_ id: Int64) -> Download? {
-        self[id].map { $0.report(allowance.hold(for: $0.order.lane), rests[$0.order.url.host]) }
+        self[id].map { $0.report(allowance.hold(for: $0.order.lane), rests[$0.order.url.origin]) }
     }
 
     /// A download as listings show it.
@@ -181,6 +181,7 @@ struct DownloadQueue {
     mutating func set(_ allowance: DownloadAllowance) -> [Effect] {
         let lanes = lines.readyLanes.filter { self.allowance.hold(for: $0) != allowance.hold(for: $0) }
         changes.repainted.formUnion(lanes.flatMap { lines.ready($0) })
+        if self.allowance != allowance { changes.repainted.formUnion(rests.all.keys.flatMap { lines.resting($0) }) }
         self.allowance = allowance
         let held = lines.running.ids.filter { id in
             self[id].map { allowance.hold(for: $0.order.lane) != nil } ?? false

@@ -76,8 +76,12 @@ package struct DownloadFault: Error, Sendable, Equatable {
     package let kind: Kind
     /// One line that names the remedy, if there is one.
     package let message: String
+    /// The host to which no connection could be made, in the form of `OriginURL.host`; nil for other faults.
+    package let unreachable: String?
 
-    package init(_ kind: Kind, _ message: String) { (self.kind, self.message) = (kind, message) }
+    package init(_ kind: Kind, _ message: String, unreachable: String? = nil) {
+        (self.kind, self.message, self.unreachable) = (kind, message, unreachable)
+    }
 }
 
 /// Records what is cached before a download begins, so that cancelling it can return to that. Blocks.

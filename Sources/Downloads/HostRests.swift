@@ -1,5 +1,7 @@
-/// Hosts that nothing is begun from for a while, as an attempt has just failed there: what waits for its turn would
-/// fail as well. When the time is over, one download, the scout, tries for all.
+import CachePolicy
+
+/// Origins that nothing is begun from for a while, as one could just not be reached: what waits for its turn would fail
+/// as well. When the time is over, one download, the scout, tries for all.
 struct HostRests {
     struct Rest {
         /// Attempts that failed one after the other.
@@ -16,81 +18,81 @@ struct HostRests {
         var isLong: Bool { failures >= DownloadJob.quickAttempts }
     }
 
+    /// By scheme, host and port.
     private(set) var all: [String: Rest] = [:]
 
-    subscript(host: String) -> Rest? {
-        get { all[host] }
-        set { all[host] = newValue }
+    subscript(origin: String) -> Rest? {
+        get { all[origin] }
+        set { all[origin] = newValue }
     }
 
-    /// Takes an attempt's failure as its host's.
-    /// - Returns: whether the host did not rest before; nil if it was known to fail.
+    /// Takes an attempt's failure as its origin's.
+    /// - Returns: whether the origin did not rest before; nil if it was known to fail.
     mutating func note(_ job: DownloadJob, _ fault: DownloadFault, now: Double, monotonic: Double) -> Bool? {
-        var rest = all[job.order.url.host] ?? Rest(scout: job.id)
+        var rest = all[job.order.url.origin] ?? Rest(scout: job.id)
         // Others had begun before the first failed.
         guard rest.scout == job.id else { return nil }
         rest.failures += 1 // no trap: each takes a second at least
-        // Ends before the failed download's own time, so that another one is tried: perhaps only this URL fails.
-        let delay = DownloadJob.delay(after: rest.failures, fault.kind) * 0.7
+        // No longer than the failed download itself waits.
+        let delay = DownloadJob.delay(after: rest.failures, fault.kind, spread: DownloadJob.longestSpread)
         (rest.until, rest.retryAt, rest.reason, rest.scout) = (monotonic + delay, now + delay, fault.message, nil)
-        return all.updateValue(rest, forKey: job.order.url.host) == nil
+        return all.updateValue(rest, forKey: job.order.url.origin) == nil
     }
 
-    mutating func end(_ host: String) -> Rest? { all.removeValue(forKey: host) }
+    mutating func end(_ origin: String) -> Rest? { all.removeValue(forKey: origin) }
 
-    /// The hosts whose time is over.
+    /// The origins whose time is over.
     func due(_ monotonic: Double) -> [String: Rest] { all.filter { $0.value.until <= monotonic } }
 }
 
 extension DownloadQueue {
-    mutating func noteHost(of job: DownloadJob, _ fault: DownloadFault, now: Double, monotonic: Double) {
-        let host = job.order.url.host
-        switch fault.kind {
-        // It answers.
-        case .final: return endRest(of: host)
-        // Another download may find out.
-        case .offline: rests[host]?.scout = nil
-        case .network, .busy:
-            guard let isNew = rests.note(job, fault, now: now, monotonic: monotonic) else { return }
-            if isNew { lines.rest(host, lines.allReady.compactMap { self[$0] }.filter { $0.order.url.host == host }) }
-            changes.repainted.formUnion(lines.resting(host))
+    mutating func noteOrigin(of job: DownloadJob, _ fault: DownloadFault, now: Double, monotonic: Double) {
+        let origin = job.order.url.origin
+        guard fault.unreachable == job.order.url.host else {
+            // Another download finds out, or this one's answer has shown that it works.
+            if case .busy = fault.kind { endRest(of: origin) }
+            if rests[origin]?.scout == job.id { rests[origin]?.scout = nil }
+            return
         }
+        guard let isNew = rests.note(job, fault, now: now, monotonic: monotonic) else { return }
+        if isNew { lines.rest(origin, lines.allReady.compactMap { self[$0] }.filter { $0.order.url.origin == origin }) }
+        changes.repainted.formUnion(lines.resting(origin))
     }
 
-    /// The host works, or is to be tried at once.
-    mutating func endRest(of host: String) {
-        guard let rest = rests.end(host) else { return }
-        if var scout = rest.scout.flatMap({ self[$0] }), scout.isScout {
-            scout.isScout = false
-            put(scout, isProgress: true)
-        }
-        let ids = lines.resting(host)
-        lines.endRest(host, ids.compactMap { self[$0] })
+    /// The origin works, or is to be tried at once.
+    mutating func endRest(of origin: String) {
+        guard let rest = rests.end(origin) else { return }
+        if let scout = rest.scout { setScout(scout, false) }
+        let ids = lines.resting(origin)
+        lines.endRest(origin, ids.compactMap { self[$0] })
         changes.repainted.formUnion(ids)
     }
 
-    /// Lets one download of each host try it whose time is over.
+    /// Lets one download of each origin try it whose time is over: the one that has failed least often, as perhaps only
+    /// one URL fails, and one that the schedule and the caps let run.
     mutating func sendScouts(monotonic: Double) {
-        for (host, rest) in rests.due(monotonic) {
-            if let scout = rest.scout.flatMap({ self[$0] }), scout.isScout || scout.state == .downloading { continue }
-            guard let id = lines.resting(host).first, var scout = self[id] else {
-                endRest(of: host)
+        for (origin, rest) in rests.due(monotonic) {
+            if let scout = rest.scout.flatMap({ self[$0] }) {
+                guard scout.state != .downloading, !(scout.isScout && mayRun(scout)) else { continue }
+                setScout(scout.id, false)
+            }
+            let waiting = lines.resting(origin).compactMap { self[$0] }
+            guard !waiting.isEmpty else {
+                endRest(of: origin)
                 continue
             }
-            scout.isScout = true
-            put(scout, isProgress: true)
-            rests[host]?.scout = id
+            let scout = waiting.filter(mayRun).min { $0.failures < $1.failures }
+            rests[origin]?.scout = scout?.id
+            if let scout { setScout(scout.id, true) }
         }
     }
 
-    /// Gives up what has waited as long for the same host.
-    mutating func giveUp(behind failed: DownloadJob, _ fault: DownloadFault, now: Double) {
-        guard fault.kind != .final else { return }
-        for var job in lines.resting(failed.order.url.host).compactMap({ self[$0] })
-        where now - job.added >= Double(settings.retryFor) {
-            job.message = fault.message
-            end(job, as: .failed, now: now)
-        }
+    private func mayRun(_ job: DownloadJob) -> Bool { allowance.hold(for: job.order.lane) == nil }
+
+    private mutating func setScout(_ id: Int64, _ isScout: Bool) {
+        guard var job = self[id], job.isScout != isScout else { return }
+        job.isScout = isScout
+        put(job, isProgress: true)
     }
 
     /// Tries again what the network has made fail.
@@ -100,6 +102,11 @@ extension DownloadQueue {
             (job.due, job.retryAt) = (nil, nil)
             put(job)
         }
-        for host in rests.all.keys { endRest(of: host) }
+        for origin in rests.all.keys { endRest(of: origin) }
     }
+}
+
+extension OriginURL {
+    /// The URL of its origin, by which it rests.
+    var origin: String { scheme.rawValue + "://" + authority }
 }

@@ -97,7 +97,8 @@ extension DownloadFault {
                 .final,
                 "\(UpstreamError.addressRefused(host: host, address: address)); to fetch from it, \(Advice.allow(host: host).text(in: words))"
             )
-        case .fill(.upstream(let error)): self.init(error.isTransient ? .network : .final, "\(error)")
+        case .fill(.upstream(let error)):
+            self.init(error.isTransient ? .network : .final, "\(error)", unreachable: error.unreachableHost)
         case .fill(.busy(let seconds)):
             self.init(.busy(retryAfter: Double(seconds)), "\(FillError.busy(retryAfter: seconds))")
         case .fill(.offline): self.init(.offline, "the proxy is offline and contacts no origin")

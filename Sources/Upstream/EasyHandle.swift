@@ -1,4 +1,5 @@
 import CCurl
+import Glibc
 import HTTPModel
 
 /// One of curl's easy handles, with the memory that curl borrows while it is in use. Loop-bound.
@@ -31,14 +32,14 @@ final class EasyHandle {
         errorText.deallocate()
     }
 
-    /// curl's text about its last error; the system's where no connection was made, as that is shorter and says why.
+    /// curl's text about its last error; the system's where a connection was refused, as that is shorter.
     var detail: String {
         let text = errorText[0] == 0 ? "" : String(cString: errorText)
         var code = 0
         guard text.hasPrefix("Failed to connect"), reel_curl_get_long(curl, CURLINFO_OS_ERRNO, &code) == CURLE_OK,
-            code > 0
+            code == Int(ECONNREFUSED)
         else { return text }
-        return String(errno: Int32(clamping: code)).lowercased()
+        return String(errno: ECONNREFUSED).lowercased()
     }
 
     /// Whether the connection is established, so that the request is being sent or has been sent.

@@ -198,6 +198,7 @@ import Testing
                 "download_rate  none  default",
                 "schedule  (downloads run at any time)  default",
                 "download_cap  (any number of bytes)  default",
+                "download_retry_time  7d  default",
                 "linger  5s  default",
                 "connect_timeout  10s  default",
                 "stall_timeout  30s  default",

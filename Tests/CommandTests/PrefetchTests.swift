@@ -350,7 +350,7 @@ import Testing
         shelf.origin.serve("/a.mp4", shelf.film)
         shelf.origin.script("/a.mp4") { $0.status = 503 }
         let first = try prefetch(shelf, ["/a.mp4"])
-        #expect(first.exit == .exited(1) && first.stdout.contains("1 download stays in the queue"), "\(first)")
+        #expect(first.exit == .exited(1) && first.stderr.contains("1 download stays in the queue"), "\(first)")
         let held = try #require((try shelf.json("downloads")["downloads"] as? [[String: Any]])?.first)
         #expect(held["state"] as? String == "waiting" && held["is_held"] as? Bool == true, "\(held)")
         shelf.origin.script("/a.mp4") { $0.status = nil }

@@ -112,7 +112,8 @@ final class FakeTransfer: RunningDownload {
     }
 
     func fail(_ kind: DownloadFault.Kind, _ message: String = "it broke") {
-        end(.failed(DownloadFault(kind, message), progress))
+        let unreachable = kind == .network ? order.url.host : nil
+        end(.failed(DownloadFault(kind, message, unreachable: unreachable), progress))
     }
 
     /// Also after it was stopped, as an end may be on its way just then.

@@ -92,6 +92,12 @@ package struct Freshness: Sendable, Equatable {
         fields["Date"].flatMap(HTTPDate.parse) ?? receivedAt
     }
 
+    /// The same, with a shorter lifetime if that is a guess.
+    package func heuristic(atMost longest: Int64) -> Freshness {
+        source == .heuristic && lifetime > longest
+            ? Freshness(lifetime: longest, age: age, source: source, isValidatedEachTime: isValidatedEachTime) : self
+    }
+
     /// As text: `fresh for 2 h more`.
     package var text: String {
         if isValidatedEachTime { return "revalidated on every request (no-cache)" }

@@ -86,7 +86,9 @@ package final class PlaylistDocument: Sendable {
         switch content {
         case .hls(let playlist):
             let media = playlist.media
-            (refreshRule, isLive, isUnchanging) = (media?.refreshRule, media?.hasEnd == false, media?.type == .vod)
+            (refreshRule, isLive, isUnchanging) = (
+                media?.refreshRule, media?.hasEnd == false, Self.isUnchanging(media, text)
+            )
             (listsRenditions, read) = (playlist.multivariant != nil, playlist.weight)
         case .dash(let mpd):
             (refreshRule, isLive, isUnchanging) = (mpd.refreshRule, mpd.isDynamic, false)
@@ -95,6 +97,13 @@ package final class PlaylistDocument: Sendable {
             (refreshRule, isLive, isUnchanging, listsRenditions, read) = (nil, false, false, false, feed.weight)
         }
         readWeight = text.count +| read +| order.weight
+    }
+
+    /// RFC 8216 §4.3.3.5: a list of type VOD must not change. One without its end may have been cut; and addresses with
+    /// a query may be signed for a short time.
+    private static func isUnchanging(_ media: MediaPlaylist?, _ text: [UInt8]) -> Bool {
+        guard let media, media.type == .vod, media.hasEndTag else { return false }
+        return !text.contains(UInt8(ascii: "?"))
     }
 
     /// Whether it is a feed, or a list of files that does not begin as HLS does.

@@ -139,8 +139,11 @@ struct DownloadsWatch: ParsableCommand {
 
 struct DownloadsWait: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "wait", abstract: "Wait until the running proxy has no download left that waits or runs.",
-        discussion: "Ends with status 1 if one failed or is held. Ctrl-C ends the waiting; the downloads continue.")
+        commandName: "wait", abstract: "Wait until the downloads that wait or run now have ended.",
+        discussion: """
+            Also ends once those that are left are held, as their origin fails. The exit code is that of prefetch. Ctrl-C ends the \
+            waiting; the downloads continue.
+            """)
 
     @Flag(help: "Print a line of JSON for each change.")
     var json = false
@@ -150,10 +153,18 @@ struct DownloadsWait: ParsableCommand {
     @OptionGroup var cache: CacheOptions
 
     func run() throws {
-        let display = DownloadDisplay(isJSON: json, isQuiet: quiet, mask: try secret.mask(cache.configuration))
-        let proxy = try cache.runningProxy()
-        let waiting = try proxy.downloads().downloads.filter { $0.state == .waiting || $0.state == .downloading }
-        try PrefetchSession(proxy, display, nil, Interruption(), pausesAtEnd: false).follow(waiting)
+        var mask: URLMask? = .standard
+        do {
+            let interruption = Interruption()
+            mask = try secret.mask(cache.configuration)
+            let display = DownloadDisplay(isJSON: json, isQuiet: quiet, mask: mask)
+            let proxy = try cache.runningProxy()
+            let waiting = try proxy.downloads().downloads.filter { $0.state == .waiting || $0.state == .downloading }
+            try PrefetchSession(proxy, display, nil, interruption, pausesAtEnd: false).follow(waiting)
+        } catch {
+            if json { DownloadDisplay.printAsJSON(error, mask) }
+            throw error
+        }
     }
 }
 
@@ -187,7 +198,10 @@ struct DownloadNaming: ParsableArguments {
             guard !all else { return Batch(done: try proxy.change(.all, change)) }
             if let state {
                 let ids = try allIDs(in: state, proxy)
-                return Batch(done: ids.isEmpty ? [] : try proxy.change(.ids(ids), change))
+                guard !ids.isEmpty else { return Batch(done: []) }
+                // Failed ones are cancelled only by their numbers; whatever else has changed meanwhile is left out.
+                let selection: DownloadSelection = action == .cancel && state == .failed ? .ids(ids) : .possible(ids)
+                return Batch(done: try proxy.change(selection, change))
             }
             var listed: [Download]?
             return try Batch(names) {

@@ -14,7 +14,7 @@ struct Prefetch: ParsableCommand {
         discussion: """
             Uses the running proxy if there is one; otherwise downloads by itself. Downloads are pinned: they are not evicted until \
             you unpin them. Ctrl-C pauses them; the same command continues them, also after a crash. Without URLs, it \
-            continues what waits in the queue.
+            continues what waits in the queue, and Ctrl-C leaves it there.
 
             An HLS or DASH stream counts as one download, with its best picture and its default sound unless the options for \
             playlists choose others. A live HLS stream is recorded for as long as --for says.

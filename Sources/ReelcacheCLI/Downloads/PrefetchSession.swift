@@ -56,11 +56,15 @@ final class PrefetchSession {
 
     /// Waits until all downloads in the queue have ended; those that are held are tried at once. Paused ones stay so.
     func continueQueue() throws {
-        let waiting = try proxy.downloads().downloads.filter { $0.state == .waiting || $0.state == .downloading }
+        var waiting = try proxy.downloads().downloads.filter { $0.state == .waiting || $0.state == .downloading }
         guard !waiting.isEmpty else { return display.say("no download is waiting") }
         let held = waiting.filter { $0.retryDate != nil }.map(\.id)
-        if !held.isEmpty { _ = try proxy.change(.possible(held), DownloadChange(action: .retry)) }
-        try follow(try proxy.downloads().downloads.filter { now in waiting.contains { $0.id == now.id } })
+        if !held.isEmpty {
+            let retried = try proxy.change(.possible(held), DownloadChange(action: .retry))
+            let byID = Dictionary(retried.map { ($0.id, $0) }) { $1 }
+            waiting = waiting.map { byID[$0.id] ?? $0 }
+        }
+        try follow(waiting)
     }
 
     /// Waits until downloads that were ordered before have ended.
@@ -96,7 +100,10 @@ final class PrefetchSession {
     }
 
     /// Whether nothing is left to wait for.
-    private var isDone: Bool { followed.haveAllEnded || held.count == followed.open.count }
+    private var isDone: Bool {
+        followed.haveAllEnded
+            || followed.totals.heldCount(leavesHeld: leavesHeld) == followed.totals.openCount
+    }
 
     private func watch() throws {
         guard !isDone else { return }
@@ -325,7 +332,8 @@ final class PrefetchSession {
         let unplaced = files.values.count { $0 == .wanted }
         let paused = followed.totals[.paused]
         let held = self.held
-        let failed = all.count - completed.count - unplaced - paused - held.count
+        let left = interruption.isRequested ? followed.totals.openCount - paused : held.count
+        let failed = all.count - completed.count - unplaced - paused - left
         display.event(
             EndEvent(
                 completed: completed.count, failed: failed, paused: paused, unplaced: placing == nil ? nil : unplaced,
@@ -339,13 +347,18 @@ final class PrefetchSession {
             display.warn("interrupted: \(parts.joined(separator: ", ")); the same command continues")
             throw ExitCode(1)
         }
+        if interruption.isRequested && left > 0 {
+            display.warn("interrupted: \(left.of("download")) \(left == 1 ? "stays" : "stay") in the queue")
+            throw ExitCode(1)
+        }
         let bytes = completed.reduce(0) { $0 +| $1.bytes }
         if all.count > 1 {
             display.say("\(completed.count.grouped) of \(all.count.of("download")) completed, \(bytes.size)")
         }
         for (reason, downloads) in Dictionary(grouping: held, by: \.reason).sorted(by: { $0.key < $1.key }) {
             let verb = downloads.count == 1 ? "stays" : "stay"
-            display.say("\(downloads.count.of("download")) \(verb) in the queue: \(reason)")
+            let line = "\(downloads.count.of("download")) \(verb) in the queue: \(reason)"
+            if downloads.contains(where: { $0.retryDate != nil }) { display.warn(line) } else { display.say(line) }
         }
         if held.contains(where: { $0.retryDate != nil }) {
             display.say("a running proxy tries again by itself; otherwise repeat the command")

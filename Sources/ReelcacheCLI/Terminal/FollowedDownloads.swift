@@ -94,6 +94,8 @@ private extension Download {
 package struct FollowedTotals: Sendable, Equatable {
     package private(set) var count = 0
     package private(set) var states: [Download.State: Int] = [:]
+    /// How many the schedule or a cap holds back, and how many wait long for their origin.
+    private var heldByLimits = 0, heldByOrigin = 0
     package var bytes: Int64 { Int64(clamping: sums.bytes) }
     /// How many have no total yet.
     private var unknownCount = 0
@@ -122,6 +124,9 @@ package struct FollowedTotals: Sendable, Equatable {
         count += Int(sign)
         let same = self[report.state] + Int(sign)
         states[report.state] = same == 0 ? nil : same
+        if report.isHeld == true {
+            if report.retryDate == nil { heldByLimits += Int(sign) } else { heldByOrigin += Int(sign) }
+        }
         guard report.state != .failed, report.state != .cancelled else { return }
         sums.bytes +|= Int128(sign) *| Int128(report.bytes)
         sums.total +|= Int128(sign) *| Int128(report.total ?? 0)
@@ -130,6 +135,9 @@ package struct FollowedTotals: Sendable, Equatable {
     }
 
     package subscript(_ state: Download.State) -> Int { states[state] ?? 0 }
+
+    /// How many are held by their origin, or also by the schedule and the caps.
+    func heldCount(leavesHeld: Bool) -> Int { heldByOrigin + (leavesHeld ? heldByLimits : 0) }
 
     /// How many have not ended.
     var openCount: Int { self[.waiting] + self[.downloading] + self[.paused] }
