@@ -64,6 +64,20 @@ import Testing
         #expect(try PlaylistDocument.stored(key, in: store)?.generation != first.generation)
     }
 
+    /// Whether it is a presentation does not depend on what is in memory.
+    @Test func feedThatWasReadIsNoPlaylist() throws {
+        let text = Array("<rss><channel><item><enclosure url='a.mp3'/></item></channel></rss>".utf8)
+        try put("feed.xml", text, isPart: false, type: "application/rss+xml")
+        let key = CacheKey(text: "https://a.example/v/feed.xml"), url = try OriginURL(url: key.text)
+        let id = try #require(try store.completeGeneration(of: key))
+        let feed = try PlaylistDocument(
+            feed: text, type: "application/rss+xml", key: key, url: url, base: url, generation: id,
+            within: WorkBudget(bytes: text.count))
+        store.readings[id] = feed
+        #expect(try PlaylistDocument.stored(key, in: store) == nil)
+        withExtendedLifetime(feed) {}
+    }
+
     /// What a text makes it do may never end: the one that is being read finds the store closed, those behind it are
     /// not begun.
     @Test func closingWaitsForNoText() throws {

@@ -575,6 +575,20 @@ extension Scenarios {
             }
         }
 
+        /// Other commands would send it orders, which it never carries out.
+        @Test func aProxyThatPlaysForOneCommandIsFoundByNoOther() async throws {
+            try await scenario { stage in
+                try stage.play("/a.mp4")
+                try stage.stop()
+                var configuration = ProxyConfiguration()
+                configuration.cacheDirectory = stage.cache
+                try configuration.withProxy(for: .playing) { proxy in
+                    #expect(proxy.own != nil)
+                    #expect(RunningProxy(cacheDirectory: stage.cache) == nil)
+                }
+            }
+        }
+
         @Test func databasesThatCannotBeOpenedStopOnlyWhatNeedsThem() async throws {
             try await scenario { stage in
                 try stage.play("/a.mp4")
