@@ -243,5 +243,5 @@ extension UpstreamError {
 
 extension OriginURL {
     /// Whether this is the URL's host, written with or without brackets.
-    fileprivate func isOn(_ name: String) -> Bool { host == name || host == "[\(name)]" }
+    package func isOn(_ name: String) -> Bool { host == name || host == "[\(name)]" }
 }

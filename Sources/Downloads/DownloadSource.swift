@@ -76,7 +76,7 @@ package struct DownloadFault: Error, Sendable, Equatable {
     package let kind: Kind
     /// One line that names the remedy, if there is one.
     package let message: String
-    /// The host to which no connection could be made, in the form of `OriginURL.host`; nil for other faults.
+    /// The host to which no connection could be made; nil for other faults.
     package let unreachable: String?
 
     package init(_ kind: Kind, _ message: String, unreachable: String? = nil) {

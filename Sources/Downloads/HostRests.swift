@@ -1,3 +1,4 @@
+import CacheFill
 import CachePolicy
 
 /// Origins that nothing is begun from for a while, as one could just not be reached: what waits for its turn would fail
@@ -48,7 +49,7 @@ struct HostRests {
 extension DownloadQueue {
     mutating func noteOrigin(of job: DownloadJob, _ fault: DownloadFault, now: Double, monotonic: Double) {
         let origin = job.order.url.origin
-        guard fault.unreachable == job.order.url.host else {
+        guard fault.unreachable.map(job.order.url.isOn) == true else {
             // Another download finds out, or this one's answer has shown that it works.
             if case .busy = fault.kind { endRest(of: origin) }
             if rests[origin]?.scout == job.id { rests[origin]?.scout = nil }

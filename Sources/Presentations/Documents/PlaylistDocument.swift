@@ -99,8 +99,8 @@ package final class PlaylistDocument: Sendable {
         readWeight = text.count +| read +| order.weight
     }
 
-    /// RFC 8216 §4.3.3.5: a list of type VOD must not change. One without its end may have been cut; and addresses with
-    /// a query may be signed for a short time.
+    /// RFC 8216 §4.3.3.5: a list of type VOD must not change. One without its end may have been cut; addresses with a
+    /// query may be signed for a short time.
     private static func isUnchanging(_ media: MediaPlaylist?, _ text: [UInt8]) -> Bool {
         guard let media, media.type == .vod, media.hasEndTag else { return false }
         return !text.contains(UInt8(ascii: "?"))

@@ -141,8 +141,8 @@ struct DownloadsWait: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "wait", abstract: "Wait until the downloads that wait or run now have ended.",
         discussion: """
-            Also ends once those that are left are held, as their origin fails. The exit code is that of prefetch. Ctrl-C ends the \
-            waiting; the downloads continue.
+            Also ends once those that are left are held, as their origin fails. The exit code is that of prefetch. \
+            Ctrl-C ends the waiting; the downloads continue.
             """)
 
     @Flag(help: "Print a line of JSON for each change.")
