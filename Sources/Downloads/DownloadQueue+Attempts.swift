@@ -90,7 +90,7 @@ extension DownloadJob {
         }
         let since = failingSince ?? now
         failingSince = since
-        let delay = Self.delay(after: failures, kind, spread: Double(id * 7 % 16) / 15 * Self.longestSpread)
+        let delay = Self.delay(after: failures, kind, spread: Double(id % 16) / 15 * Self.longestSpread)
         return failures < Self.quickAttempts || now + delay < since + retryFor ? delay : nil
     }
 }
