@@ -66,12 +66,12 @@ extension RunningProxy {
     // MARK: Events
 
     /// Reports the state of downloads, including ended ones, then their summary, and from then on all changes.
-    /// Blocks until `tell` or `isWanted` returns false.
+    /// Blocks until `report` or `isWanted` returns false.
     /// - Parameters:
     ///   - ids: the downloads; empty for all that have not ended.
     ///   - isWanted: called at least four times a second, even if nothing arrives.
-    ///   - tell: returns whether to continue.
-    /// - Throws: the errors of `tell`; `CacheAccessError` if the proxy ends.
+    ///   - report: returns whether to continue.
+    /// - Throws: the errors of `report`; `CacheAccessError` if the proxy ends.
     package func watchDownloads(
         _ ids: [Int64], isWanted: @escaping () -> Bool, _ report: @escaping (DownloadNews) throws -> Bool
     ) throws {

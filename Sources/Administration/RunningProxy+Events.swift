@@ -3,13 +3,13 @@ import Reelcache
 import Upstream
 
 extension RunningProxy {
-    /// Reports what happens now, and from then on each change, at most four times a second. Blocks until `tell` or
+    /// Reports what happens now, and from then on each change, at most four times a second. Blocks until `report` or
     /// `isWanted` returns false.
     /// - Parameters:
     ///   - patience: how long the proxy may send nothing; it sends something each 15 seconds.
     ///   - isWanted: called at least four times a second, even if nothing arrives.
-    ///   - tell: returns whether to continue.
-    /// - Throws: the errors of `tell`; `CacheAccessError` if the proxy ends or hangs.
+    ///   - report: returns whether to continue.
+    /// - Throws: the errors of `report`; `CacheAccessError` if the proxy ends or hangs.
     package func watchNow(
         patience: Duration = Self.patience, isWanted: @escaping () -> Bool,
         _ report: @escaping (NowReport) throws -> Bool
@@ -26,8 +26,8 @@ extension RunningProxy {
 }
 
 extension ControlClient {
-    /// Reads a stream of events until `tell` or `isWanted` returns false.
-    /// - Throws: the errors of `tell`; `CacheAccessError` if the proxy ends or hangs.
+    /// Reads a stream of events until `report` or `isWanted` returns false.
+    /// - Throws: the errors of `report`; `CacheAccessError` if the proxy ends or hangs.
     func follow(
         _ call: Call<Void>, patience: Duration = RunningProxy.patience, isWanted: @escaping () -> Bool,
         _ report: @escaping (EventStream.Event) throws -> Bool

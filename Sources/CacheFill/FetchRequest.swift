@@ -185,7 +185,7 @@ struct FetchRequest {
     }
 
     /// Checks whether the link to the media may have expired, and a fresh one is worthwhile.
-    /// - Parameter brought: how many bytes the fetch has delivered.
+    /// - Parameter delivered: how many bytes the fetch has delivered.
     /// - Returns: seconds after which to request the media where it is then; nil if the refusal counts.
     mutating func leavesExpiredLink(after error: FillError, for known: Generation?, delivered: Int64) -> Double? {
         guard case .originStatus(let status) = error else { return nil }

@@ -106,7 +106,7 @@ package final class HeadFetch: TransferDelegate {
 extension LoopFiller {
     /// Sends a HEAD to an origin. Delivers once, unless cancelled.
     /// - Parameter validated: the stored generation; the request is conditional on it.
-    /// - Parameter tell: called with each response before the final one.
+    /// - Parameter report: called with each response before the final one.
     /// - Returns: nil while the proxy is offline.
     package func head(
         _ demand: Demand, validating validated: Generation? = nil,

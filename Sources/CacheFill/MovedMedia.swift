@@ -57,7 +57,7 @@ struct MovedMedia {
     }
 
     /// Leaves a link that was refused with a status that may mean that it has expired.
-    /// - Parameter brought: how many bytes the fetch has delivered so far.
+    /// - Parameter delivered: how many bytes the fetch has delivered so far.
     /// - Returns: seconds after which to request the media where it is then; nil if the refusal counts.
     mutating func leave(after status: Int, isGap: Bool, delivered: Int64) -> Double? {
         guard left.map({ delivered > $0 }) ?? true else { return nil }

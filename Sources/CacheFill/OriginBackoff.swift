@@ -195,7 +195,7 @@ extension OriginBackoff {
         }
 
         /// - Parameters:
-        ///   - wish: the requested back-off in seconds.
+        ///   - retryAfter: the requested back-off in seconds.
         ///   - isGood: whether the answer is no error. If so, another place's back-off no longer applies to the whole
         ///     host.
         mutating func answered(_ retryAfter: Int64?, from place: String, isGood: Bool = false, at now: UInt64) {

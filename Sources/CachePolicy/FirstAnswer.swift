@@ -14,7 +14,7 @@ package struct FirstAnswer: Sendable, Equatable {
     package let isPart: Bool
 
     /// - Parameters:
-    ///   - asked: the requested range; nil for the whole resource.
+    ///   - requested: the requested range; nil for the whole resource.
     ///   - longest: the greatest accepted length, in bytes. Tables grow with the length, and an origin must not
     ///     choose how much memory they take.
     package init(_ answer: OriginAnswer, requested: ByteRangeSpec?, longest: Int64) throws(Problem) {

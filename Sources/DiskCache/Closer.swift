@@ -16,7 +16,7 @@ final class Closer {
         let unused = core.open.takeUnused()
         guard !unused.isEmpty else { return 0 }
         var (freed, kept) = (0 as Int64, commit(unused.filter { !$0.isLeftover }))
-        // Includes those that `settle` has just found replaced.
+        // Includes those that `commit` has just found replaced.
         let leftovers = unused.filter(\.isLeftover)
         let isForgotten =
             leftovers.isEmpty

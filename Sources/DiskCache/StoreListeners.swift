@@ -11,13 +11,13 @@ package final class StoreListeners: Sendable {
         var onShortage: (@Sendable () -> Void)?
     }
 
-    /// - Parameter tell: called on a thread of the store when the given resource, or the given generation of it, has
+    /// - Parameter report: called on a thread of the store when the given resource, or the given generation of it, has
     ///   changed.
     package func whenChanged(_ report: @escaping @Sendable (CacheKey, Generation?) -> Void) {
         listeners.withLock { $0.onChange = report }
     }
 
-    /// - Parameter tell: called on any thread when a person has stored or removed a resource, whether or not anything
+    /// - Parameter report: called on any thread when a person has stored or removed a resource, whether or not anything
     ///   of it was cached; with nil for all resources.
     package func whenChangedByHand(_ report: @escaping @Sendable (CacheKey?) -> Void) {
         listeners.withLock { $0.onChangeByHand = report }

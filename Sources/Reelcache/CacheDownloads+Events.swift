@@ -31,7 +31,7 @@ extension CacheDownloads {
         return events
     }
 
-    /// - Parameter tell: called with each new state.
+    /// - Parameter report: called with each new state.
     /// - Returns: the last event; nil if the task was cancelled. The stream calls its termination handler before it
     ///   ends, so an event could still reach a consumer that is leaving.
     private func watch(_ id: Download.ID, _ lastKnown: Download?, _ report: (Download) -> Void) async -> DownloadEvent?

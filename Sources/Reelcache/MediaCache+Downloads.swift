@@ -45,7 +45,7 @@ extension MediaCache {
         return events
     }
 
-    /// - Parameter tell: called with each event before the last.
+    /// - Parameter report: called with each event before the last.
     /// - Returns: the last event; nil if the task was cancelled.
     private func follow(_ url: URL, _ options: DownloadOptions, _ report: (DownloadEvent) -> Void) async
         -> DownloadEvent?

@@ -153,7 +153,7 @@ extension UpstreamClient {
     /// Connects to a host for a tunnel.
     /// - Parameters:
     ///   - host: a name in lower case, or an address without brackets.
-    ///   - asker: the address under which its client is counted; nil for the proxy itself.
+    ///   - requester: the address under which its client is counted; nil for the proxy itself.
     ///   - completion: called once, later, with a connected non-blocking socket, which the caller has to close; not
     ///     called after `cancel`.
     package func dial(

@@ -377,7 +377,7 @@ import Testing
             opened.checkpoint()
             #expect(throws: ImportError.self) { try importer.finish() }
         }
-        opened.commit()
+        opened.catchUp()
         opened.closeUnused()
         #expect(opened.dataFiles.isEmpty && store.ledger.dataSize == 0)
         #expect(try listed() == [])

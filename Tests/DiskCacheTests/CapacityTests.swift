@@ -20,7 +20,7 @@ import Testing
                 opened.checkpoint()
                 try compare(opened)
             }
-            opened.commit()
+            opened.catchUp()
             try compareSizes(opened)
             opened = session % 3 == 2 ? try opened.killed() : try opened.reopened()
             try compare(opened)

@@ -104,7 +104,7 @@ import Testing
 
             #expect(opened.metrics.errors.values["index-damaged"] == 1, "\(word)")
             for name in Self.names { #expect(try opened.load(name) != nil, "\(word): \(name) comes back") }
-            opened.commit()
+            opened.catchUp()
             #expect(try opened.store.report().pinned == 1)
         }
     }

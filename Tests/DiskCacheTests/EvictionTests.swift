@@ -195,7 +195,7 @@ import Testing
             opened.checkpoint()
             #expect(extents(a) == [])
         }
-        opened.commit()
+        opened.catchUp()
         opened.closeUnused()
         #expect(opened.dataFiles.isEmpty)
         #expect(opened.store.ledger.dataSize == 0)

@@ -41,7 +41,7 @@ import Testing
         try Self.garbage.write(to: URL(fileURLWithPath: index(directory)))
 
         let opened = try OpenStore(directory)
-        opened.commit()
+        opened.catchUp()
 
         let a = try #require(try opened.load("a"))
         #expect(a.hasUnverified, "the copy's rows may be older than the file")
@@ -60,7 +60,7 @@ import Testing
         if isEmptied { _ = FileManager.default.createFile(atPath: index(directory), contents: Data()) }
 
         let opened = try OpenStore(directory)
-        opened.commit()
+        opened.catchUp()
 
         #expect(try presentChunks("a", in: opened) == allChunks)
         #expect(try opened.load("b") == nil)
@@ -80,7 +80,7 @@ import Testing
         try bytes.write(to: URL(fileURLWithPath: path))
 
         let again = try OpenStore(opened.directory)
-        again.commit()
+        again.catchUp()
 
         let found = try (0..<300).filter { number in
             guard let generation = try again.load("\(number)") else { return false }
@@ -109,7 +109,7 @@ import Testing
         let directory = try closedCache()
         try IndexDamage.setAside(index(directory))
         let opened = try OpenStore(directory)
-        opened.commit()
+        opened.catchUp()
         #expect(try presentChunks("a", in: opened) == allChunks)
         #expect(try presentChunks("b", in: opened) == allChunks)
     }
@@ -149,7 +149,7 @@ import Testing
         }
         unlink(index(directory))
         let again = try OpenStore(directory)
-        again.commit()
+        again.catchUp()
         #expect(try again.load("a") == nil && again.dataFiles.isEmpty)
     }
 
@@ -179,7 +179,7 @@ import Testing
             #expect(try a.firstWrongChunk(media) == nil)
         }
         #expect(try presentChunks("b", in: again) == allChunks)
-        again.commit()
+        again.catchUp()
         again.evict(.max)
         #expect(again.dataFiles.isEmpty, "what is damaged can be evicted")
         #expect(try again.store.core.index.listing.counts().resources == 0)
@@ -284,7 +284,7 @@ import Testing
         opened.checkpoint()
         try opened.close()
         let again = try OpenStore(opened.directory)
-        again.commit()
+        again.catchUp()
         #expect(try presentChunks("a", in: again) == allChunks)
         #expect(again.store.ledger.dataSize >= again.dataBytes && again.store.ledger.dataSize < 2 * again.dataBytes)
     }
@@ -304,7 +304,7 @@ import Testing
             try index.database.close()
         }
         let opened = try OpenStore(directory)
-        opened.commit()
+        opened.catchUp()
         #expect(try presentChunks("a", in: opened) == allChunks)
         #expect(opened.store.ledger.dataSize >= opened.dataBytes && opened.store.ledger.dataSize < 2 * opened.dataBytes)
     }
@@ -319,7 +319,7 @@ import Testing
             try index.database.close()
         }
         let opened = try OpenStore(directory)
-        opened.commit()
+        opened.catchUp()
         #expect(try opened.store.setPinned(false, OpenStore.key("a")))
         opened.evict(.max)
         #expect(opened.dataFiles.isEmpty && opened.store.ledger.dataSize == 0)

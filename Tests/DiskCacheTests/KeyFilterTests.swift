@@ -117,7 +117,7 @@ extension KeyFilterTests {
             let found = Monitor<Bool?>(nil)
             again.store.load(OpenStore.key(name)) { result in found.update { $0 = (try? result.get()) != nil } }
             let isThere = try found.wait(for: "the look-up") { $0 }
-            again.commit()
+            again.catchUp()
             return isThere
         }
         #expect(try lookUp("a"))

@@ -66,6 +66,26 @@ import Testing
         #expect(try extentTimes(opened) == [0, 70, 0] && resource(opened) == [1, 70])
     }
 
+    /// Its row goes before anybody has needed them.
+    @Test func hitsOfWhatIsReplacedAreItsSuccessors() throws {
+        let (opened, generation) = try opened()
+        generation.countHit()
+        _ = try opened.make("a", media, filling: 0..<media.size)
+        opened.store.queue.sync { $0.checkpointer.checkpoint() }
+        #expect(try resource(opened).first == 1)
+    }
+
+    /// A HEAD counts, and reads nothing: what is to be evicted first stays so.
+    @Test func hitThatReadsNothingIsNoRead() throws {
+        let (opened, generation) = try opened()
+        generation.withChunks { $0.touch(1, at: 70) }
+        opened.checkpoint()
+        try opened.store.core.index.database.write { try $0.execute(sql: "UPDATE resource SET last_access = 0") }
+        generation.countHit()
+        opened.checkpoint()
+        #expect(try resource(opened) == [1, 0])
+    }
+
     /// The row of an evicted extent does not come back.
     @Test func readOfWhatWasEvictedIsForgotten() throws {
         let (opened, generation) = try opened()

@@ -34,7 +34,7 @@ import Testing
         #expect(try opened.store.setPinned(true, OpenStore.key("a")))
 
         let again = try OpenStore(try killedWithoutLog(opened, isOverwritten: isOverwritten))
-        again.commit()
+        again.catchUp()
 
         let generation = try #require(try again.load("a"))
         try again.verify(generation, extent: 0)
@@ -64,7 +64,7 @@ import Testing
         #expect(try opened.store.setPinned(false, OpenStore.key("a")))
         _ = try opened.store.remove(OpenStore.key("b"), isDryRun: false)
         let again = try opened.killed()
-        again.commit()
+        again.catchUp()
         #expect(try again.store.report().pinned == 0)
         #expect(try again.load("b") == nil)
     }

@@ -49,7 +49,7 @@ final class OpenStore: Sendable {
 
     /// Closes the store in order, and waits until nobody has it any more: only then is the directory free for the next.
     func close() throws {
-        commit()
+        catchUp()
         try store.close()
         current.withLock { $0 = nil }
         try eventually("a closed store that nobody keeps") { CacheOwner.current(of: directory.path) == nil }
@@ -155,15 +155,15 @@ final class OpenStore: Sendable {
     }
 
     /// Waits until the store's threads and its queue have done what was asked of them, and have let go of it.
-    func commit() {
-        commit(store.readers, threads: 4)
-        commit(store.clerks, threads: 2)
-        commit(store.scrubbers, threads: 2)
+    func catchUp() {
+        catchUp(store.readers, threads: 4)
+        catchUp(store.clerks, threads: 2)
+        catchUp(store.scrubbers, threads: 2)
         store.queue.wait()
     }
 
     /// As many at once as there are threads: each has come to the end of what it did before.
-    private func commit(_ pool: BlockingPool, threads: Int) {
+    private func catchUp(_ pool: BlockingPool, threads: Int) {
         let arrived = Monitor(0)
         for _ in 0..<threads {
             pool.run {

@@ -174,7 +174,7 @@ import Testing
             try verifyAll(a, in: again)
             #expect(a.presentChunks == [])
         }
-        again.commit()
+        again.catchUp()
         again.closeUnused()
         #expect(again.dataFiles.isEmpty)
         #expect(again.store.ledger.dataSize == 0)
@@ -232,7 +232,7 @@ import Testing
         let again = try opened.reopened()
         for path in again.dataFiles { unlink(path) }
         #expect(try again.load("a") == nil)
-        again.commit()
+        again.catchUp()
         #expect(try again.row("a") == nil)
         #expect(again.metrics.errors.values == ["disk-file-missing": 1])
         // Once: the ledger counts deleted files for ever.

@@ -27,7 +27,7 @@ import Testing
         let lost = try opened.make("lost", media, filling: 0..<4096)
         let stray = try strayFile(in: opened)
         let again = try opened.killed()
-        again.commit()
+        again.catchUp()
         #expect(
             again.dataFiles.map { ($0 as NSString).lastPathComponent }.sorted()
                 == [kept.id.description, (stray as NSString).lastPathComponent].sorted())
@@ -42,7 +42,7 @@ import Testing
         _ = try strayFile(in: opened)
         try opened.store.core.index.database.setMeta([(.boot, 1)])
         let again = try opened.killed()
-        again.commit()
+        again.catchUp()
         #expect(again.dataFiles.map { ($0 as NSString).lastPathComponent } == [kept.id.description])
         #expect(!again.store.ledger.hasUncounted)
     }
@@ -53,10 +53,10 @@ import Testing
         _ = try opened.make("kept", media, filling: 0..<4096)
         opened.checkpoint()
         _ = try strayFile(in: opened)
-        opened.commit()
+        opened.catchUp()
         try opened.store.core.index.database.setMeta([(.isRecountDue, 1)])
         let again = try opened.reopened()
-        again.commit()
+        again.catchUp()
         #expect(again.dataFiles.count == 1)
     }
 
@@ -204,7 +204,7 @@ import Testing
         // As many as there are directories, so that one of them is met again.
         for number in 0..<600 { _ = try opened.make("\(number)", length: 5) }
         #expect(try opened.load("a") == nil)
-        opened.commit()
+        opened.catchUp()
         opened.closeUnused()
         #expect(opened.store.ledger.dataSize == 0)
     }

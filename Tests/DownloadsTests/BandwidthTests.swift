@@ -407,7 +407,7 @@ import Testing
 
         _ = try desk.add([Self.order("a") { $0.last = 7 }])
         let next = try Desk(after: desk)
-        next.commit()
+        next.catchUp()
         #expect(next.source.transfers.map(\.order.last).contains(7))
         #expect(next.listing.map(\.last).contains(7))
     }

@@ -141,7 +141,7 @@ import Testing
         let desk = try Desk()
         let ids = try desk.add("a", "b")
         try desk.transfer("b").complete()
-        desk.commit()
+        desk.catchUp()
 
         #expect(throws: DownloadError(.unknown, "there is no download 99: list them to see which there are")) {
             try desk.change(.ids([ids[0], 99]), DownloadChange(action: .pause))
@@ -209,7 +209,7 @@ import Testing
         let desk = try Desk()
         let first = try desk.add("a")[0]
         try desk.transfer("a").fail(.final)
-        desk.commit()
+        desk.catchUp()
         let second = try desk.add("a")[0]
         let error = #expect(throws: DownloadError.self) {
             try desk.change(.ids([first]), DownloadChange(action: .retry))
@@ -218,7 +218,7 @@ import Testing
         #expect(error?.description.contains("download \(second)") == true)
 
         try desk.transfer("a").fail(.final)
-        desk.commit()
+        desk.catchUp()
         #expect(throws: DownloadError.self) { try desk.change(.ids([first, second]), DownloadChange(action: .retry)) }
         #expect(
             try desk.change(.all, DownloadChange(action: .retry)).map(\.id) == [second], "the newest stands for both")
@@ -239,7 +239,7 @@ import Testing
         transfer.complete()
         desk.set { $0.maxActive = 9 }
         desk.manager.perform { $0.stop() }
-        desk.commit()
+        desk.catchUp()
         #expect(desk.manager.snapshots.changes(since: 0) { _ in true }.revision == revision)
         let closing = DownloadError(.conflict, "the cache is closing")
         #expect(throws: closing) { try desk.add("c") }

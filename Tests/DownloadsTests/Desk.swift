@@ -89,13 +89,13 @@ final class Desk: Sendable {
 
     /// So many seconds later, with one tick if somebody waits for that.
     func pass(_ seconds: Double) {
-        commit()
+        catchUp()
         clock.advance(seconds)
-        commit()
+        catchUp()
     }
 
     /// Waits until the manager has taken up all that transfers have told it, also those that ended as they were begun.
-    func commit() {
+    func catchUp() {
         var ends: Int
         repeat {
             ends = source.ends.value
@@ -105,7 +105,7 @@ final class Desk: Sendable {
 
     /// The transfer of a download that was begun last.
     func transfer(_ name: String) throws -> FakeTransfer {
-        commit()
+        catchUp()
         guard let found = source.transfers.last(where: { $0.name == name }) else {
             throw Unexpected("\(name) was never begun")
         }
@@ -116,18 +116,18 @@ final class Desk: Sendable {
 
     /// Those that were begun and neither ended nor were stopped, in the order of their beginning.
     var running: [String] {
-        commit()
+        catchUp()
         return source.running.map(\.name)
     }
 
     /// What was begun ever, in order.
     var begun: [String] {
-        commit()
+        catchUp()
         return source.transfers.map(\.name)
     }
 
     var listing: [Download] {
-        commit()
+        catchUp()
         return manager.snapshots.listing { _ in true }.downloads
     }
 
@@ -144,7 +144,7 @@ final class Desk: Sendable {
     }
 
     var summary: DownloadTotals {
-        commit()
+        catchUp()
         return manager.snapshots.summary
     }
 
@@ -154,7 +154,7 @@ final class Desk: Sendable {
 
     /// Through another connection than the manager's, which may not have made the file yet.
     func inDatabase<Value>(_ body: (Database) throws -> Value) throws -> Value {
-        commit()
+        catchUp()
         if !FileManager.default.fileExists(atPath: path) {
             let database = try DownloadDatabase(directory: directory.path, logger: log.logger)
             try database.save([], DownloadUsage(), since: 0) { [] }

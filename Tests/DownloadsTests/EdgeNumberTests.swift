@@ -25,7 +25,7 @@ import Testing
         try desk.transfer("delayed").fail(.busy(retryAfter: 60))
         try desk.act(.pause, "paused")
         try desk.transfer("running").has(44, of: 100)
-        desk.commit()
+        desk.catchUp()
         return desk
     }
 

@@ -32,9 +32,9 @@ import Testing
             if transfer.name == "failed" { transfer.fail(.final) } else { transfer.complete() }
         }
         try desk.add("failed")
-        desk.commit()
+        desk.catchUp()
         _ = try desk.add((1...1000).map { Desk.order("\($0)") })
-        desk.commit()
+        desk.catchUp()
         #expect(desk.history().count == 1000)
         #expect(desk.history().last.map { Desk.name($0) } == "1")
         #expect(desk.listing.count == 1000)

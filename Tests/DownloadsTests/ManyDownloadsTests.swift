@@ -28,7 +28,7 @@ import Testing
         let listing = desk.manager.snapshots.listing()
         #expect(listing.downloads.map(\.id) == ids)
         #expect((listing.summary.downloading, listing.summary.waiting) == (3, Self.count - 3))
-        for _ in 0..<10 { desk.source.running.first?.complete(); desk.commit() }
+        for _ in 0..<10 { desk.source.running.first?.complete(); desk.catchUp() }
         #expect(desk.manager.snapshots.listing().downloads.map(\.id) == Array(ids.dropFirst(10)))
         try desk.change(.ids([ids[Self.count - 1]]), DownloadChange(position: 0))
         #expect(desk.manager.snapshots.listing().downloads[3].id == ids[Self.count - 1])

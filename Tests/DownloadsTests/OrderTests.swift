@@ -130,7 +130,7 @@ import Testing
         case .failed: try desk.transfer("a").fail(.final)
         default: try desk.act(.cancel, "a")
         }
-        desk.commit()
+        desk.catchUp()
         #expect(try desk.add("a") == [2])
         #expect(desk["a"].state == .downloading)
         #expect(desk.history().map(\.id) == [1])

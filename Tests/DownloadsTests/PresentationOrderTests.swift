@@ -39,7 +39,7 @@ import Testing
         #expect(next.listing.map(\.quality) == before.map(\.quality))
         #expect(next.listing.last.map { [$0.segments, $0.totalSegments] } == [3, 10])
         next.manager.perform { $0.start() }
-        next.commit()
+        next.catchUp()
         #expect(next.source.transfers.map(\.order.renditions) == orders.map(\.renditions))
     }
 

@@ -162,7 +162,7 @@ import Testing
         try desk.add("a")
         try desk.transfer("a").has(60, of: 100)
         try desk.transfer("a").fail(.final)
-        desk.commit()
+        desk.catchUp()
         desk.restorePoints.has("a", [0, 60])
         try desk.add("a")
         #expect(desk["a"].bytes == 60)

@@ -72,7 +72,7 @@ import Testing
         let desk = try Desk()
         try desk.add("a", "b", "c", "d", "e")
         try desk.transfer("a").complete()
-        desk.commit()
+        desk.catchUp()
         let next = try Desk(after: desk)
         #expect(next.running == ["b", "c", "d"])
     }

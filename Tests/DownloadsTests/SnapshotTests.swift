@@ -49,7 +49,7 @@ import Testing
         for step in 1...1500 {
             try desk.transfer("a").has(Int64(step), of: 10_000)
             desk.clock.advance(0.25)
-            desk.commit()
+            desk.catchUp()
         }
         #expect(snapshots.changes(since: first) { _ in true }.listing.downloads.map { Desk.name($0) } == ["a", "b"])
     }

@@ -24,7 +24,7 @@ import Testing
         while let next = desk.source.running.first {
             most = max(most, desk.running.count)
             next.complete()
-            desk.commit()
+            desk.catchUp()
         }
         #expect(most == 3)
         #expect(desk.begun == (0..<40).map(String.init))

@@ -68,7 +68,7 @@ final class CacheStage: Sendable {
     func url(_ path: String) -> URL { URL(string: origin.url(path))! }
 
     /// Waits until no transfer is open: a player's last byte may be there before the end of its chunk.
-    func commit() throws {
+    func catchUp() throws {
         try eventually("the end of transfers") { cache.engine.metrics.openFetches.value == 0 }
     }
 
@@ -80,7 +80,7 @@ final class CacheStage: Sendable {
         let response = try RawClient.get(
             port: proxy.port, path: ProxyProcess.target(origin.url(path)), range: range?.rangeField)
         try #require(response.status == (range == nil ? 200 : 206), "\(response)")
-        try commit()
+        try catchUp()
         return response.body
     }
 }

@@ -25,7 +25,7 @@ extension Scenarios {
                 stage.origin.serve("/film.mp4", film)
                 expectPart(try stage.get("/film.mp4", range: "bytes=5000000-5999999"), 5_000_000..<6_000_000, of: film)
                 // The player has its last byte before the chunk that it is in has ended.
-                try stage.commit()
+                try stage.catchUp()
                 let whole = try stage.get("/film.mp4")
                 expectWhole(whole, film)
                 #expect(whole.cacheStatus.hasPrefix("reelcache; fwd=partial"))

@@ -176,7 +176,7 @@ extension Scenarios {
                 }
                 for player in players { player.close() }
                 try stage.origin.waitForAbort("/film.mp4")
-                try stage.commit()
+                try stage.catchUp()
                 stage.origin.stop()
                 let response = try stage.get("/film.mp4", range: "bytes=0-\(10 * 65_536 - 1)")
                 expectPart(response, 0..<10 * 65_536, of: film)
@@ -253,7 +253,7 @@ extension Scenarios {
                     #expect(try player.difference(from: long, in: offset..<offset + 2000) == nil)
                     player.close()
                 }
-                try stage.commit()
+                try stage.catchUp()
                 try stage.origin.waitUntil("the end of all requests") {
                     $0.requests.allSatisfy { $0.aborted || $0.finished }
                 }

@@ -80,11 +80,11 @@ extension Scenarios {
             } _: { stage in
                 stage.serveEpisode(etag: nil, control: "no-store")
                 var heard = try [stage.stitching(0..<100)]
-                try stage.commit()
+                try stage.catchUp()
                 clock.pass(seconds: 299)
                 heard.append(try stage.stitching(100..<200))
                 // A play lasts for as long as a transfer of it does, and that may end after its client has all.
-                try stage.commit()
+                try stage.catchUp()
                 clock.pass(seconds: 301)
                 heard += try [stage.stitching(0..<100), stage.stitching(100..<200)]
                 #expect(heard == [0, 0, 1, 1])

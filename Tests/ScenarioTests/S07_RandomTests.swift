@@ -22,7 +22,7 @@ extension Scenarios {
                 }
                 #expect(wrong.flatMap { $0 } == [])
                 #expect(try stage.stats[\.evictedBytes] > 10_000_000)
-                try stage.commit()
+                try stage.catchUp()
 
                 try stage.restart()
                 for (index, film) in films.enumerated() {

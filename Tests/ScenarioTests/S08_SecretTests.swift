@@ -15,7 +15,7 @@ extension Scenarios {
             try await scenario { stage in
                 stage.origin.serve("/a.mp4", film)
                 #expect(try stage.get(secret).status == 200)
-                try stage.commit()
+                try stage.catchUp()
                 let (whole, masked) = (stage.origin.url(secret), stage.origin.url("/a.mp4?id=7&token=***"))
                 let order = "{\"downloads\": [{\"url\": \"\(stage.origin.url("/b.mp4?sig=def"))\"}]}"
                 let ordered = try stage.control("POST", "/downloads", body: order)
@@ -54,7 +54,7 @@ extension Scenarios {
             try await scenario { stage in
                 stage.origin.serve("/a.mp4", film)
                 #expect(try stage.get(secret).status == 200)
-                try stage.commit()
+                try stage.catchUp()
                 for (filter, count) in [("token%3Da", 0), ("abc", 0), ("id%3D7", 1), ("A.MP4", 1), ("***", 1)] {
                     let listing = try stage.read(ResourceListing.self, "/resources?filter=\(filter)")
                     #expect(listing.total == count && listing.resources.count == count, "\(filter)")
@@ -85,7 +85,7 @@ extension Scenarios {
             } _: { stage in
                 stage.origin.serve("/a.mp4", film)
                 #expect(try stage.get(secret).status == 200)
-                try stage.commit()
+                try stage.catchUp()
                 #expect(
                     try stage.read(ResourceListing.self, "/resources").resources.map(\.url) == [
                         stage.origin.url("/a.mp4?id=***&token=***")

@@ -10,7 +10,7 @@ extension Scenarios {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", Media(seed: 8, size: 10_000))
                 _ = try stage.get("/film.mp4")
-                try stage.commit()
+                try stage.catchUp()
                 let bytes = try RawClient.get(port: stage.proxy.port, path: "/stats").body
                 let page = try #require(JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
                 let sums = try #require(page["bytes"] as? [String: Any])

@@ -90,7 +90,7 @@ extension Scenarios {
                     of: film)
                 let start = 2_000_000 / chunk * chunk
                 #expect(stage.origin.ranges("/film.mp4", of: film) == [0..<chunk, start..<start + chunk])
-                try stage.commit()
+                try stage.catchUp()
                 #expect(stage.origin.bytesSent("/film.mp4") == 2 * chunk)
             }
         }
@@ -122,7 +122,7 @@ extension Scenarios {
                 try stage.waitForStats("a joined request") { $0[\.collapsed] == 1 }
                 stage.origin.release("/film.mp4")
                 for player in players { expectParts(try player.readResponse(), parts, of: film) }
-                try stage.commit()
+                try stage.catchUp()
                 #expect(stage.origin.bytesSent("/film.mp4") == 4 * chunk)
             }
         }
@@ -342,7 +342,7 @@ extension Scenarios {
                 try stage.origin.waitForRequests("/film.mp4", count: part + 1)
                 player.close()
                 try stage.origin.waitForAbort("/film.mp4")
-                try stage.commit()
+                try stage.catchUp()
                 stage.origin.release("/film.mp4")
                 expectParts(
                     try stage.get("/film.mp4", range: "bytes=0-99999,2000000-2000009"),
@@ -359,7 +359,7 @@ extension Scenarios {
                 try stage.origin.waitForRequests("/film.mp4", count: 1)
                 player.close()
                 try stage.origin.waitForAbort("/film.mp4")
-                try stage.commit()
+                try stage.catchUp()
             }
         }
 

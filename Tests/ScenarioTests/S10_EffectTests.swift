@@ -235,7 +235,7 @@ extension Scenarios {
                     expectPart(try stage.get(place, range: "bytes=1000000-1000099"), 1_000_000..<1_000_100, of: film)
                 }
                 try stage.waitUntilListed(.ruled, "the end") { $0.isComplete }
-                try stage.commit()
+                try stage.catchUp()
                 #expect(stage.origin.bytesSent(Place.ruled.path) == film.size)
                 for place in Place.beside { #expect(stage.origin.bytesSent(place.path) == 65_536) }
             }
@@ -246,7 +246,7 @@ extension Scenarios {
                 stage.serve()
                 for place in Place.allCases { _ = try stage.get(place, range: "bytes=1000000-1000099") }
                 for place in Place.beside { try stage.waitUntilListed(place, "the end") { $0.isComplete } }
-                try stage.commit()
+                try stage.catchUp()
                 #expect(stage.origin.bytesSent(Place.ruled.path) == 65_536)
             }
         }
@@ -324,14 +324,14 @@ extension Scenarios {
                 }
                 let first = try stage.get(.ruled)
                 #expect(first.status == 200 && film.difference(first.body, from: 0..<film.size) == nil)
-                try stage.commit()
+                try stage.catchUp()
                 let again = try stage.get(.ruled)
                 #expect(again.isHit == sample.isStored && film.difference(again.body, from: 0..<film.size) == nil)
-                try stage.commit()
+                try stage.catchUp()
                 #expect(try stage.isListed(.ruled) == sample.isStored)
                 for place in Place.beside {
                     _ = try stage.get(place)
-                    try stage.commit()
+                    try stage.catchUp()
                     #expect(try stage.get(place).isHit)
                 }
             }

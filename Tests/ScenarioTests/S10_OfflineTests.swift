@@ -90,7 +90,7 @@ extension Scenarios {
                 stage.origin.serve("/film.mp4", film)
                 _ = try stage.get("/film.mp4", range: "bytes=0-99999")
                 _ = try stage.get("/film.mp4", range: "bytes=2000000-2000099")
-                try stage.commit()
+                try stage.catchUp()
                 let asked = stage.origin.requestCount("/film.mp4")
                 try goOffline()
                 try stage.proxy.cache.reconfigure { $0.fill = fill }
@@ -123,7 +123,7 @@ extension Scenarios {
                 try goOffline()
                 stage.origin.release("/film.mp4")
                 expectCut { try player.difference(from: film, in: 900_000..<film.size) }
-                try stage.commit()
+                try stage.catchUp()
                 #expect(stage.origin.requestCount("/film.mp4") == 1)
             }
         }

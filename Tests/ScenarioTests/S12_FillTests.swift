@@ -98,7 +98,7 @@ extension Scenarios {
             } _: { stage in
                 stage.origin.serve("/long.mp4", long)
                 try stage.glance("/long.mp4", of: long, at: 0, count: 1000)
-                try stage.commit()
+                try stage.catchUp()
                 #expect(stage.origin.ranges("/long.mp4", of: long) == [0..<long.size])
                 stage.origin.stop()
                 let response = try stage.get("/long.mp4", range: "bytes=60000000-69999999")
@@ -300,7 +300,7 @@ extension Scenarios {
             } _: { stage in
                 stage.origin.serve("/long.mp4", long)
                 try stage.glance("/long.mp4", of: long, at: 0, count: 100_000)
-                try stage.commit()
+                try stage.catchUp()
                 try stage.origin.waitForAbort("/long.mp4")
                 let bytes = Int64(try stage.stats[\.upstreamBytes])
                 #expect(bytes % chunk == 0 && bytes < long.size)
@@ -332,7 +332,7 @@ extension Scenarios {
             } _: { stage in
                 stage.origin.serve("/long.mp4", long)
                 try stage.glance("/long.mp4", of: long, at: 0, count: 1000)
-                try stage.commit()
+                try stage.catchUp()
                 try stage.origin.waitForAbort("/long.mp4")
             }
         }
@@ -344,7 +344,7 @@ extension Scenarios {
                 stage.origin.serve("/long.mp4", long)
                 stage.origin.script("/long.mp4") { $0.headers = [("Cache-Control", "no-store")] }
                 try stage.glance("/long.mp4", of: long, at: 0, count: 1000)
-                try stage.commit()
+                try stage.catchUp()
                 try stage.origin.waitForAbort("/long.mp4")
             }
         }
@@ -405,7 +405,7 @@ extension Scenarios {
                 stage.origin.script("/film.mp4") { $0.longestPart = 600_000 }
                 expectPart(try stage.get("/film.mp4", range: "bytes=1000000-4999999"), 1_000_000..<5_000_000, of: film)
                 let asked = 5_000_000 - 1_000_000 / chunk * chunk
-                try stage.commit()
+                try stage.catchUp()
                 if isKnown { #expect(stage.origin.bytesSent("/film.mp4") == chunk + asked) }
                 // Nothing was broken.
                 #expect(try stage.stats.errors.isEmpty)

@@ -49,7 +49,7 @@ extension Scenarios {
                     try stage.get("/long.mp4", range: "bytes=60000000-60000999"), 60_000_000..<60_001_000, of: long)
                 #expect(try stage.stats[\.openFetches] == 1)
                 stage.origin.release("/long.mp4")
-                try stage.commit()
+                try stage.catchUp()
                 let sent = stage.origin.bytesSent("/long.mp4")
                 stage.origin.stop()
                 let response = try stage.get("/long.mp4", range: "bytes=0-\(4 * chunk - 1)")
@@ -68,7 +68,7 @@ extension Scenarios {
                 expectPart(
                     try stage.get("/long.mp4", range: "bytes=60000000-60000999"), 60_000_000..<60_001_000, of: long)
                 try stage.origin.waitForAbort("/long.mp4")
-                try stage.commit()
+                try stage.catchUp()
             }
         }
 
@@ -103,7 +103,7 @@ extension Scenarios {
                 stage.origin.serve("/long.mp4", long)
                 try stage.readAndLeave("/long.mp4", count: 3 * chunk + 50_000)
                 stage.origin.release("/long.mp4")
-                try stage.commit()
+                try stage.catchUp()
                 #expect(try Int64(stage.stats[\.upstreamBytes]) == 4 * chunk)
             }
         }

@@ -16,7 +16,7 @@ extension Scenarios {
                 expectPart(try stage.get("/film.mp4", range: "bytes=4194304-"), 4_194_304..<film.size, of: film)
                 stage.origin.release("/film.mp4")
                 #expect(try first.difference(from: film, in: 300_000..<film.size) == nil)
-                try stage.commit()
+                try stage.catchUp()
                 #expect(try stage.stats[\.upstreamBytes] == film.size)
                 // What was on its way when the transfer ended was in vain.
                 #expect(stage.origin.bytesSent("/film.mp4") <= film.size * 5 / 4)
@@ -33,7 +33,7 @@ extension Scenarios {
                     return (start, try stage.get("/film.mp4", range: "bytes=\(start)-"))
                 }
                 for (start, response) in parts { expectPart(response, start..<film.size, of: film) }
-                try stage.commit()
+                try stage.catchUp()
                 #expect(try stage.stats[\.upstreamBytes] == film.size)
                 #expect(stage.origin.bytesSent("/film.mp4") <= film.size * 5 / 4)
             }

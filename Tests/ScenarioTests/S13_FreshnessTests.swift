@@ -216,7 +216,7 @@ extension Scenarios {
                 #expect(try stage.get(Self.path, headers: wish, method: "HEAD").status == 504)
                 _ = try Self.play(stage, range: "bytes=0-99")
                 // What is on its way counts as stored once its chunk is.
-                try stage.commit()
+                try stage.catchUp()
                 #expect(try Self.play(stage, wish).status == 504)
                 #expect(try Self.play(stage, wish, range: "bytes=0-99").status == 206)
                 stage.wait(seconds: 601)
@@ -248,7 +248,7 @@ extension Scenarios {
                     response.status == 304 && response.headers["ETag"] == "\"v1\""
                         && response.headers["Content-Type"] == nil)
                 // Nobody waits for the body: it is given up where its bytes are not there yet.
-                try stage.commit()
+                try stage.catchUp()
                 #expect(stage.origin.bytesSent(Self.path) <= 65_536)
                 let other = try Self.play(stage, [("If-None-Match", "\"v0\"")])
                 #expect(Self.isFilm(other))
@@ -357,7 +357,7 @@ extension Scenarios {
                 // Another one meanwhile asks nothing.
                 #expect(Self.isFilm(try Self.play(stage)))
                 stage.origin.release(Self.path)
-                try stage.commit()
+                try stage.catchUp()
                 #expect(try Self.play(stage).isHit && stage.origin.requestCount(Self.path) == 2)
                 stage.wait(seconds: 100)
                 #expect(try Self.play(stage).cacheStatus == "reelcache; fwd=stale; fwd-status=304")
@@ -371,7 +371,7 @@ extension Scenarios {
                 stage.origin.serve(Self.path, Self.remake, etag: "\"v2\"")
                 #expect(Self.isFilm(try Self.play(stage)))
                 try stage.origin.waitForRequests(Self.path, count: 2)
-                try stage.commit()
+                try stage.catchUp()
                 let next = try Self.play(stage)
                 #expect(Self.remake.difference(next.body, from: 0..<Self.remake.size) == nil)
             }

@@ -24,7 +24,7 @@ extension Scenarios {
                 #expect(response.cacheStatus.contains("detail=\"proxy-busy\""))
                 #expect(stage.origin.requestCount("/film.mp4") == 0)
                 slow.close()
-                try stage.commit()
+                try stage.catchUp()
                 expectWhole(try stage.get("/film.mp4"), film)
             }
         }

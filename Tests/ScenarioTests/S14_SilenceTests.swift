@@ -20,7 +20,7 @@ extension Scenarios {
                 expectOneLine(try stage.get("/film.mp4", range: range), status: 504)
                 #expect((1...2).contains(stage.origin.requestCount("/film.mp4")))
                 #expect(try stage.stats.errors["origin-timeout"] ?? 0 >= 1)
-                try stage.commit()
+                try stage.catchUp()
                 stage.origin.release("/film.mp4")
                 expectWhole(try stage.get("/film.mp4"), film)
             }

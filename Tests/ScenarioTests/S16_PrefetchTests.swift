@@ -77,7 +77,7 @@ extension Scenarios {
             try await scenario { stage in
                 stage.origin.serve(path, film, etag: "\"one\"")
                 _ = try stage.get(path, range: "bytes=1000000-1999999")
-                try stage.commit()
+                try stage.catchUp()
                 _ = try stage.download(path).complete()
                 let (from, to) = (1_000_000 / chunk * chunk, (2_000_000 + chunk - 1) / chunk * chunk)
                 #expect(stage.origin.ranges(path, of: film) == [from..<to, 0..<from, to..<film.size])
@@ -111,7 +111,7 @@ extension Scenarios {
                 let first = try stage.download(path)
                 try first.wait(forBytes: 1_900_000)
                 first.stop()
-                try stage.commit()
+                try stage.catchUp()
                 stage.origin.serve(path, remake, etag: "\"two\"")
                 stage.origin.script(path) { $0.stallAfter = nil }
                 let progress = try stage.download(path).complete()
@@ -200,7 +200,7 @@ extension Scenarios {
                 try former.wait(forBytes: Self.head + Self.tail)
                 try former.wait(forFetched: Self.headEnd + film.size - Self.tailStart + 1_200_000)
                 former.stop()
-                try stage.commit()
+                try stage.catchUp()
                 stage.origin.script(path) { $0.stallAfter = nil }
                 let next = try stage.download(path, first: Self.head, last: Self.tail)
                 _ = try next.complete()
@@ -252,7 +252,7 @@ extension Scenarios {
             try await scenario { stage in
                 stage.origin.serve(path, film)
                 _ = try stage.get(path, range: "bytes=1000000-1999999")
-                try stage.commit()
+                try stage.catchUp()
                 let sent = stage.origin.bytesSent(path)
                 let download = try stage.download(path, connections: connections)
                 _ = try download.complete()
@@ -445,7 +445,7 @@ extension Scenarios {
             try await scenario { stage in
                 stage.origin.serve(path, film)
                 _ = try stage.get(path, range: "bytes=0-999999")
-                try stage.commit()
+                try stage.catchUp()
                 stage.origin.script(path) { $0.status = status }
                 let fault = try stage.download(path).fault()
                 #expect(fault?.kind == .final && fault?.message.contains("\(status)") == true)
@@ -758,7 +758,7 @@ extension Scenarios {
                 stage.origin.serve("/long.mp4", long)
                 let seek = 3 * extent
                 expectPart(try stage.get("/long.mp4", range: "bytes=\(seek)-\(seek + 99)"), seek..<seek + 100, of: long)
-                try stage.commit()
+                try stage.catchUp()
                 let claim = try stage.claim("/long.mp4")
                 _ = try stage.download("/long.mp4").complete()
                 _ = try stage.proxy.cache.restorePoints.release(claim)
@@ -789,7 +789,7 @@ extension Scenarios {
                     $0.headers = [("Vary", "Accept-Language"), ("Cache-Control", "max-age=600")]
                 }
                 _ = try stage.get(path, headers: [("Accept-Language", "de")])
-                try stage.commit()
+                try stage.catchUp()
                 let claim = try stage.claim(path)
                 stage.origin.serve(path, remake, etag: "\"any\"")
                 stage.origin.script(path) {

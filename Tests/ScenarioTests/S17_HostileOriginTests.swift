@@ -52,7 +52,7 @@ extension Scenarios {
                     return player
                 }
                 for path in lists[1...] { try stage.origin.waitForRequests(path, count: 1) }
-                try stage.commit()
+                try stage.catchUp()
                 for path in ["/film.mp4", lists[0], "/film.mp4"] { try #expect(stage.get(path).isHit) }
                 try #expect(stage.control("GET", "/resources").status == 200)
                 for player in players { #expect(player.hasNothing) }

@@ -139,7 +139,7 @@ extension Scenarios {
                 stage.origin.serve("/film.m3u8", bytes: Array(text.utf8), contentType: "application/vnd.apple.mpegurl")
                 stage.origin.serve("/7.ts", Media(seed: 7, size: 1000), contentType: "video/mp2t")
                 for path in ["/film.m3u8", "/7.ts"] { try #expect(stage.get(path).status == 200) }
-                try stage.commit()
+                try stage.catchUp()
                 let query =
                     "/resources?segments=true&url=" + PercentEncoding.encodingReserved(stage.origin.url("/film.m3u8"))
                 let answer = try stage.control("GET", query, .nothing)
@@ -159,7 +159,7 @@ extension Scenarios {
                 let text = "#EXTM3U\n#EXT-X-TARGETDURATION:4\n\(lines)#EXT-X-ENDLIST\n"
                 stage.origin.serve("/film.m3u8", bytes: Array(text.utf8), contentType: "application/vnd.apple.mpegurl")
                 try #expect(stage.get("/film.m3u8").status == 200)
-                try stage.commit()
+                try stage.catchUp()
                 let query =
                     "/resources?segments=true&url=" + PercentEncoding.encodingReserved(stage.origin.url("/film.m3u8"))
                 let readers = try (0..<4).map { _ in

@@ -65,7 +65,7 @@ extension Scenarios {
                     #expect(response.isHit == isHit && response.headers["Content-Type"] == "text/html")
                     if range == nil { expectWhole(response, film) }
                     if range != nil { expectPart(response, 1_000_000..<1_001_000, of: film) }
-                    try stage.commit()
+                    try stage.catchUp()
                 }
                 #expect(try stage.download(path).complete().bytes == film.size)
             }
@@ -121,7 +121,7 @@ extension Scenarios {
             try await scenario { stage in
                 stage.leavePortal()
                 expectPart(try stage.get(path, range: "bytes=0-65535"), 0..<65_536, of: film)
-                try stage.commit()
+                try stage.catchUp()
                 stage.enterPortal()
                 let response = try stage.get(path, range: "bytes=2000000-2000999")
                 expectOneLine(response, status: 502)

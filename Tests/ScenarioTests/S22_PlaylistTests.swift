@@ -259,7 +259,7 @@ extension Scenarios {
                 try player.send(player.request(stage.target("/v/film.m3u8")))
                 try stage.waitForStats("the playlist to come") { $0[\.openFetches] == 1 }
                 player.close()
-                try stage.commit()
+                try stage.catchUp()
             }
         }
 

@@ -34,7 +34,7 @@ extension Scenarios {
                     #expect(response.isHit == (number > 1))
                     let last = min(number + 3, Self.count)
                     for next in number..<last { try stage.origin.waitForRequests("/v/\(next + 1).ts", count: 1) }
-                    try stage.commit()
+                    try stage.catchUp()
                     let wanted = (1...Self.count).map { $0 <= last ? 1 : 0 }
                     #expect(Self.requests(stage) == wanted, "after \(number)")
                 }
@@ -69,7 +69,7 @@ extension Scenarios {
                 Self.serve(stage)
                 try #expect(stage.get("/v/film.m3u8").status == 200)
                 for number in 1...2 { try #expect(stage.get("/v/\(number).ts").status == 200) }
-                try stage.commit()
+                try stage.catchUp()
                 #expect(Self.requests(stage) == [1, 1] + Array(repeating: 0, count: Self.count - 2))
             }
         }
@@ -96,7 +96,7 @@ extension Scenarios {
                 }
                 for name in ["film.m3u8", "1.ts"] { try #expect(stage.ask("/tv/\(name)").status == 200) }
                 try #expect(stage.ask("/tv/3.ts").status == 200)
-                try stage.commit()
+                try stage.catchUp()
                 #expect(stage.origin.requestCount("/other/2.ts") == 0)
             }
         }

@@ -56,7 +56,7 @@ extension Scenarios {
                 stage.origin.serve("/film.mp4", film)
                 expectWhole(try stage.get("/film.mp4"), film)
                 expectWhole(try stage.get("/film.mp4"), film)
-                try stage.commit()
+                try stage.catchUp()
                 for (sample, value) in [
                     ("reelcache_answers_total{cache=\"hit\"}", "1"), ("reelcache_answers_total{cache=\"miss\"}", "1"),
                     ("reelcache_sent_bytes_total{source=\"cache\"}", "700000"),
@@ -99,7 +99,7 @@ extension Scenarios {
                 stage.origin.serve("/film.mp4", film)
                 expectWhole(try stage.get("/film.mp4"), film)
                 expectWhole(try stage.get("/film.mp4"), film)
-                try stage.commit()
+                try stage.catchUp()
                 for span in HistorySpan.allCases {
                     let history = try stage.read(HistoryReport.self, "/history?span=\(span)")
                     #expect(history.span == span && history.to == stage.clock.now)
@@ -121,7 +121,7 @@ extension Scenarios {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film)
                 expectWhole(try stage.get("/film.mp4"), film)
-                try stage.commit()
+                try stage.catchUp()
                 try stage.stop()
                 stage.clock.advance(by: 1200)
                 try stage.start()

@@ -136,7 +136,7 @@ extension Scenarios {
                     play.title == "film.m3u8" && play.url == stage.origin.url("/v/film.m3u8") && play.isPresentation)
                 #expect(play.segments == [.init(rendition: "1080p 4.5 Mbit/s", number: 2, count: 5)])
 
-                try stage.commit()
+                try stage.catchUp()
                 let report = try stage.read(
                     CoverageReport.self, "/resources/coverage?" + stage.parameter("/v/film.m3u8"))
                 let strip = try #require(report.strips.first)
@@ -178,7 +178,7 @@ extension Scenarios {
 
                 // What the origin holds back never comes: the gap begins at the half.
                 player.close()
-                try stage.commit()
+                try stage.catchUp()
                 stage.origin.release("/film.mp4")
                 stage.origin.script("/film.mp4") { $0.holdHead = true }
                 let seeking = try stage.player()
@@ -212,7 +212,7 @@ extension Scenarios {
 
                 stage.origin.release("/film.mp4")
                 _ = try player.readBody(exactly: Int(Self.film.size - Self.half) + 100_000)
-                try stage.commit()
+                try stage.catchUp()
                 let whole = try stage.read(CoverageReport.self, path).strips[0]
                 #expect(whole.cells == Array(repeating: 100, count: 10) && whole.arriving.isEmpty)
             }

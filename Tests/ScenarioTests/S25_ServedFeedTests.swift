@@ -355,7 +355,7 @@ extension Scenarios {
                 stage.origin.serve(Self.path, feed, contentType: "application/rss+xml")
                 stage.origin.script(Self.path) { $0.headers = [("Cache-Control", "max-age=60")] }
                 expectWhole(try stage.get(Self.path), feed)
-                try stage.commit()
+                try stage.catchUp()
                 let sent = stage.origin.bytesSent(Self.path)
                 stage.wait(seconds: 30)
                 let again = try stage.get(Self.path)
@@ -373,7 +373,7 @@ extension Scenarios {
                 #expect(head.status == 200 && head.headers["Content-Length"] == "40000000")
                 #expect(stage.origin.requests("/dump.xml").map(\.method) == ["HEAD"])
                 try #expect(stage.get("/dump.xml", range: "bytes=39000000-39000009").status == 206)
-                try stage.commit()
+                try stage.catchUp()
                 let requests = stage.origin.requests("/dump.xml")
                 #expect(requests.count == 2 && requests.last?.headers["Range"]?.hasPrefix("bytes=38") == true)
             }

@@ -124,7 +124,7 @@ extension Scenarios {
                 for agent in ["a", "b", "c"] {
                     try Self.readMost(stage, "/media/3.mp4", agent: agent)
                     try stage.origin.waitForRequests("/media/4.mp4", count: 1)
-                    try stage.commit()
+                    try stage.catchUp()
                 }
                 try Self.expectOnly(stage)
                 #expect(stage.origin.requestCount("/media/4.mp4") == 1)

@@ -35,7 +35,7 @@ extension Scenarios {
                 #expect(resolver.runs.count == 6)
                 #expect(stage.origin.filmBytes == film.size, "something was fetched twice")
                 #expect(try stage.stats[\.refreshedLinks] == 5)
-                try stage.commit()
+                try stage.catchUp()
                 #expect(try stage.get("/watch?v=1").isHit)
             }
         }
@@ -50,7 +50,7 @@ extension Scenarios {
                 #expect(resolver.runs.count == 6)
                 // Each continuation repeats 64 KiB.
                 #expect(stage.origin.filmBytes == film.size + 5 * 65_536)
-                try stage.commit()
+                try stage.catchUp()
                 #expect(try stage.get("/watch?v=1").isHit)
             }
         }

@@ -228,7 +228,7 @@ extension Scenarios {
                 expectWhole(first, film)
                 #expect(first.headers["Set-Cookie"] == "id=1")
                 // One that joins the first's transfer gets no cookie that is another's.
-                try stage.commit()
+                try stage.catchUp()
                 let second = try stage.ask("/tv/film.mp4")
                 expectWhole(second, film)
                 #expect(second.isHit == (cache == .private))

@@ -51,14 +51,14 @@ extension Scenarios {
                     let part = try stage.get("/film", range: "bytes=0-1")
                     expectPart(part, 0..<2, of: film)
                     #expect(part.isHit == isHit)
-                    try stage.commit()
+                    try stage.catchUp()
                     #expect(stage.origin.requestCount("/film") == answer.requests)
                 }
                 for isHit in [false, true] {
                     let whole = try stage.get("/film")
                     expectWhole(whole, film)
                     if isHit { #expect(whole.isHit) }
-                    try stage.commit()
+                    try stage.catchUp()
                 }
             }
         }
@@ -70,7 +70,7 @@ extension Scenarios {
                 stage.origin.serve("/film", film)
                 stage.origin.script("/film") { $0.raw = raw }
                 expectPart(try stage.get("/film", range: "bytes=65500-65535"), 65_500..<65_536, of: film)
-                try stage.commit()
+                try stage.catchUp()
                 expectWhole(try stage.get("/film"), film)
             }
         }
@@ -87,7 +87,7 @@ extension Scenarios {
                 for isRepeated in [false, true] {
                     #expect(try !stage.get("/segment").isHit)
                     #expect(try stage.get("/page").isHit == isRepeated)
-                    try stage.commit()
+                    try stage.catchUp()
                 }
             }
         }
@@ -125,7 +125,7 @@ extension Scenarios {
                     #expect(response.body == bytes && response.headers["Content-Type"] == "text/html")
                     #expect(response.isHit == isHit)
                     #expect(try stage.get("/key").isHit == isHit)
-                    try stage.commit()
+                    try stage.catchUp()
                 }
                 let part = try stage.get("/segment", range: "bytes=1-9")
                 #expect(part.body == Array(bytes[1...9]) && part.isHit)

@@ -76,7 +76,7 @@ extension Scenarios {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film)
                 expectWhole(try stage.get("/film.mp4"), film)
-                try stage.commit()
+                try stage.catchUp()
                 let (player, head) = try stage.playerOf("/film.mp4", receiveBuffer: 4096)
                 #expect(head.isHit)
                 try #expect(stage.stats[\.transitBytes] == 0)

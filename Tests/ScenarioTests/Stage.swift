@@ -173,7 +173,7 @@ final class Stage: Sendable {
     }
 
     /// Waits until no transfer is open: a player's last byte may be there before the end of its chunk.
-    func commit() throws { try waitForStats("the end of transfers") { $0[\.openFetches] == 0 } }
+    func catchUp() throws { try waitForStats("the end of transfers") { $0[\.openFetches] == 0 } }
 
     /// The files in the cache, by what they take on the disk as `du` counts it, in bytes.
     var files: [String: Int64] {

@@ -263,12 +263,12 @@ package final class PresentationFill {
     }
 
     private func commit() {
-        let committing = Commitment(
+        let commitment = Commitment(
             store: loop.filler.store, policy: loop.filler.policy.value, whole: whole, isPinned: order.isPinned,
             isWanted: { [budget] in !budget.isCancelled })
         let (items, playlists) = (items, Array(documents.keys))
         offLoop(isLong: true) { _ throws(PresentationFault) in
-            do throws(StoreError) { return try committing.commit(items, playlists: playlists) } catch {
+            do throws(StoreError) { return try commitment.commit(items, playlists: playlists) } catch {
                 throw .cache("\(error)")
             }
         } then: { fill, missing in

@@ -67,8 +67,25 @@ final class DownloadDisplay {
         let error: String
     }
 
-    /// Prints why a command ends, as a line of JSON like those before it.
-    static func printAsJSON(_ error: any Error, _ mask: URLMask?) {
+    /// Runs a command's work. With `--json`, why it ends is a line of JSON like those before it, too.
+    /// - Parameter configuration: read first, so that secrets in errors are masked as it says.
+    static func run(
+        isJSON: Bool, isQuiet: Bool = false, _ secret: SecretOptions,
+        _ configuration: @autoclosure () throws -> ProxyConfiguration,
+        _ body: (DownloadDisplay, ProxyConfiguration) throws -> Void
+    ) throws {
+        var mask: URLMask? = .standard
+        do {
+            let configuration = try configuration()
+            mask = try secret.mask(configuration)
+            try body(DownloadDisplay(isJSON: isJSON, isQuiet: isQuiet, mask: mask), configuration)
+        } catch {
+            if isJSON { printAsJSON(error, mask) }
+            throw error
+        }
+    }
+
+    private static func printAsJSON(_ error: any Error, _ mask: URLMask?) {
         guard !(error is ExitCode) else { return }
         let text =
             (error as? SettingsError)?.lines.joined(separator: "\n") ?? (error as? any AdvisedError)?.text(in: .flags)

@@ -94,14 +94,8 @@ struct DownloadsWatch: ParsableCommand {
     @OptionGroup var cache: CacheOptions
 
     func run() throws {
-        var mask: URLMask? = .standard
-        do {
-            let configuration = try cache.configuration
-            mask = try secret.mask(configuration)
-            try watch(DownloadDisplay(isJSON: json, mask: mask), cache.runningProxy())
-        } catch {
-            if json { DownloadDisplay.printAsJSON(error, mask) }
-            throw error
+        try DownloadDisplay.run(isJSON: json, secret, try cache.configuration) { display, _ in
+            try watch(display, cache.runningProxy())
         }
     }
 
@@ -153,17 +147,10 @@ struct DownloadsWait: ParsableCommand {
     @OptionGroup var cache: CacheOptions
 
     func run() throws {
-        var mask: URLMask? = .standard
-        do {
+        try DownloadDisplay.run(isJSON: json, isQuiet: quiet, secret, try cache.configuration) { display, _ in
             let interruption = Interruption()
-            mask = try secret.mask(cache.configuration)
-            let display = DownloadDisplay(isJSON: json, isQuiet: quiet, mask: mask)
             let proxy = try cache.runningProxy()
-            let waiting = try proxy.downloads().downloads.filter { $0.state == .waiting || $0.state == .downloading }
-            try PrefetchSession(proxy, display, nil, interruption, pausesAtEnd: false).follow(waiting)
-        } catch {
-            if json { DownloadDisplay.printAsJSON(error, mask) }
-            throw error
+            try PrefetchSession(proxy, display, nil, interruption, pausesAtEnd: false).follow(proxy.waitingDownloads())
         }
     }
 }

@@ -157,14 +157,11 @@ struct Prefetch: ParsableCommand {
     }
 
     func run() throws {
-        var mask: URLMask? = .standard
-        do {
-            let configuration = allowing.applied(to: try cache.configuration)
-            mask = try secret.mask(configuration)
+        try DownloadDisplay.run(isJSON: json, isQuiet: quiet, secret, allowing.applied(to: try cache.configuration)) {
+            display, configuration in
             let named = urls.isEmpty && input == nil ? [] : try configuration.urls(urls, file: input)
             let feed = try feed.map { try configuration.urls([$0], file: nil)[0] }
             let placement = try output.map { try FilePlacement(directory: $0) }
-            let display = DownloadDisplay(isJSON: json, isQuiet: quiet, mask: mask)
             let interruption = Interruption()
             let isWanted = { !interruption.isRequested }
             let wanted = { (proxy: RunningProxy) in
@@ -188,9 +185,6 @@ struct Prefetch: ParsableCommand {
                     if isContinuing { try session.continueQueue() } else { try session.run(orders) }
                 }
             }
-        } catch {
-            if json { DownloadDisplay.printAsJSON(error, mask) }
-            throw error
         }
     }
 

@@ -56,7 +56,7 @@ final class PrefetchSession {
 
     /// Waits until all downloads in the queue have ended; those that are held are tried at once. Paused ones stay so.
     func continueQueue() throws {
-        var waiting = try proxy.downloads().downloads.filter { $0.state == .waiting || $0.state == .downloading }
+        var waiting = try proxy.waitingDownloads()
         guard !waiting.isEmpty else { return display.say("no download is waiting") }
         let held = waiting.filter { $0.retryDate != nil }.map(\.id)
         if !held.isEmpty {
@@ -82,9 +82,7 @@ final class PrefetchSession {
     /// Warns about downloads that an earlier process left behind: they continue while this one runs.
     private func reportOthers(besides urls: Set<String>) throws {
         guard proxy.isOwn else { return }
-        let others = try proxy.downloads().downloads.filter {
-            ($0.state == .waiting || $0.state == .downloading) && !urls.contains($0.urlText)
-        }
+        let others = try proxy.waitingDownloads().filter { !urls.contains($0.urlText) }
         if !others.isEmpty {
             display.warn(
                 "\(others.count.of("download")) left in the queue continue\(others.count == 1 ? "s" : "") as well")
@@ -364,5 +362,12 @@ final class PrefetchSession {
             display.say("a running proxy tries again by itself; otherwise repeat the command")
         }
         if failed > 0 || held.contains(where: { $0.retryDate != nil }) { throw ExitCode(completed.isEmpty ? 1 : 3) }
+    }
+}
+
+extension RunningProxy {
+    /// Those that wait or run.
+    func waitingDownloads() throws -> [Download] {
+        try downloads().downloads.filter { $0.state == .waiting || $0.state == .downloading }
     }
 }

@@ -28,11 +28,8 @@ struct FeedsCheck: ParsableCommand {
     @OptionGroup var cache: CacheOptions
 
     func run() throws {
-        var mask: URLMask? = .standard
-        do {
-            let configuration = allowing.applied(to: try cache.configuration)
-            mask = try secret.mask(configuration)
-            let display = DownloadDisplay(isJSON: json, isQuiet: quiet, mask: mask)
+        try DownloadDisplay.run(isJSON: json, isQuiet: quiet, secret, allowing.applied(to: try cache.configuration)) {
+            display, configuration in
             let interruption = Interruption()
             try configuration.withProxy(for: .downloading, isWanted: { !interruption.isRequested }) { proxy in
                 // What is queued may fail at once.
@@ -50,9 +47,6 @@ struct FeedsCheck: ParsableCommand {
                     throw ExitCode(failed == checks.count && failed > 0 ? 1 : 3)
                 }
             }
-        } catch {
-            if json { DownloadDisplay.printAsJSON(error, mask) }
-            throw error
         }
     }
 

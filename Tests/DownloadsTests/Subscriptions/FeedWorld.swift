@@ -23,7 +23,7 @@ final class FeedWorld: Sendable {
     ///   - isStarted: whether feeds are checked when they are due.
     ///   - meanwhile: what is done to the files before they are opened.
     init(after other: FeedWorld? = nil, isStarted: Bool = true, meanwhile: () throws -> Void = {}) throws {
-        other?.commit()
+        other?.catchUp()
         try meanwhile()
         directory = try other?.directory ?? TemporaryDirectory()
         time = other?.time ?? ManualTime()
@@ -39,7 +39,7 @@ final class FeedWorld: Sendable {
             random: { 0.5 }, logger: logger)
         downloads.perform { $0.start() }
         if isStarted { manager.perform { $0.start() } }
-        commit()
+        catchUp()
     }
 
     static func url(_ text: String) -> OriginURL {
@@ -54,7 +54,7 @@ final class FeedWorld: Sendable {
         change(&wanted)
         let box = Box<Result<FeedCheckResult, DownloadError>?>(nil)
         manager.perform { [wanted] in $0.subscribe(Self.url(url), wanted) { box.value = $0 } }
-        commit()
+        catchUp()
         return try Self.result(box)
     }
 
@@ -62,7 +62,7 @@ final class FeedWorld: Sendable {
     func check(_ url: String? = nil) throws -> [FeedCheckResult] {
         let box = Box<Result<[FeedCheckResult], DownloadError>?>(nil)
         manager.perform { $0.check(url.map(Self.url)) { box.value = $0 } }
-        commit()
+        catchUp()
         return try Self.result(box)
     }
 
@@ -87,12 +87,12 @@ final class FeedWorld: Sendable {
     /// Lets time pass, with all that happens meanwhile.
     func pass(_ seconds: Double) {
         let end = time.now + seconds
-        commit()
-        while time.advance(upTo: end) { commit() }
+        catchUp()
+        while time.advance(upTo: end) { catchUp() }
     }
 
     /// Waits until nothing happens any more at this time.
-    func commit() {
+    func catchUp() {
         var before: Int
         repeat {
             before = activity

@@ -148,7 +148,7 @@ import Testing
         var order = DownloadOrder(url: FeedWorld.url("https://media.test/e0.mp3"))
         order.episode = EpisodeName(feed: Self.feed, identity: "g0")
         _ = try world.downloads.perform { [order] in try $0.add([order]) }
-        world.commit()
+        world.catchUp()
         #expect(FileManager.default.fileExists(atPath: world.directory.file("feeds.sqlite.damaged")))
         let next = try FeedWorld(after: world)
         #expect(try next.manager.perform { try $0.reports() }.map(\.urlText) == [Self.feed])

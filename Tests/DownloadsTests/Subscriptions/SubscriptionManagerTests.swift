@@ -318,7 +318,7 @@ import Testing
             $0.subscribe(FeedWorld.url(Self.feed), change) { changed.value = try? $0.get() }
         }
         world.origin.release()
-        world.commit()
+        world.catchUp()
         #expect(changed.value?.outcome == .read && changed.value?.downloads.count == 2)
         #expect(former.value == changed.value)
         #expect(world.ordered == ["e5.mp3", "e4.mp3", "e3.mp3"])
@@ -334,7 +334,7 @@ import Testing
             }
         }
         world.origin.release()
-        world.commit()
+        world.catchUp()
         #expect(outcomes.map { $0.value?.outcome } == [.read, .read])
         #expect(try world.manager.perform { try $0.reports() }.count == 1)
         #expect(world.shelf.begun.sorted() == ["e1.mp3", "e2.mp3", "e3.mp3"])
@@ -376,7 +376,7 @@ import Testing
         world.pass(7200)
         #expect(world.origin.requests.count == before + SubscriptionManager.mostAtOnce)
         world.origin.release()
-        world.commit()
+        world.catchUp()
         #expect(Set(world.origin.requests.dropFirst(before).map(\.url)) == Set(feeds))
     }
 
@@ -674,7 +674,7 @@ import Testing
         world.manager.perform { $0.check(nil) { outcome.value = (try? $0.get()) ?? [] } }
         _ = try world.manager.perform { try $0.remove(FeedWorld.url(Self.feed)) }
         world.origin.release()
-        world.commit()
+        world.catchUp()
         #expect(outcome.value.map(\.message) == ["it is no longer subscribed"])
         #expect(outcome.value.map(\.urlText) == [Self.feed])
         #expect(world.ordered == ["e1.mp3"])
@@ -711,7 +711,7 @@ import Testing
         world.manager.perform {
             $0.preview(FeedWorld.url(Self.feed), latest: 2, title: nil) { box.value = try? $0.get() }
         }
-        world.commit()
+        world.catchUp()
         #expect(box.value?.episodes.map(\.title) == ["Episode 3", "Episode 2"])
         #expect(world.ordered.isEmpty)
         #expect(try world.manager.perform { try $0.reports() }.isEmpty)

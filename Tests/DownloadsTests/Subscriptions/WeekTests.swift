@@ -94,7 +94,7 @@ import Testing
         try Self.subscribe(world, every: 4 * 3600)
         for _ in 0..<21 {
             world.pass(Self.day / 3)
-            world.commit()
+            world.catchUp()
             world = try FeedWorld(after: world)
         }
         world.pass(5 * 3600)

@@ -33,7 +33,7 @@ private final class Desk {
     }
 
     /// Finds, and records this result.
-    func commit(_ name: LocationTable.Name, _ result: Result<MediaLocation, ResolverFailure>, at now: Int64) {
+    func finish(_ name: LocationTable.Name, _ result: Result<MediaLocation, ResolverFailure>, at now: Int64) {
         _ = find(name, at: now)
         while let search = take() { _ = finished(search.name, result, at: now) }
     }
@@ -81,7 +81,7 @@ extension KnownLocation {
     {
         let table = Desk()
         let now: Int64 = 1000
-        table.commit(
+        table.finish(
             page,
             .success(location(1, expires: expires.map { now.addingReportingOverflow($0).overflow ? $0 : now + $0 })),
             at: now)
@@ -91,7 +91,7 @@ extension KnownLocation {
 
     @Test func failureCountsForAMoment() {
         let table = Desk()
-        table.commit(page, .failure(.killed("find", signal: 9)), at: 0)
+        table.finish(page, .failure(.killed("find", signal: 9)), at: 0)
         #expect(table.find(page, at: 4).known.failure == .killed("find", signal: 9))
         #expect(table.find(page, at: 5).known.isWaiting)
     }
@@ -99,15 +99,15 @@ extension KnownLocation {
     /// Nothing says how long they would count.
     @Test func locationsAndFailuresDoNotOutliveAClockThatWasSetBack() {
         let table = Desk()
-        table.commit(page, .success(location(1)), at: 100_000)
+        table.finish(page, .success(location(1)), at: 100_000)
         #expect(table.find(page, at: 99_000).known.isWaiting && table.media(page, at: 99_000) == nil)
-        table.commit(name(1), .failure(.killed("find", signal: 9)), at: 100_000)
+        table.finish(name(1), .failure(.killed("find", signal: 9)), at: 100_000)
         #expect(table.find(name(1), at: 99_000).known.isWaiting)
     }
 
     @Test func anotherCommandSearchesAgain() {
         let table = Desk()
-        table.commit(page, .success(location(1)), at: 0)
+        table.finish(page, .success(location(1)), at: 0)
         #expect(table.find(.init(url: page.url, command: ["find", "--better"]), at: 0).known.isWaiting)
     }
 
@@ -128,7 +128,7 @@ extension KnownLocation {
     @Test func leastLastingAreForgottenFirst() {
         let table = Desk()
         for number in 0..<600 {
-            table.commit(name(number), .success(location(number, expires: 1000 + Int64(number))), at: 0)
+            table.finish(name(number), .success(location(number, expires: 1000 + Int64(number))), at: 0)
         }
         #expect(table.media(name(0), at: 0) == nil && table.media(name(87), at: 0) == nil)
         #expect((88..<600).allSatisfy { table.media(name($0), at: 0) != nil })
@@ -137,11 +137,11 @@ extension KnownLocation {
     @Test func newLocationStaysThoughAllOthersLastLonger() {
         let table = Desk()
         for number in 0..<512 {
-            table.commit(name(number), .success(location(number, expires: 80_000)), at: 0)
+            table.finish(name(number), .success(location(number, expires: 80_000)), at: 0)
         }
-        table.commit(page, .success(location(1)), at: 0)
+        table.finish(page, .success(location(1)), at: 0)
         #expect(table.find(page, at: 0).known.url != nil)
-        table.commit(name(600), .failure(.killed("find", signal: 9)), at: 0)
+        table.finish(name(600), .failure(.killed("find", signal: 9)), at: 0)
         #expect(table.find(name(600), at: 4).known.failure != nil)
     }
 
@@ -155,7 +155,7 @@ extension KnownLocation {
 
     @Test func refusedLocationThatHasWorkedIsFoundAgainAtOnce() throws {
         let table = Desk()
-        table.commit(page, .success(location(1)), at: 0)
+        table.finish(page, .success(location(1)), at: 0)
         let media = try #require(table.media(page, at: 0))
         table.worked(media, page)
         #expect(table.refused(media, page, status: 403, at: 1))
@@ -166,7 +166,7 @@ extension KnownLocation {
         let table = Desk()
         var now: Int64 = 0
         for wait in [2, 4, 8, 16, 32, 60, 60] as [Int64] {
-            table.commit(page, .success(location(1)), at: now)
+            table.finish(page, .success(location(1)), at: now)
             let media = try #require(table.media(page, at: now))
             #expect(!table.refused(media, page, status: 403, at: now + 1))
             let failure = ResolverFailure.refused("find", status: 403, retryAfter: wait)
@@ -174,11 +174,11 @@ extension KnownLocation {
             now += 1 + wait
         }
         // One that works begins anew.
-        table.commit(page, .success(location(1)), at: now)
+        table.finish(page, .success(location(1)), at: now)
         let media = try #require(table.media(page, at: now))
         table.worked(media, page)
         #expect(table.refused(media, page, status: 403, at: now))
-        table.commit(page, .success(location(1)), at: now)
+        table.finish(page, .success(location(1)), at: now)
         let next = try #require(table.media(page, at: now))
         #expect(!table.refused(next, page, status: 403, at: now))
         #expect(table.find(page, at: now + 2).known.isWaiting)
@@ -186,18 +186,18 @@ extension KnownLocation {
 
     @Test func oldLocationThatIsRefusedIsFoundAgainAtOnce() throws {
         let table = Desk()
-        table.commit(page, .success(location(1)), at: 0)
+        table.finish(page, .success(location(1)), at: 0)
         let media = try #require(table.media(page, at: 0))
         #expect(table.refused(media, page, status: 410, at: 10))
     }
 
     @Test func refusalOfAFormerLocationLeavesItsSuccessor() throws {
         let table = Desk()
-        table.commit(page, .success(location(1)), at: 0)
+        table.finish(page, .success(location(1)), at: 0)
         let former = try #require(table.media(page, at: 0))
         table.worked(former, page)
         #expect(table.refused(former, page, status: 403, at: 1))
-        table.commit(page, .success(location(2)), at: 1)
+        table.finish(page, .success(location(2)), at: 1)
         #expect(table.refused(former, page, status: 403, at: 2))
         table.worked(former, page)
         #expect(table.find(page, at: 2).known.url == "https://cdn.example/2")
