@@ -181,7 +181,9 @@ extension Scenarios {
                     $0.headers = [("Set-Cookie", "id=1"), ("Cache-Control", "max-age=60")]
                 }
                 let (first, second) = (try stage.ask("/tv/film.mp4"), try stage.ask("/tv/film.mp4"))
-                #expect(first.headers["Set-Cookie"] == "id=1" && second.isHit == (cache == .private))
+                #expect(
+                    first.headers["Set-Cookie"] == "id=1" && second.isHit == (cache == .private),
+                    "\(first.headers["Set-Cookie"] ?? "no cookie"), then \(second.cacheStatus)")
             }
         }
 
