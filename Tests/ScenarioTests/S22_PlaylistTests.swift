@@ -323,6 +323,19 @@ extension Scenarios {
             }
         }
 
+        /// It may have been cut, or lead to addresses that are signed for a short time.
+        @Test(arguments: ["", "#EXTINF:2,\n/vod/2.ts?token=1\n#EXT-X-ENDLIST\n"])
+        func aPlaylistOfTypeVODThatMayNotLastIsValidated(end: String) async throws {
+            try await scenario { stage in
+                let text = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-PLAYLIST-TYPE:VOD\n#EXTINF:2,\n/vod/1.ts\n" + end
+                stage.origin.serve("/film.m3u8", bytes: Array(text.utf8), contentType: Self.type)
+                for count in 1...3 {
+                    try #expect(!stage.get("/film.m3u8").isHit)
+                    #expect(stage.origin.requestCount("/film.m3u8") == count)
+                }
+            }
+        }
+
         /// RFC 8216 §4.3.3.5: such a playlist must not change.
         @Test func aPlaylistOfTypeVODIsFreshAsAFileIs() async throws {
             try await scenario { stage in
