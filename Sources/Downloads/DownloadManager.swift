@@ -326,14 +326,17 @@ package actor DownloadManager {
     }
 
     private func endAttempt(_ id: Int64, _ end: DownloadEnd) {
-        let before = queue[id]
+        let before = queue[id], origin = before?.order.url.origin ?? "", wasLong = queue.rests[origin]?.isLong == true
         queue.attemptEnded(id, end, now: clock.now, monotonic: clock.monotonic)
+        if !wasLong, let rest = queue.rests[origin], rest.isLong {
+            logger.warning("downloads from \(origin) wait: \(rest.reason); one of them tries again later")
+        }
         guard let before, let job = queue[id], (job.state, job.isHeld) != (before.state, before.isHeld) else { return }
         let name = job.progress.fileName.map { "\"\($0)\", " } ?? ""
         switch job.state {
         case .completed: logger.notice("downloaded \(name)\(job.url): \(ByteSize(bytes: job.progress.bytes))")
         case .failed: logger.warning("could not download \(name)\(job.url): \(job.message ?? "")")
-        case .waiting where job.isHeld && job.failures == DownloadJob.quickAttempts:
+        case .waiting where job.isHeld && job.failures == DownloadJob.quickAttempts && queue.rests[origin] == nil:
             logger.warning("cannot download \(name)\(job.url) for now: \(job.message ?? ""); it is tried again later")
         default: break
         }

@@ -30,7 +30,9 @@ extension DownloadQueue {
             job.message = fault.message
             let delay = job.fail(fault.kind, retryFor: job.isAwaited ? 0 : Double(settings.retryFor), now: now)
             noteOrigin(of: job, fault, now: now, monotonic: monotonic)
-            guard let delay else { return self.end(job, as: .failed, now: now) }
+            guard var delay else { return self.end(job, as: .failed, now: now) }
+            // It would only wait for its origin then.
+            if !job.isAwaited, let rest = rests[job.order.url.origin] { delay = max(delay, rest.until - monotonic) }
             job.state = .waiting
             (job.retryAt, job.due) = (now + delay, monotonic + delay)
             put(job)

@@ -11,7 +11,7 @@ package final class HTTPServer: Sendable {
     package let address: ListenAddress
     private let servers: [LoopBound<LoopServer>]
     private let balance: ConnectionBalance
-    private let probes = ProbeLedger.SharedProbes()
+    let probes = ProbeLedger.SharedProbes()
     private let isStopped = Mutex(false)
     private let isHurried = Atomic(false)
     /// Whether a service manager keeps the listening socket, for the next process.

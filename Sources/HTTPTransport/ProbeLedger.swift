@@ -11,7 +11,7 @@ struct ProbeLedger {
     static let enough = 3
     /// A balancer checks every few seconds. Whoever asks more rarely is none, and one that has not asked for so long has
     /// stopped.
-    static let longestInterval: UInt64 = 10_000_000_000
+    var longestInterval: UInt64 = 10_000_000_000
     /// At most so many are remembered.
     static let most = 64
 
@@ -24,10 +24,10 @@ struct ProbeLedger {
     private(set) var entries: [IPAddress: Entry] = [:]
 
     mutating func note(from address: IPAddress, isDraining: Bool, now: UInt64) {
-        if entries.count >= Self.most { entries = entries.filter { Self.isCurrent($1, now) } }
+        if entries.count >= Self.most { entries = entries.filter { isCurrent($1, now) } }
         guard entries[address] != nil || entries.count < Self.most else { return }
         var entry = entries[address] ?? Entry(last: now)
-        if !Self.isCurrent(entry, now) { entry = Entry(last: now) }
+        if !isCurrent(entry, now) { entry = Entry(last: now) }
         entry.last = now
         entry.inARow = min(Self.enough, entry.inARow +| 1)
         if isDraining { entry.whileDraining = min(Self.enough, entry.whileDraining +| 1) }
@@ -37,11 +37,11 @@ struct ProbeLedger {
     /// Whether one of them may send requests yet.
     func awaitsMore(now: UInt64) -> Bool {
         entries.values.contains {
-            $0.inARow >= Self.enough && $0.whileDraining < Self.enough && Self.isCurrent($0, now)
+            $0.inARow >= Self.enough && $0.whileDraining < Self.enough && isCurrent($0, now)
         }
     }
 
-    private static func isCurrent(_ entry: Entry, _ now: UInt64) -> Bool { now -| entry.last <= longestInterval }
+    private func isCurrent(_ entry: Entry, _ now: UInt64) -> Bool { now -| entry.last <= longestInterval }
 }
 
 extension ProbeLedger {

@@ -37,6 +37,10 @@ import Testing
         for _ in 0..<8 * 720 { desk.pass(5) }
         #expect(desk.listing.count == 10 && desk.listing.allSatisfy { $0.state == .waiting })
         #expect(desk.begun.count < 30, "\(desk.begun.count) attempts")
+        #expect(
+            desk.log.lines(.warning) == [
+                "downloads from https://example.org wait: connection refused; one of them tries again later"
+            ])
         desk.source.onBegin { $0.complete() }
         for _ in 0..<720 { desk.pass(5) }
         #expect(desk.history().count == 10 && desk.history().allSatisfy { $0.state == .completed })

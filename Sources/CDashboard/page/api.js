@@ -117,7 +117,7 @@ async function listed(path, parameters) {
 	return list;
 }
 
-/** A URL as it is, where a report shows *** in place of its secrets. To know it, the browser has to be signed in. */
+/** A URL without *** in place of its secrets, for who is signed in. */
 export async function whole(url, candidates = cached) {
 	if (!isHidden(url)) return url;
 	const pieces = url.split(/\*{3,}/);

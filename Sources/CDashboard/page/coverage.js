@@ -218,7 +218,7 @@ function show(from, wide) {
 	attempt(draw);
 }
 
-/** Draws the open map: one request at a time, and then one more if something has changed meanwhile. */
+/** Draws the open map: one request at a time, and one more after a change. */
 async function draw() {
 	const shown = open;
 	shown.isStale = true;

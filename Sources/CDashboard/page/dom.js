@@ -39,7 +39,7 @@ export const foreign = (text) => make("bdi", { dir: "auto" }, text);
 
 const found = (place) => (typeof place === "string" ? id(place) : place);
 
-/** Sets the text of an element, or of that with an id, only if it is another: screen readers may tell changes. */
+/** Sets the text of an element, or of that with an id, if it differs: screen readers may read changes out. */
 export function say(place, text) {
 	const element = found(place);
 	if (element.textContent !== text) element.textContent = text;
@@ -122,7 +122,7 @@ export function dismiss() {
 	say("news-text", "");
 }
 
-/** Tells something to those who see it and to those who hear it. What is behind an open dialog is neither seen nor heard. */
+/** Reports to eyes and screen readers: what is behind an open dialog is for neither. */
 export function tell(text, isError = false) {
 	const inside = document.querySelector("dialog[open] .error");
 	if (inside && isError) return say(inside, text);

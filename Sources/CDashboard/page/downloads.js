@@ -1,4 +1,4 @@
-// Downloads: what is being fetched to be played later, and the form that orders it.
+// Downloads: what is fetched to be played later, and the form that orders it.
 
 import * as api from "./api.js";
 import { attempt, bar, button, confirm, foreign, id, list, make, on, onSubmit, say, set, tell } from "./dom.js";
@@ -9,7 +9,7 @@ const mostFailed = 20;
 /** Of how many downloads the proxy is asked at once. */
 const mostAsked = 200;
 
-/** Downloads whose end is to be told, by number: whether they were listed. One that was not may be beyond what a report lists. */
+/** Downloads whose end is to be reported, by number: whether reports listed them. */
 const watched = new Map();
 
 /** Shows those that have not ended. */
@@ -31,7 +31,7 @@ async function tellEnd(numbers) {
 	for (let place = 0; place < numbers.length; place += mostAsked) {
 		downloads.push(...(await api.downloads({ id: numbers.slice(place, place + mostAsked).join(",") })).downloads);
 	}
-	// It was ordered a moment ago, or has moved beyond what is listed.
+	// It is new, or beyond what is listed.
 	for (const one of downloads) if (!one.finished && !watched.has(one.id)) watched.set(one.id, false);
 	const [failed, completed] = ["failed", "completed"].map((state) => downloads.filter((one) => one.state === state && (state === "failed" || !one.feed)));
 	if (failed.length) {
@@ -94,11 +94,12 @@ function card(first) {
 	},
 		["high", "normal", "low"].map((value) => make("option", { value }, value)));
 	const cancel = button("Cancel", async () => {
-		if (await confirm(`Cancel the download of ${quoted(title(first))}? What it has fetched stays in the cache.`, "Cancel it")) await change({ action: "cancel" })();
+		if (await confirm(`Cancel the download of ${quoted(title(first))}? What it alone has fetched is removed.`, "Cancel it")) await change({ action: "cancel" })();
 	}, { "aria-label": `Cancel ${title(first)}` });
+	const retry = button("Retry now", change({ action: "retry" }), { "aria-label": `Retry ${title(first)} now` });
 	const element = make("li.card", { "data-id": first.id },
 		make("div.row", {}, heading, state), progress.element, facts,
-		make("div.tools", {}, toggle, priority, cancel));
+		make("div.tools", {}, toggle, retry, priority, cancel));
 	return {
 		element,
 		update(download) {
@@ -108,6 +109,7 @@ function card(first) {
 			const verb = download.state === "paused" ? "Resume" : "Pause";
 			say(toggle, verb);
 			set(toggle, "aria-label", `${verb} ${title(first)}`);
+			retry.hidden = !download.retry_at;
 			if (document.activeElement !== priority) priority.value = download.priority;
 			const share = download.total ? download.bytes / download.total : null;
 			progress.update(share, share === null ? "size unknown" : percent(share));
@@ -125,6 +127,7 @@ function texts(download) {
 		download.first ? `the first ${size(download.first)} only` : null,
 		download.category ? quoted(download.category) : null,
 		download.message ? quoted(download.message) : null,
+		download.retry_at ? `next attempt at ${new Date(download.retry_at * 1000).toLocaleTimeString("en", { hour12: false })}` : null,
 		quoted(place(download.url)),
 	].filter(Boolean);
 }

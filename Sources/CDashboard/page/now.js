@@ -4,7 +4,7 @@ import { refreshMap, showMap, strips } from "./coverage.js";
 import { bar, foreign, id, list, make, quiet, say } from "./dom.js";
 import { duration, host, isGeneric, name, percent, place, plural, printable, quoted, rate, size } from "./text.js";
 
-/** How often the map of a play is asked for, in milliseconds; between that, its marks move by themselves. */
+/** Milliseconds between requests for the map of a play, whose marks move meanwhile. */
 const mapInterval = 2000;
 
 const states = { starting: "starting", active: "playing", stalled: "waiting for the origin", buffered: "buffered", idle: "between requests" };

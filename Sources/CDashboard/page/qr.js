@@ -56,7 +56,7 @@ function data(version, bytes, lengthBits) {
 	return words;
 }
 
-/** The blocks with their error correction, taken by turns (§7.6). The last blocks are longer by one word. */
+/** The blocks with their error correction, taken by turns (§7.6). The last are longer by a word. */
 function interleaved(version, words) {
 	const [amount, extra] = [blocks[version - 1], correction[version - 1]];
 	const short = Math.floor(words.length / amount);

@@ -86,7 +86,7 @@ function parts(url) {
  */
 export const printable = (text) => String(text ?? "").replace(/(?![\u200c\u200d])[\p{Cc}\p{Cf}\u2028\u2029]/gu, " ").trim();
 
-/** A text of somebody else's within a sentence: printable, and kept from changing the direction of the rest. */
+/** Foreign text within a sentence: printable, and unable to turn the rest around. */
 export function quoted(text) {
 	const clean = printable(text);
 	return /^[\x20-\x7e]*$/.test(clean) ? clean : `\u2068${clean}\u2069`;
