@@ -214,6 +214,14 @@ let package = Package(
                 "Activity", "Administration", "CachePolicy", "Configuration", "ControlAPI", "Downloads", "Reelcache",
                 "ReelcacheCLI", "TestSupport", "Upstream", .product(name: "Logging", package: "swift-log"),
             ]),
+        .testTarget(
+            name: "SimulationTests",
+            dependencies: [
+                "Activity", "CacheFill", "CachePolicy", "DiskCache", "EventIO", "HTTPModel", "HTTPTransport",
+                "MediaProxy", "Presentations", "TestSupport", "Upstream",
+                .product(name: "Logging", package: "swift-log"),
+            ], path: "Tests/Simulation",
+            exclude: ["Safeguards", "simulate"]),
         .testTarget(name: "CommandTests", dependencies: ["TestSupport"]),
         .testTarget(
             name: "DurabilityTests",

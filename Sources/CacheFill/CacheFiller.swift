@@ -28,6 +28,8 @@ package struct FillSettings: Sendable {
     package var shortResponseBytes: Int64 = 4 << 20
     /// A monotonic clock in nanoseconds, used for back-off.
     package var clock: @Sendable () -> UInt64 = MonotonicClock.nanoseconds
+    /// From 0 to below 1, for what is spread in time.
+    package var random: @Sendable () -> Double = { .random(in: 0..<1) }
 
     package init() {}
 }

@@ -26,7 +26,7 @@ package final class DocumentFetch: TransferDelegate {
     private(set) var phase: UpstreamError.Phase?
     /// nil when it is over.
     private var deliver: ((Result<Document, FillError>) -> Void)?
-    private var transfer: Transfer?
+    private var transfer: (any Transfer)?
     private(set) var head: UpstreamHead?
     private(set) var body: [UInt8] = []
     /// Ends a response that arrives too slowly.
@@ -78,15 +78,15 @@ package final class DocumentFetch: TransferDelegate {
         deliver?(result)
     }
 
-    package func transfer(_ transfer: Transfer, isIn phase: UpstreamError.Phase) { self.phase = phase }
+    package func transfer(_ transfer: any Transfer, isIn phase: UpstreamError.Phase) { self.phase = phase }
 
-    package func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
+    package func transfer(_ transfer: any Transfer, receivedHead head: UpstreamHead) {
         self.head = head
         owner.filler.backoff.note(head, requesting: demand.address)
         if let length = head.contentLength, length > Int64(limit) { endAsTooLong(transfer) }
     }
 
-    package func transfer(_ transfer: Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool {
+    package func transfer(_ transfer: any Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool {
         // Memory grows with the received bytes, up to the limit, and not with the announced length.
         guard body.count + bytes.count <= limit else {
             endAsTooLong(transfer)
@@ -97,13 +97,13 @@ package final class DocumentFetch: TransferDelegate {
     }
 
     /// The owner is told once curl's callback has returned.
-    private func endAsTooLong(_ transfer: Transfer) {
+    private func endAsTooLong(_ transfer: any Transfer) {
         transfer.cancel()
         let reason = "it is longer than \(limit >> 20) MiB"
         owner.loop.afterCallback { self.end(.failure(.unusable(reason))) }
     }
 
-    package func transfer(_ transfer: Transfer, finishedWith error: UpstreamError?) {
+    package func transfer(_ transfer: any Transfer, finishedWith error: UpstreamError?) {
         self.transfer = nil
         if let error {
             owner.filler.backoff.note(error, requesting: demand.address)

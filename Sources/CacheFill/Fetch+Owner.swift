@@ -25,7 +25,7 @@ extension Fetch {
         redirectCookies += redirect.fields.cookies(from: redirect.url, for: demand.url)
     }
 
-    package func transfer(_ transfer: Transfer, receivedInterim interim: InterimResponse) {
+    package func transfer(_ transfer: any Transfer, receivedInterim interim: InterimResponse) {
         guard !hasEnded, knownGeneration == nil, let client, let fields = interim.fields(from: demand.url) else {
             return
         }

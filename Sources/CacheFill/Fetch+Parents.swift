@@ -49,7 +49,7 @@ extension Fetch {
         let timer = LoopTimer(on: owner.loop) { [unowned self] in leaveSilentParent() }
         parentTimer = timer
         // Not all at the same time: then the first one's answer serves all.
-        timer.schedule(afterSeconds: filler.settings.parentPatience * .random(in: 1..<2))
+        timer.schedule(afterSeconds: filler.settings.parentPatience * (1 + filler.settings.random()))
     }
 
     private func leaveSilentParent() {

@@ -11,7 +11,8 @@ extension Fetch {
         return knownGeneration == nil && demand.resolvedRule.resolver == nil && !request.ignoresRedirects
     }
 
-    package func transfer(_ transfer: Transfer, redirectOf url: String, with fields: HeaderFields) -> KnownRedirect? {
+    package func transfer(_ transfer: any Transfer, redirectOf url: String, with fields: HeaderFields) -> KnownRedirect?
+    {
         guard usesRedirects, filler.shortResponses.hasRedirects,
             let known = filler.redirect(of: url, fields, demand)
         else { return nil }
@@ -19,7 +20,7 @@ extension Fetch {
         return known
     }
 
-    package func transfer(_ transfer: Transfer, followed redirect: ReceivedRedirect) {
+    package func transfer(_ transfer: any Transfer, followed redirect: ReceivedRedirect) {
         guard !hasEnded else { return }
         noteCookies(of: redirect)
         guard usesRedirects else { return }

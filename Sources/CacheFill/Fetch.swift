@@ -40,13 +40,13 @@ package final class Fetch: TransferDelegate {
     enum Phase {
         /// To be sent: at once, or when the timer fires.
         case waiting(LoopTimer?)
-        case receiving(Transfer)
+        case receiving(any Transfer)
         /// The transfer is paused until the received bytes are written.
-        case heldBack(Transfer)
+        case heldBack(any Transfer)
         /// The transfer has ended, perhaps with an error; not all of its bytes are written yet.
         case received(UpstreamError?)
         /// The fetch is over. A remaining transfer runs to its end, so that its connection can be reused.
-        case ended(Transfer?)
+        case ended((any Transfer)?)
     }
 
     let status: SharedFetch
@@ -105,7 +105,7 @@ package final class Fetch: TransferDelegate {
     }
 
     /// The current transfer; nil if none runs.
-    var transfer: Transfer? {
+    var transfer: (any Transfer)? {
         switch phase {
         case .receiving(let transfer), .heldBack(let transfer): transfer
         case .waiting, .received: nil
@@ -131,7 +131,7 @@ package final class Fetch: TransferDelegate {
         next.priority = status.isForDownloads ? .download : .playback
         // An origin in back-off is not contacted, but a parent may have the bytes.
         let wait = next.parent == nil ? filler.backoff.wait(before: next.url) : 0
-        switch retry.turn(wait: wait, random: .random(in: 0..<1)) {
+        switch retry.turn(wait: wait, random: filler.settings.random()) {
         case .now: break
         case .later(let seconds): return self.wait(seconds, then: reason)
         case .busy(let seconds): return fail(.busy(retryAfter: seconds))
@@ -170,11 +170,11 @@ package final class Fetch: TransferDelegate {
 
     // MARK: The transfer
 
-    package func transfer(_ transfer: Transfer, isIn phase: UpstreamError.Phase) {
+    package func transfer(_ transfer: any Transfer, isIn phase: UpstreamError.Phase) {
         status.note { $0.phase = phase }
     }
 
-    package func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
+    package func transfer(_ transfer: any Transfer, receivedHead head: UpstreamHead) {
         guard !hasEnded, isAnswerOfOrigin(head) else { return }
         status.note { $0.answer = head.status }
         noteCookies(of: head)
@@ -226,7 +226,7 @@ package final class Fetch: TransferDelegate {
         first.withUnsafeBytes { take($0) }
     }
 
-    package func transfer(_ transfer: Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool {
+    package func transfer(_ transfer: any Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool {
         guard !hasEnded else {
             // The origin sends more than was requested.
             transfer.cancel()
@@ -262,7 +262,7 @@ package final class Fetch: TransferDelegate {
     }
 
     /// Its player has paused for longest: what it has yet to read is requested again.
-    package func transferGivesWay(_ transfer: Transfer) {
+    package func transferGivesWay(_ transfer: any Transfer) {
         guard case .receiving(let current) = phase, current === transfer, transfer.isPaused else { return }
         log("the transfer of a paused player makes room for another")
         finish(.stopped)
@@ -286,7 +286,7 @@ package final class Fetch: TransferDelegate {
         }
     }
 
-    package func transfer(_ transfer: Transfer, finishedWith error: UpstreamError?) {
+    package func transfer(_ transfer: any Transfer, finishedWith error: UpstreamError?) {
         if let error { note(error) }
         guard !hasEnded else {
             phase = .ended(nil)
@@ -394,7 +394,7 @@ package final class Fetch: TransferDelegate {
         }
         let verdict = retry.failed(
             failure(isTransient: isTransient), wait: filler.backoff.wait(before: request.url),
-            random: .random(in: 0..<1))
+            random: filler.settings.random())
         if request.turnsToFirstURL(after: error, for: known) { return start(.resume) }
         if status.isAbandoned {
             log("stopped fetching, as nobody is waiting for it: \(error)")
@@ -467,7 +467,7 @@ package final class Fetch: TransferDelegate {
         owner.ended(self)
     }
 
-    private func end(_ result: FetchEnd, leaving transfer: Transfer?) {
+    private func end(_ result: FetchEnd, leaving transfer: (any Transfer)?) {
         phase = .ended(transfer)
         parentTimer = nil
         let generation = output.writer?.generation

@@ -4,7 +4,7 @@ import Synchronization
 import Upstream
 
 /// Identifies a follower of a fetch.
-package struct FollowerID: Hashable, Sendable {
+package struct FollowerID: Hashable, Comparable, Sendable {
     /// What the follower is.
     package enum Kind: Sendable {
         /// A reader or a waiting request: a client waits for the bytes.
@@ -32,6 +32,9 @@ package struct FollowerID: Hashable, Sendable {
         self.kind = kind
         value = Self.next.wrappingAdd(1, ordering: .relaxed).newValue
     }
+
+    /// The earlier one is less.
+    package static func < (one: FollowerID, other: FollowerID) -> Bool { one.value < other.value }
 }
 
 /// What an opening has found.

@@ -6,7 +6,7 @@ import Upstream
 
 /// Passes on a client's HEAD for a resource that is not cached. Loop-bound.
 package final class HeadFetch: TransferDelegate {
-    private var transfer: Transfer?
+    private var transfer: (any Transfer)?
     private let deliver: (Result<UpstreamHead, FillError>) -> Void
     private let report: (InterimResponse) -> Void
     private let demand: Demand
@@ -74,9 +74,9 @@ package final class HeadFetch: TransferDelegate {
         transfer = nil
     }
 
-    package func transfer(_ transfer: Transfer, receivedInterim interim: InterimResponse) { report(interim) }
+    package func transfer(_ transfer: any Transfer, receivedInterim interim: InterimResponse) { report(interim) }
 
-    package func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
+    package func transfer(_ transfer: any Transfer, receivedHead head: UpstreamHead) {
         if let parent = parents.requested {
             // Otherwise somebody else is asked when this exchange has ended.
             if owner.filler.isOrigins(head, from: parent, requesting: demand.address) { self.head = head }
@@ -86,9 +86,9 @@ package final class HeadFetch: TransferDelegate {
         owner.filler.backoff.note(head, requesting: demand.address)
     }
 
-    package func transfer(_ transfer: Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool { true }
+    package func transfer(_ transfer: any Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool { true }
 
-    package func transfer(_ transfer: Transfer, finishedWith error: UpstreamError?) {
+    package func transfer(_ transfer: any Transfer, finishedWith error: UpstreamError?) {
         self.transfer = nil
         if let parent = parents.requested {
             if head == nil {

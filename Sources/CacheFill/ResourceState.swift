@@ -308,7 +308,9 @@ struct ResourceState {
             defer { if !fetch.waiting.isEmpty { fetch.waiting = [] } }
             return fetch.waiting
         }
-        for follower in waiting ?? [] { actions.append(.wake(follower)) }
+        guard let waiting, !waiting.isEmpty else { return }
+        // Whoever came first is woken first.
+        for follower in waiting.count == 1 ? Array(waiting) : waiting.sorted() { actions.append(.wake(follower)) }
     }
 
     /// Records a fetch's progress.

@@ -13,6 +13,8 @@ final class BlockingPool: Sendable {
     private let work = DispatchSemaphore(value: 0)
     private let name: String
     private let isJoined: Bool
+    /// Takes the place of the threads in a simulation.
+    private let driver: (any StoreDriver)?
 
     private struct Item {
         let work: @Sendable () -> Void
@@ -31,8 +33,8 @@ final class BlockingPool: Sendable {
     /// - Parameters:
     ///   - name: the name of the threads in the system's lists.
     ///   - isJoined: whether `stop` finishes the work. If not, it drops what is queued, and what runs is left alone.
-    init(_ name: String, threads: Int, isJoined: Bool = true) {
-        (self.name, self.isJoined) = (name, isJoined)
+    init(_ name: String, threads: Int, isJoined: Bool = true, _ driver: (any StoreDriver)? = nil) {
+        (self.name, self.isJoined, self.driver) = (name, isJoined, driver)
         state = Mutex(State(threadsToStart: threads))
     }
 
@@ -41,6 +43,11 @@ final class BlockingPool: Sendable {
     /// - Returns: whether it will run; false after `stop`.
     @discardableResult
     func run(for party: String? = nil, _ item: @escaping @Sendable () -> Void) -> Bool {
+        if let driver {
+            guard state.withLock({ !$0.isStopped }) else { return false }
+            driver.run(item, on: .pool(name))
+            return true
+        }
         let (runs, isNext) = state.withLock { state in
             guard !state.isStopped else { return (false, false) }
             startThreads(&state)
@@ -66,6 +73,7 @@ final class BlockingPool: Sendable {
 
     /// Starts the threads early, so that the first item does not wait for them.
     func start() {
+        guard driver == nil else { return }
         state.withLock { state in if !state.isStopped { startThreads(&state) } }
     }
 
@@ -79,6 +87,7 @@ final class BlockingPool: Sendable {
             defer { (state.queue, state.later) = ([], [:]) }
             return (state.threads, state)
         }
+        if isJoined { driver?.finish(.pool(name)) }
         for _ in threads { work.signal() }
         for thread in threads { if isJoined { pthread_join(thread, nil) } else { pthread_detach(thread) } }
         // Released here, outside the lock.

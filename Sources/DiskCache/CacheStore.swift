@@ -30,6 +30,9 @@ package struct StoreConfiguration: Sendable {
     /// What the file system does with holes; nil to try it.
     package var holes: Holes?
 
+    /// Runs the store's work, in a simulation.
+    package var driver: (any StoreDriver)?
+
     package init(directory: String) { self.directory = directory }
 
     /// The downloads database; its size counts like that of the index.
@@ -68,11 +71,11 @@ package final class CacheStore: Sendable {
     let core: StoreCore
     let queue: StoreQueue
     let loader: Loader
-    let readers = BlockingPool("read", threads: 4)
-    let writers = BlockingPool("write", threads: 2)
-    let clerks = BlockingPool("clerk", threads: 2)
-    let scrubbers = BlockingPool("scrub", threads: 2)
-    let texts = BlockingPool("text", threads: 2, isJoined: false)
+    let readers: BlockingPool
+    let writers: BlockingPool
+    let clerks: BlockingPool
+    let scrubbers: BlockingPool
+    let texts: BlockingPool
     private let lock: DirectoryLock
     private let fingerprintSeed: Int64
 
@@ -84,7 +87,13 @@ package final class CacheStore: Sendable {
         let isRecountDue = opening.isRecountDue
         (core, lock, fingerprintSeed) = (opening.core, opening.lock, opening.fingerprintSeed)
         (ledger, listeners) = (core.ledger, core.listeners)
-        queue = StoreQueue(StoreWork(core, opening.pins))
+        let driver = configuration.driver
+        queue = StoreQueue(StoreWork(core, opening.pins), driver)
+        readers = BlockingPool("read", threads: 4, driver)
+        writers = BlockingPool("write", threads: 2, driver)
+        clerks = BlockingPool("clerk", threads: 2, driver)
+        scrubbers = BlockingPool("scrub", threads: 2, driver)
+        texts = BlockingPool("text", threads: 2, isJoined: false, driver)
         loader = Loader(core: core, queue: queue)
         verifier = Verifier(core, readers)
         parts = Parts(core: core, queue: queue)

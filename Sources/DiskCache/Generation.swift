@@ -250,10 +250,15 @@ package final class Generation: Sendable {
         return freed
     }
 
-    /// - Returns: the extent before the eviction, and the bytes of its blocks; nil if it is leased or being evicted, or
-    ///   the file is held.
+    /// - Returns: the extent before the eviction, and the bytes of its blocks; nil if it is leased or being evicted,
+    ///   the file is held, or a player reads what cannot be requested again (RFC 9110 §13.1.5).
     func beginEviction(ofExtent ordinal: Int) -> (Extent, Int64)? {
-        state.withLock { $0.usage.holds == 0 ? $0.chunks.beginEviction(ofExtent: ordinal) : nil }
+        state.withLock { state in
+            guard state.usage.holds == 0, state.usage.readers == 0 || state.head.rangeCondition != nil else {
+                return nil
+            }
+            return state.chunks.beginEviction(ofExtent: ordinal)
+        }
     }
 
     /// - Returns: whether it was not retired before. A buffer never is.

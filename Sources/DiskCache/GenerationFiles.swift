@@ -32,11 +32,12 @@ final class GenerationFiles: Sendable {
     ///   - directory: the cache directory.
     ///   - block: the size of the file system's blocks; nil to ask it.
     init(
-        in directory: String, _ unfinished: UnfinishedFiles, session: Int64, _ holes: StoreConfiguration.Holes,
+        in directory: String, _ unfinished: UnfinishedFiles, ids: GenerationID.Series,
+        _ holes: StoreConfiguration.Holes,
         block: Int64? = nil, _ faults: FaultLog, _ logger: Logger
     ) {
         (self.directory, self.unfinished, self.faults, self.logger) = (directory, unfinished, faults, logger)
-        ids = Mutex(GenerationID.Series(session: session))
+        self.ids = Mutex(ids)
         self.holes = Atomic(holes)
         self.block = block ?? FileSystem.blockSize(of: directory)
     }

@@ -42,14 +42,19 @@ extension GenerationID {
         private var left = 0
         /// About as many as one transaction of the index holds (`IndexDatabase.rowsAtOnce`).
         private static let runLength = 64
+        private let driver: (any StoreDriver)?
         private static let places = 1...UInt64(Int64.max >> 16) - UInt64(runLength)
 
-        init(session: Int64) { self.session = session }
+        init(session: Int64, _ driver: (any StoreDriver)? = nil) { (self.session, self.driver) = (session, driver) }
 
         mutating func make() -> GenerationID {
-            if left == 0 { (next, left) = (.random(in: Self.places), Self.runLength) }
+            if left == 0 { (next, left) = (driver.map(Self.place) ?? .random(in: Self.places), Self.runLength) }
             defer { (next, left) = (next + 1, left - 1) }
             return GenerationID(value: next << 16 | UInt64(session & 0xFFFF))
+        }
+
+        private static func place(_ driver: any StoreDriver) -> UInt64 {
+            driver.random() % (places.upperBound - places.lowerBound) + places.lowerBound // no trap: within the places
         }
     }
 }

@@ -39,7 +39,9 @@ struct StoreOpening {
         (isNew, wasClean) = (previous == 0, try index.database.meta(.isClean) ?? 1 == 1)
         isRecountDue = try Self.isRecountDue(index, isNew: isNew, wasClean: wasClean, directory)
         // After the loss of an index, session numbers must not repeat. An implausible number is ignored.
-        let session = (1...1 << 60).contains(previous) ? previous + 1 : Int64.random(in: 1...1 << 40)
+        let session =
+            (1...1 << 60).contains(previous)
+            ? previous + 1 : configuration.driver == nil ? Int64.random(in: 1...1 << 40) : 1
         let suspectSession = try wasClean ? index.database.meta(.suspectSession) ?? 0 : previous
         fingerprintSeed = try index.database.meta(.fingerprintSeed) ?? Int64.random(in: .min ... .max)
         try index.database.setMeta([
@@ -52,8 +54,8 @@ struct StoreOpening {
         unfinished = UnfinishedFiles.read(directory + "/unfinished")
         let faults = FaultLog(metrics, logger)
         let files = GenerationFiles(
-            in: directory, try UnfinishedFiles(path: directory + "/unfinished"), session: session,
-            holes, faults, logger)
+            in: directory, try UnfinishedFiles(path: directory + "/unfinished"),
+            ids: GenerationID.Series(session: session, configuration.driver), holes, faults, logger)
         core = StoreCore(
             configuration, index, ledger, files, faults, metrics, logger, session: session,
             suspectSession: suspectSession)

@@ -7,9 +7,12 @@ final class StoreQueue: Sendable {
     /// Unsafe only to the compiler: it is private, and used only by what runs on `queue`.
     private nonisolated(unsafe) let work: StoreWork
     private let timer: any DispatchSourceTimer
+    /// Takes the place of the queue in a simulation.
+    private let driver: (any StoreDriver)?
 
-    init(_ work: sending StoreWork) {
+    init(_ work: sending StoreWork, _ driver: (any StoreDriver)?) {
         self.work = work
+        self.driver = driver
         timer = DispatchSource.makeTimerSource(queue: queue)
         // A source that was never resumed must not be released.
         timer.schedule(deadline: .distantFuture)
@@ -18,6 +21,10 @@ final class StoreQueue: Sendable {
 
     /// Runs a closure on the queue and waits for it. Not to be called on the queue.
     func sync<Value: Sendable, Failure: Error>(_ body: (StoreWork) throws(Failure) -> Value) throws(Failure) -> Value {
+        if let driver {
+            driver.finish(.queue)
+            return try body(work)
+        }
         dispatchPrecondition(condition: .notOnQueue(queue))
         let outcome: Result<Value, Failure> = queue.sync {
             do throws(Failure) { return .success(try body(work)) } catch { return .failure(error) }
@@ -25,13 +32,17 @@ final class StoreQueue: Sendable {
         return try outcome.get()
     }
 
-    func async(_ body: @escaping @Sendable (StoreWork) -> Void) { queue.async { body(self.work) } }
+    func async(_ body: @escaping @Sendable (StoreWork) -> Void) {
+        if let driver { return driver.run({ body(self.work) }, on: .queue) }
+        queue.async { body(self.work) }
+    }
 
     /// Waits until everything queued before is done.
     func wait() { sync { _ in } }
 
     /// Runs a closure every second, until `stopTimer`, or until the queue is released.
     func everySecond(_ body: @escaping @Sendable (StoreWork) -> Void) {
+        if let driver { return driver.everySecond { [weak self] in if let self { body(work) } } }
         timer.setEventHandler { [weak self] in if let self { body(work) } }
         timer.schedule(deadline: .now() + 1, repeating: 1)
     }

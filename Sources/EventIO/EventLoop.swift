@@ -22,6 +22,10 @@ package final class EventLoop: @unchecked Sendable {
     /// base's lock, for which the woken thread would then have to wait.
     private let bell: Int32
     private var thread: pthread_t?
+    /// How many events of sockets were handled.
+    var socketEvents = 0
+    /// Takes the place of the thread and of time; nil but in a simulation.
+    let driver: (any LoopDriver)?
 
     private struct Inbox {
         var work: [@Sendable () -> Void] = []
@@ -31,9 +35,11 @@ package final class EventLoop: @unchecked Sendable {
 
     private static let threadsEnabled: Bool = evthread_use_pthreads() == 0
 
-    /// - Parameter index: the loop's index in its group, also used in the name of its thread.
+    /// - Parameters:
+    ///   - index: the loop's index in its group, also used in the name of its thread.
+    ///   - driver: what runs the loop instead of a thread, in a simulation.
     /// - Throws: `EventLoopError` if libevent cannot create an event base.
-    package init(index: Int = 0) throws(EventLoopError) {
+    package init(index: Int = 0, driver: (any LoopDriver)? = nil) throws(EventLoopError) {
         guard Self.threadsEnabled, let configuration = event_config_new() else {
             throw EventLoopError(operation: "event_config_new", code: errno)
         }
@@ -55,6 +61,7 @@ package final class EventLoop: @unchecked Sendable {
         }
         self.index = index
         self.base = base
+        self.driver = driver
         // Edge-triggered: a write wakes the loop even if earlier writes were never read.
         wake = event_new(
             base, bell, Int16(EV_READ | EV_PERSIST | EV_ET),
@@ -72,6 +79,7 @@ package final class EventLoop: @unchecked Sendable {
 
     /// Starts the loop's thread, which keeps the loop alive until `stop`.
     package func start() {
+        guard driver == nil else { return }
         let context = Unmanaged.passRetained(self).toOpaque()
         var id = pthread_t()
         let status = pthread_create(
@@ -104,6 +112,7 @@ package final class EventLoop: @unchecked Sendable {
     /// Runs `work` on the loop soon, in the order of the calls. From any thread. Work that is posted after `stop`
     /// does not run.
     package func post(_ work: @escaping @Sendable () -> Void) {
+        if let driver { return driver.post(work, to: self) }
         let mustWake = inbox.withLock { inbox in
             guard !inbox.isStopped else { return false }
             inbox.work.append(work)
@@ -117,13 +126,16 @@ package final class EventLoop: @unchecked Sendable {
     /// Runs `work` after the current callback has returned. On the loop only.
     package func afterCallback(_ work: @escaping () -> Void) {
         assertOnLoop()
-        if deferred.isEmpty { event_active(wake, 0, 0) }
+        if deferred.isEmpty {
+            if let driver { driver.post({ self.runDeferred() }, to: self) } else { event_active(wake, 0, 0) }
+        }
         deferred.append(work)
     }
 
     /// Runs `work` on the loop and waits for its result. From another thread only.
     package func sync<Result: Sendable>(_ work: @escaping @Sendable () -> Result) -> Result {
         precondition(!isCurrent, "sync on the loop itself would wait forever")
+        if driver != nil { return drive(work) }
         let box = SyncBox<Result>()
         post { box.put(work()) }
         return box.take()
@@ -135,15 +147,37 @@ package final class EventLoop: @unchecked Sendable {
         assert(isCurrent, "called off the loop")
     }
 
-    private func runPending() {
+    private func runDeferred() {
         let local = deferred
         deferred.removeAll()
         for work in local { work() }
+    }
+
+    private func runPending() {
+        runDeferred()
         let work = inbox.withLock { inbox in
             inbox.isWoken = false
             return exchange(&inbox.work, with: [])
         }
         for item in work { item() }
+    }
+
+    // MARK: In a simulation
+
+    /// Runs `work` as the loop's thread would. For its driver.
+    package func drive<Result>(_ work: () -> Result) -> Result {
+        let former = EventLoop.current
+        EventLoop.setCurrent(self)
+        defer { EventLoop.setCurrent(former) }
+        return work()
+    }
+
+    /// Handles the events of sockets that are ready now, without waiting. For its driver.
+    /// - Returns: whether there were any.
+    package func poll() -> Bool {
+        let before = socketEvents
+        drive { _ = event_base_loop(base, EVLOOP_NONBLOCK) }
+        return socketEvents != before
     }
 
     // MARK: The loop of this thread

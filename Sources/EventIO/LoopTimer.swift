@@ -11,6 +11,7 @@ package final class LoopTimer {
     package init(on loop: EventLoop, handler: @escaping () -> Void) {
         self.handler = handler
         self.loop = loop
+        guard loop.driver == nil else { return }
         event = event_new(
             loop.base, -1, 0,
             { _, _, context in
@@ -19,14 +20,19 @@ package final class LoopTimer {
             }, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    deinit { event_free(event) }
+    deinit { if let driver = loop.driver { driver.cancel(ObjectIdentifier(self)) } else { event_free(event) } }
 
     package func schedule(afterSeconds seconds: Double) {
+        if let driver = loop.driver {
+            return driver.schedule(ObjectIdentifier(self), on: loop, afterSeconds: seconds) { [weak self] in
+                self?.handler()
+            }
+        }
         var time = timeval(tv_sec: Int(seconds), tv_usec: Int((seconds - seconds.rounded(.down)) * 1e6))
         event_add(event, &time)
     }
 
     package func cancel() {
-        event_del(event)
+        if let driver = loop.driver { driver.cancel(ObjectIdentifier(self)) } else { event_del(event) }
     }
 }

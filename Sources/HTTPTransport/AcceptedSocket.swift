@@ -12,6 +12,9 @@ struct AcceptedSocket: Sendable {
     /// The address under which the connection is counted; nil if it is not.
     var counted: IPAddress?
 
+    /// - Parameter descriptor: a connected non-blocking socket, which whoever adopts it closes.
+    init(_ descriptor: Int32, peer: IPEndpoint) { (self.descriptor, self.peer) = (descriptor, peer) }
+
     /// Accepts the next connection.
     /// - Returns: nil if there is none or it fails, with the reason in `errno`.
     init?(from listener: Int32) {

@@ -15,7 +15,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
     private let exchange: Exchange
     private let route: Route
     private let handler: MediaHandler
-    private var transfer: Transfer?
+    private var transfer: (any Transfer)?
     private var head: UpstreamHead?
 
     // To the origin
@@ -100,7 +100,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
 
     /// Gives curl bytes to send. Its first call comes when the origin is reached: until then, a client that waits
     /// for `100 Continue` sends nothing.
-    func transfer(_ transfer: Transfer, fillUpload buffer: UnsafeMutableRawBufferPointer) -> UploadStep {
+    func transfer(_ transfer: any Transfer, fillUpload buffer: UnsafeMutableRawBufferPointer) -> UploadStep {
         let bytes = upload.next(limit: buffer.count)
         readOn()
         guard bytes.isEmpty else {
@@ -152,12 +152,12 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
 
     // MARK: The response
 
-    func transfer(_ transfer: Transfer, receivedInterim interim: InterimResponse) {
+    func transfer(_ transfer: any Transfer, receivedInterim interim: InterimResponse) {
         guard route.passesCookies, let fields = interim.fields(from: route.url) else { return }
         exchange.sendInterim(interim.status, fields)
     }
 
-    func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
+    func transfer(_ transfer: any Transfer, receivedHead head: UpstreamHead) {
         self.head = head
         let stale = Invalidation.targets(
             method: exchange.request.method, status: head.status, url: route.url, fields: head.fields)
@@ -188,7 +188,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         exchange.respond(response, body: self, keepsReading: true)
     }
 
-    func transfer(_ transfer: Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool {
+    func transfer(_ transfer: any Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool {
         guard !download.isFull else {
             isOriginHeld = true
             return false
@@ -200,7 +200,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         return true
     }
 
-    func transfer(_ transfer: Transfer, finishedWith error: UpstreamError?) {
+    func transfer(_ transfer: any Transfer, finishedWith error: UpstreamError?) {
         self.transfer = nil
         end = error == nil ? .complete : .broken
         guard head == nil else { return wake() }

@@ -19,13 +19,15 @@ package final class UpstreamClient {
     private var multi: UnsafeMutableRawPointer?
     private var timer: LoopTimer?
     private var sockets: [curl_socket_t: SocketInterest] = [:]
-    private var transfers: [ObjectIdentifier: Transfer] = [:]
-    private var postponed: [Transfer] = []
+    private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
+    private var postponed: [CurlTransfer] = []
     let resolver: NameResolver
     let slots: TransferSlots
     private let sessions = TLSSessions()
     var originSockets = OriginSockets()
     private var isInsideCurl = false
+    /// Starts requests instead of curl, in a simulation.
+    package var simulated: ((UpstreamRequest, any TransferDelegate) -> any Transfer)?
     /// Initially `socket`; tests replace it with one that fails.
     package var makeSocket: (_ domain: Int32, _ type: Int32, _ protocol: Int32) -> Int32 = { Glibc.socket($0, $1, $2) }
 
@@ -66,9 +68,10 @@ package final class UpstreamClient {
 
     /// Starts a request. The delegate is called later, never from inside this call, even about an invalid URL. After
     /// `shutdown`, the transfer counts as cancelled.
-    package func start(_ request: UpstreamRequest, delegate: any TransferDelegate) -> Transfer {
+    package func start(_ request: UpstreamRequest, delegate: any TransferDelegate) -> any Transfer {
         loop.assertOnLoop()
-        let transfer = Transfer(request, client: self, delegate: delegate)
+        if let simulated { return simulated(request, delegate) }
+        let transfer = CurlTransfer(request, client: self, delegate: delegate)
         guard multi != nil else {
             transfer.cancel()
             return transfer
@@ -93,7 +96,7 @@ package final class UpstreamClient {
     // MARK: For transfers
 
     /// Lets the transfer call curl: now, or when curl's callback has returned.
-    func leavingCurl(_ transfer: Transfer) {
+    func leavingCurl(_ transfer: CurlTransfer) {
         if isInsideCurl { postponed.append(transfer) } else { transfer.actOutsideCurl() }
     }
 
@@ -111,7 +114,7 @@ package final class UpstreamClient {
         precondition(code == CURLM_OK, "curl_multi_remove_handle: \(String(cString: curl_multi_strerror(code)))")
     }
 
-    func forget(_ transfer: Transfer) {
+    func forget(_ transfer: CurlTransfer) {
         transfers[ObjectIdentifier(transfer)] = nil
     }
 
@@ -136,7 +139,7 @@ package final class UpstreamClient {
             let code = message.pointee.data.result
             var context: UnsafeMutableRawPointer?
             reel_curl_get_pointer(message.pointee.easy_handle, CURLINFO_PRIVATE, &context)
-            Unmanaged<Transfer>.fromOpaque(context!).takeUnretainedValue().hopEnded(code)
+            Unmanaged<CurlTransfer>.fromOpaque(context!).takeUnretainedValue().hopEnded(code)
         }
     }
 

@@ -96,6 +96,20 @@ import Testing
         #expect(extents(a) == [])
     }
 
+    /// The rest of its answer would be cut: no other answer can be matched to what it has.
+    @Test(arguments: ["W/\"v1\"", "\"v1\""]) func whatAPlayerReadsAndCannotBeRequestedAgainStays(etag: String) throws {
+        let a = try opened.store.makeGeneration(
+            OpenStore.key("a"), head: OpenStore.head(etag: etag), length: media.size)
+        try opened.fill(a, media, 0..<media.size)
+        a.beginReading()
+        let isRepeatable = etag == "\"v1\""
+        #expect(opened.evict(.max) == (isRepeatable ? media.size : 0))
+        #expect(extents(a) == (isRepeatable ? [] : [0, 1, 2, 3]))
+        a.endReading()
+        opened.evict(.max)
+        #expect(extents(a) == [])
+    }
+
     /// A reader that goes on to the next extent holds that one, and no longer the first.
     @Test func leaseMovesWithItsReader() throws {
         let a = try full("a", lastRead: 10, 20, 30, 40)

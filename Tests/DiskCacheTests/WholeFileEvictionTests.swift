@@ -103,7 +103,8 @@ import Testing
                 atPath: directory.file("data/\(shard)"), withIntermediateDirectories: true)
         }
         let files = GenerationFiles(
-            in: directory.path, try UnfinishedFiles(path: directory.file("unfinished")), session: 1, holes,
+            in: directory.path, try UnfinishedFiles(path: directory.file("unfinished")),
+            ids: GenerationID.Series(session: 1), holes,
             block: block, FaultLog(ProxyMetrics(), logger), logger)
         #expect(files.fileOverhead == overhead)
         #expect(files.directoryBytes == directories)

@@ -1,6 +1,6 @@
 import EventIO
 import Glibc
-import HTTPTransport
+@testable import HTTPTransport
 import TestSupport
 import Testing
 

@@ -1,8 +1,8 @@
 import Foundation
 
 /// The received part of a response stream, taken apart: heads, then pieces of bodies. Pure; `RawClient` feeds it.
-struct ResponseDecoder: Sendable {
-    enum Framing: Sendable, Equatable {
+package struct ResponseDecoder: Sendable {
+    package enum Framing: Sendable, Equatable {
         /// So many body bytes are still to come.
         case length(rest: Int64)
         /// Inside a chunk that lacks so many bytes.
@@ -19,7 +19,7 @@ struct ResponseDecoder: Sendable {
         case done
     }
 
-    enum Step: Equatable {
+    package enum Step: Equatable {
         case bytes([UInt8])
         case end
         /// No further without more bytes, or the end of the stream.
@@ -27,9 +27,11 @@ struct ResponseDecoder: Sendable {
     }
 
     private var buffer = ByteQueue()
-    private(set) var framing = Framing.done
+    package private(set) var framing = Framing.done
 
-    mutating func append(_ bytes: [UInt8]) { buffer.append(bytes) }
+    package init() {}
+
+    package mutating func append(_ bytes: [UInt8]) { buffer.append(bytes) }
 
     /// What is left over, without taking it.
     var unread: [UInt8] { buffer.all }
@@ -39,7 +41,7 @@ struct ResponseDecoder: Sendable {
 
     /// Takes the next head, interim ones included, or `nil` when it is not there in full.
     /// - Parameter method: the request's; the response to HEAD has no body, whatever its fields say.
-    mutating func nextHead(method: String) throws -> RawClient.ResponseHead? {
+    package mutating func nextHead(method: String) throws -> RawClient.ResponseHead? {
         guard let end = buffer.firstIndex(of: Array("\r\n\r\n".utf8)) else { return nil }
         let text = String(decoding: buffer.take(end), as: UTF8.self)
         _ = buffer.take(4)
@@ -49,7 +51,7 @@ struct ResponseDecoder: Sendable {
     }
 
     /// Takes at most `limit` bytes of the body.
-    mutating func nextBody(upTo limit: Int) throws -> Step {
+    package mutating func nextBody(upTo limit: Int) throws -> Step {
         while true {
             switch framing {
             case .done: return .end
@@ -64,7 +66,7 @@ struct ResponseDecoder: Sendable {
     }
 
     /// The stream has ended: whether the body may end there.
-    var mayEndHere: Bool { framing == .untilClose || framing == .done }
+    package var mayEndHere: Bool { framing == .untilClose || framing == .done }
 
     private mutating func takeBody(upTo limit: Int) -> Step {
         buffer.isEmpty ? .starved : .bytes(buffer.take(min(limit, buffer.count)))

@@ -111,6 +111,6 @@ import Upstream
         #expect(recorders.allSatisfy { $0.state.read(\.endings).isEmpty })
         let late = Recorder()
         let running = upstreams.start(request, late)
-        #expect(running.onLoop { $0.delegate == nil })
+        #expect(running.onLoop { ($0 as? CurlTransfer)?.delegate == nil })
     }
 }

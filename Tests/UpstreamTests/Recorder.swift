@@ -31,12 +31,12 @@ final class Recorder: TransferDelegate, Sendable {
         state.update { $0.allowance = allowance }
     }
 
-    func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
+    func transfer(_ transfer: any Transfer, receivedHead head: UpstreamHead) {
         note { $0.heads.append(head) }
         during?(transfer, .head)
     }
 
-    func transfer(_ transfer: Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool {
+    func transfer(_ transfer: any Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool {
         let isTaken = note { state in
             guard state.allowance >= bytes.count else {
                 state.refusals += 1
@@ -50,7 +50,7 @@ final class Recorder: TransferDelegate, Sendable {
         return isTaken
     }
 
-    func transfer(_ transfer: Transfer, finishedWith error: UpstreamError?) {
+    func transfer(_ transfer: any Transfer, finishedWith error: UpstreamError?) {
         note { $0.endings.append(error) }
         during?(transfer, .end)
     }

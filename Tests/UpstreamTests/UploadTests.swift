@@ -21,7 +21,7 @@ private final class Uploader: TransferDelegate, Sendable {
         state.update { $0 = State(left: bytes[...], isWhole: isWhole, cancelsAt: cancelsAt) }
     }
 
-    func transfer(_ transfer: Transfer, fillUpload buffer: UnsafeMutableRawBufferPointer) -> UploadStep {
+    func transfer(_ transfer: any Transfer, fillUpload buffer: UnsafeMutableRawBufferPointer) -> UploadStep {
         let (step, isCancelled) = state.update { state -> (UploadStep, Bool) in
             let piece = state.left.prefix(buffer.count)
             buffer.copyBytes(from: piece)
@@ -34,15 +34,15 @@ private final class Uploader: TransferDelegate, Sendable {
         return step
     }
 
-    func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
+    func transfer(_ transfer: any Transfer, receivedHead head: UpstreamHead) {
         answer.transfer(transfer, receivedHead: head)
     }
 
-    func transfer(_ transfer: Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool {
+    func transfer(_ transfer: any Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool {
         answer.transfer(transfer, receivedBody: bytes)
     }
 
-    func transfer(_ transfer: Transfer, finishedWith error: UpstreamError?) {
+    func transfer(_ transfer: any Transfer, finishedWith error: UpstreamError?) {
         answer.transfer(transfer, finishedWith: error)
     }
 }

@@ -5,7 +5,7 @@ import Glibc
 import HTTPModel
 
 /// Callbacks from curl, on the loop: they must not add, remove or pause handles.
-extension Transfer {
+extension CurlTransfer {
     func setCallbacks(_ easy: EasyHandle) {
         // Unretained: the client holds the transfer for as long as curl has its handle.
         let context = Unmanaged.passUnretained(self).toOpaque()
@@ -17,27 +17,27 @@ extension Transfer {
         if request.content != .none {
             easy.set(CURLOPT_READDATA, pointer: context)
             reel_curl_set_data_callback(easy.curl, CURLOPT_READFUNCTION) { bytes, size, count, context in
-                Unmanaged<Transfer>.fromOpaque(context!)._withUnsafeGuaranteedRef {
+                Unmanaged<CurlTransfer>.fromOpaque(context!)._withUnsafeGuaranteedRef {
                     $0.fillUpload(UnsafeMutableRawBufferPointer(start: bytes, count: size * count))
                 }
             }
         }
         reel_curl_set_data_callback(easy.curl, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
-            Unmanaged<Transfer>.fromOpaque(context!)._withUnsafeGuaranteedRef {
+            Unmanaged<CurlTransfer>.fromOpaque(context!)._withUnsafeGuaranteedRef {
                 $0.received(UnsafeRawBufferPointer(start: bytes, count: size * count))
             }
         }
         reel_curl_set_data_callback(easy.curl, CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
-            Unmanaged<Transfer>.fromOpaque(context!)._withUnsafeGuaranteedRef {
+            Unmanaged<CurlTransfer>.fromOpaque(context!)._withUnsafeGuaranteedRef {
                 $0.receivedLine(UnsafeRawBufferPointer(start: bytes, count: size * count))
             }
         }
         reel_curl_set_opensocket(easy.curl) { context, _, address in
-            Unmanaged<Transfer>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.openSocket(to: address!) }
+            Unmanaged<CurlTransfer>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.openSocket(to: address!) }
         }
         reel_curl_set_prereq(easy.curl) { context, address, _, port, localPort in
             let ends = OriginSockets.Ends(address: String(cString: address!), port: port, localPort: localPort)
-            return Unmanaged<Transfer>.fromOpaque(context!)._withUnsafeGuaranteedRef {
+            return Unmanaged<CurlTransfer>.fromOpaque(context!)._withUnsafeGuaranteedRef {
                 $0.mayRequest(ends) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
             }
         }

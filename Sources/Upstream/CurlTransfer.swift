@@ -7,7 +7,7 @@ import HTTPModel
 /// One request to an origin, with its response. Loop-bound; created by `UpstreamClient.start`.
 ///
 /// A *hop* is one exchange with one server; a redirect starts the next. The delegate sees only the last one.
-package final class Transfer {
+package final class CurlTransfer: Transfer {
     /// The transfer's progress.
     enum Stage {
         /// Started inside one of curl's callbacks, where no handle can be added.
@@ -32,16 +32,11 @@ package final class Transfer {
 
     /// Retained until the end.
     package var delegate: (any TransferDelegate)?
-    /// Bytes that the delegate has taken.
     package internal(set) var bodyBytesReceived: Int64 = 0
-    /// Whether the body is held back. The head still arrives, and so does the end if no byte is left.
     package var isPaused: Bool { body.isHeld }
 
-    /// Whether the response's head has arrived, and its body is being received.
     package var isReceiving: Bool { stage == .body }
 
-    /// Whether its owner can request its bytes again, so that it may be ended while it is paused
-    /// (`TransferDelegate.transferGivesWay`). Ends with the pause.
     package var mayGiveWay = false
 
     let request: UpstreamRequest
@@ -94,7 +89,6 @@ package final class Transfer {
 
     // MARK: For the owner
 
-    /// Holds the body back for a moment: the transfer keeps its slot. Bytes under way are delivered after `resume`.
     package func pause() {
         guard stage != .ended, !isPaused, let client else { return }
         body.isHeld = true
@@ -114,7 +108,6 @@ package final class Transfer {
         delegate?.transferGivesWay(self)
     }
 
-    /// Resumes the body, once the running callback has returned.
     package func resume() {
         guard stage != .ended, isPaused, let client else { return }
         (body.isHeld, mayGiveWay) = (false, false)
@@ -126,14 +119,12 @@ package final class Transfer {
         client.loop.afterCallback { self.resumeNow() }
     }
 
-    /// Resumes the upload after the delegate has answered `wait`.
     package func resumeUpload() {
         guard stage != .ended, upload.isHeldInCurl, !upload.isResuming, let client else { return }
         upload.isResuming = true
         client.loop.afterCallback { self.resumeUploadNow() }
     }
 
-    /// A player now needs what only downloads had wanted: a queued transfer moves to the queue for playback.
     package func hurry() {
         guard priority == .download else { return }
         priority = .playback
@@ -142,8 +133,6 @@ package final class Transfer {
         beginHop()
     }
 
-    /// Ends the transfer without further calls of the delegate. Idempotent; may be called from within a delegate's
-    /// call.
     package func cancel() {
         guard stage != .ended, let client else { return }
         stage = .ended

@@ -1,0 +1,269 @@
+import CachePolicy
+import EventIO
+import HTTPModel
+import Upstream
+
+/// An origin with films, latencies, cuts and lies. One for all loops.
+final class SimulatedOrigin {
+    let schedule: Schedule
+    private(set) var films: [Film] = []
+    /// How likely a request meets a fault; 0 after the last.
+    var faults: Double
+    /// Whether it cannot be reached at all.
+    var isDown = false
+    /// When something last went wrong, in nanoseconds.
+    private(set) var lastFault: UInt64 = 0
+    /// Bytes of bodies that were taken, and requests, for each film.
+    private(set) var sent: [String: Int64] = [:], requests: [String: Int] = [:]
+    private(set) var running = 0
+    var note: (String) -> Void = { _ in }
+
+    init(_ schedule: Schedule, films: Int, faults: Double) {
+        (self.schedule, self.faults) = (schedule, faults)
+        self.films = (0..<films).map { Film("film-\($0).mp4", schedule) }
+    }
+
+    func film(at url: String) -> Film? { films.first { $0.url == url } }
+
+    func begin(_ request: UpstreamRequest, _ delegate: any TransferDelegate, on loop: EventLoop) -> any Transfer {
+        running += 1
+        if let film = film(at: request.url) { requests[film.name, default: 0] += 1 }
+        return SimulatedTransfer(request, delegate, self, loop)
+    }
+
+    func ended() { running -= 1 }
+
+    func took(_ count: Int, of film: Film) { sent[film.name, default: 0] += Int64(count) }
+
+    func noteFault(_ what: String) {
+        lastFault = schedule.now
+        note("origin: \(what)")
+    }
+
+    /// What the origin answers: a head and a body, or nothing.
+    struct Answer {
+        var status: Int
+        var fields = HeaderFields()
+        /// What the body consists of.
+        var body: [UInt8] = []
+        var contentLength: Int64?
+        /// After so many bytes of the body, the connection is lost.
+        var cut: Int?
+        /// After so many bytes, nothing more comes.
+        var stall: Int?
+    }
+
+    /// - Throws: `UpstreamError` if it cannot be reached.
+    func answer(_ request: UpstreamRequest) throws(UpstreamError) -> Answer {
+        guard let film = film(at: request.url) else { return Answer(status: 404, contentLength: 0) }
+        if isDown || schedule.chance(faults / 4) {
+            noteFault("refuses \(film.name)")
+            throw .cannotConnect(host: "origin.test", detail: "connection refused")
+        }
+        if schedule.chance(faults / 4) {
+            noteFault("503 for \(film.name)")
+            return Answer(status: 503, body: Array("busy".utf8), contentLength: 4)
+        }
+        var answer = truth(film, request)
+        if schedule.chance(faults) { spoil(&answer, film, request) }
+        return answer
+    }
+
+    // MARK: RFC 9110
+
+    private func truth(_ film: Film, _ request: UpstreamRequest) -> Answer {
+        let version = film.current, tag = film.tag(version)
+        var answer = Answer(status: 200)
+        answer.fields.append("Content-Type", "video/mp4")
+        if let tag { answer.fields.append("ETag", tag) }
+        answer.fields.append("Cache-Control", film.maxAge.map { "max-age=\($0)" } ?? "no-cache")
+        answer.fields.append("Accept-Ranges", film.servesRanges ? "bytes" : "none")
+        if let tag, let known = request.fields["If-None-Match"], known.contains(tag) {
+            answer.status = 304
+            return answer
+        }
+        let condition = request.fields["If-Range"]
+        let applies = condition == nil || condition == tag && film.validator == .strong
+        guard film.servesRanges, applies, let span = request.span else {
+            answer.body = request.method == .head ? [] : film.bytes(0..<version.length, of: version)
+            answer.contentLength = film.statesLength ? version.length : nil
+            return answer
+        }
+        guard let range = Self.range(span, in: version.length) else {
+            answer.status = 416
+            answer.fields.append("Content-Range", "bytes */\(version.length)")
+            answer.contentLength = 0
+            return answer
+        }
+        answer.status = 206
+        answer.fields.append(
+            "Content-Range", "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(version.length)")
+        answer.contentLength = Int64(range.count)
+        answer.body = film.bytes(range, of: version)
+        return answer
+    }
+
+    private static func range(_ span: UpstreamRequest.Span, in length: Int64) -> Range<Int64>? {
+        switch span {
+        case .bounded(let range): range.lowerBound < length ? range.clamped(to: 0..<length) : nil
+        case .from(let first): first < length ? first..<length : nil
+        case .suffix(let count): count > 0 ? max(0, length - count)..<length : nil
+        }
+    }
+
+    // MARK: Cuts and lies
+
+    private func spoil(_ answer: inout Answer, _ film: Film, _ request: UpstreamRequest) {
+        let version = film.current, count = answer.body.count
+        switch schedule.pick(0...6) {
+        case 0...1 where count > 0:
+            answer.cut = Int(schedule.pick(0...Int64(max(0, count - 1))))
+            noteFault("cuts \(film.name) after \(answer.cut!)")
+        case 2 where count > 0:
+            answer.stall = Int(schedule.pick(0...Int64(max(0, count - 1))))
+            noteFault("stalls in \(film.name) after \(answer.stall!)")
+        case 3 where answer.status == 206 && film.validator == .strong:
+            // Another range than was requested, as it says itself.
+            let start = schedule.pick(0...version.length - 1), end = schedule.pick(start + 1...version.length)
+            answer.fields.replace("Content-Range", "bytes \(start)-\(end - 1)/\(version.length)")
+            (answer.body, answer.contentLength) = (film.bytes(start..<end, of: version), end - start)
+            noteFault("sends \(start)..<\(end) of \(film.name)")
+        case 4 where answer.status == 206 && count > 0:
+            answer.fields.remove("Content-Range")
+            noteFault("does not say which part of \(film.name) it sends")
+        case 5 where film.servesRanges && request.fields["If-Range"] != nil && film.validator == .strong:
+            // It ignores If-Range, and sends a part of the present version.
+            guard let span = request.span, let range = Self.range(span, in: version.length) else { return }
+            answer.status = 206
+            answer.fields.replace(
+                "Content-Range", "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(version.length)")
+            (answer.body, answer.contentLength) = (film.bytes(range, of: version), Int64(range.count))
+            noteFault("ignores If-Range for \(film.name)")
+        case 6 where request.span != nil && request.method == .get:
+            var whole = request
+            whole.span = nil
+            answer = truth(film, whole)
+            noteFault("ignores Range for \(film.name)")
+        default: break
+        }
+    }
+}
+
+/// One request to the simulated origin.
+final class SimulatedTransfer: Transfer {
+    private let request: UpstreamRequest
+    private var delegate: (any TransferDelegate)?
+    private let origin: SimulatedOrigin
+    private let loop: EventLoop
+    private var answer = SimulatedOrigin.Answer(status: 0)
+    private var hasHead = false
+    /// Bytes of the body that the delegate has taken.
+    private(set) var bodyBytesReceived: Int64 = 0
+    private(set) var isPaused = false
+    var mayGiveWay = false
+    /// Whether a piece is on its way.
+    private var isUnderWay = false
+    private let secondsPerPiece: Double
+    private static let stallTimeout = 30.0
+
+    init(_ request: UpstreamRequest, _ delegate: any TransferDelegate, _ origin: SimulatedOrigin, _ loop: EventLoop) {
+        (self.request, self.delegate, self.origin, self.loop) = (request, delegate, origin, loop)
+        secondsPerPiece = origin.schedule.pick([0, 0.0005, 0.002, 0.02])
+        let latency = origin.schedule.pick([0, 0.001, 0.02, 0.2, 1])
+        later(latency / 2) { $0.arrived(latency / 2) }
+    }
+
+    var isReceiving: Bool { hasHead && delegate != nil }
+
+    func pause() { isPaused = true }
+
+    func resume() {
+        guard isPaused else { return }
+        (isPaused, mayGiveWay) = (false, false)
+        sendNext()
+    }
+
+    func resumeUpload() {}
+
+    func hurry() {}
+
+    func cancel() {
+        guard delegate != nil else { return }
+        delegate = nil
+        origin.ended()
+    }
+
+    // MARK: What comes
+
+    private func later(_ seconds: Double, _ body: @escaping (SimulatedTransfer) -> Void) {
+        origin.schedule.after(seconds, on: loop) { if self.delegate != nil { body(self) } }
+    }
+
+    private func arrived(_ latency: Double) {
+        delegate?.transfer(self, isIn: .response)
+        do throws(UpstreamError) { answer = try origin.answer(request) } catch {
+            return later(latency) { $0.finish(error) }
+        }
+        later(latency) { $0.sendHead() }
+    }
+
+    private func sendHead() {
+        hasHead = true
+        var fields = answer.fields
+        if let length = answer.contentLength { fields.append("Content-Length", String(length)) }
+        delegate?.transfer(
+            self,
+            receivedHead: UpstreamHead(
+                status: answer.status, fields: fields, finalURL: request.url,
+                contentLength: answer.contentLength, scope: .public,
+                receivedAt: Int64(origin.schedule.now / 1_000_000_000)))
+        if request.method == .head || answer.status == 304 { answer.body = [] }
+        sendNext()
+    }
+
+    private func sendNext() {
+        guard delegate != nil, hasHead, !isUnderWay else { return }
+        isUnderWay = true
+        later(secondsPerPiece) { transfer in
+            transfer.isUnderWay = false
+            transfer.send()
+        }
+    }
+
+    private func send() {
+        let place = Int(bodyBytesReceived), end = answer.cut ?? answer.stall ?? answer.body.count
+        guard place < end else {
+            if answer.cut != nil { return finish(.broken(detail: "cut")) }
+            if answer.stall != nil, !isPaused {
+                isUnderWay = true
+                return later(Self.stallTimeout) { $0.finish(.timedOut(host: "origin.test", phase: .body)) }
+            }
+            return finish(nil)
+        }
+        guard !isPaused else { return giveWay() }
+        let count = min(end - place, Int(origin.schedule.pick([1, 1000, 16_384, 16_384, 16_384])))
+        let takes = answer.body[place..<place + count].withUnsafeBytes {
+            delegate?.transfer(self, receivedBody: $0) == true
+        }
+        guard takes else {
+            isPaused = true
+            return giveWay()
+        }
+        bodyBytesReceived += Int64(count)
+        if let film = origin.film(at: request.url) { origin.took(count, of: film) }
+        sendNext()
+    }
+
+    /// Another transfer needs the slot of a paused one.
+    private func giveWay() {
+        guard origin.schedule.chance(0.1) else { return }
+        later(1) { if $0.isPaused, $0.mayGiveWay { $0.delegate?.transferGivesWay($0) } }
+    }
+
+    private func finish(_ error: UpstreamError?) {
+        guard let last = delegate else { return }
+        delegate = nil
+        origin.ended()
+        last.transfer(self, finishedWith: error)
+    }
+}

@@ -1,0 +1,35 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Every schedule from a seed (docs/dev/robustness.md). `Tests/Simulation/simulate` runs more of them.
+@Suite struct SimulationTests {
+    private static let environment = ProcessInfo.processInfo.environment
+    /// `REELCACHE_SEEDS`: how many, from the first on.
+    private static let count = environment["REELCACHE_SEEDS"].flatMap { UInt64($0) } ?? 40
+    /// `REELCACHE_SEED`: the first. With one seed alone, the run is told.
+    private static let first = environment["REELCACHE_SEED"].flatMap { UInt64($0) } ?? 1
+    private static let parts = 8 as UInt64
+    /// Only then are the orders of sets and dictionaries the same in each run.
+    static let isReproducible = environment["SWIFT_DETERMINISTIC_HASHING"] != nil
+
+    @Test(arguments: 0..<parts) func nothingThatMustNotBe(part: UInt64) throws {
+        for seed in stride(from: Self.first + part, to: Self.first + Self.count, by: Int(Self.parts)) {
+            let world = try World(seed: seed, keepsTrace: Self.count == 1)
+            do { try world.run() } catch { Issue.record("seed \(seed): \(error)") }
+            if Self.count == 1 { print(world.trace.joined(separator: "\n")) }
+        }
+    }
+
+    @Test(.enabled(if: isReproducible)) func aSeedIsASchedule() throws {
+        let digests = try (0..<3).map { _ in
+            let world = try World(seed: Self.first)
+            try? world.run()
+            return world.digest
+        }
+        #expect(Set(digests).count == 1)
+        let other = try World(seed: Self.first + 1)
+        try? other.run()
+        #expect(other.digest != digests[0])
+    }
+}
