@@ -15,6 +15,10 @@ final class Schedule: LoopDriver, StoreDriver, @unchecked Sendable {
     /// Loops whose sockets may be ready.
     private var unpolled: Set<Int> = []
     private var lastAccess: Int64 = 0
+    /// How much was done since time passed last.
+    private var itemsAtOnce = 0
+    private var lastTime: UInt64 = 0
+    private static let mostAtOnce = 100_000
     /// How many stores have been closed.
     private var tickers = 0
     /// Called after each item.
@@ -173,6 +177,9 @@ final class Schedule: LoopDriver, StoreDriver, @unchecked Sendable {
     }
 
     private func perform(_ item: () -> Void) throws {
+        itemsAtOnce = now == lastTime ? itemsAtOnce + 1 : 0
+        lastTime = now
+        guard itemsAtOnce < Self.mostAtOnce else { throw Violation("work without an end") }
         item()
         for loop in loops { unpolled.insert(loop.index) }
         try afterEach?()

@@ -15,7 +15,6 @@ final class World {
     private(set) var digest: UInt64 = 14_695_981_039_346_656_037
     private(set) var trace: [String] = []
     var completed = 0
-    private let keepsTrace: Bool
     private let directory: TemporaryDirectory
     /// Has the cache as a kill would have left it.
     private let left: TemporaryDirectory
@@ -38,9 +37,8 @@ final class World {
     /// How long an answer may be on its way from the origin, with its retries, in nanoseconds.
     let longestAnswer: UInt64 = 60_000_000_000
 
-    init(seed: UInt64, _ settings: Settings = Settings(), keepsTrace: Bool = false) throws {
+    init(seed: UInt64, _ settings: Settings = Settings()) throws {
         self.settings = settings
-        self.keepsTrace = keepsTrace
         let schedule = Schedule(seed: seed)
         self.schedule = schedule
         origin = SimulatedOrigin(schedule, films: settings.films, faults: settings.faults)
@@ -54,7 +52,7 @@ final class World {
     func note(_ text: String) {
         for byte in text.utf8 { digest = (digest ^ UInt64(byte)) &* 1_099_511_628_211 }
         digest = (digest ^ schedule.now) &* 1_099_511_628_211
-        if keepsTrace { trace.append("\(Double(schedule.now / 1000) / 1e6) \(text)") }
+        trace.append("\(Double(schedule.now / 1000) / 1e6) \(text)")
     }
 
     /// Ends the run, once the running item has returned.
