@@ -111,6 +111,11 @@ package struct ActivityBook: Sendable {
         for id in transfers.keys { transfers[id]?.flow.begin(at: now) }
     }
 
+    /// How many plays a report would have if it had all.
+    package static func playCount(_ samples: ActivitySamples, at now: Moment) -> Int {
+        Set(samples.plays.filter { isShown($0, at: now) }.map(\.key)).count +| samples.hiddenPlays
+    }
+
     private static func isShown(_ play: PlaySample, at now: Moment) -> Bool {
         play.requests > 0
             || now.age(of: play.lastUse) < (play.isPresentation ? idlePresentationSeconds : idleSeconds)

@@ -19,6 +19,23 @@ extension SettingReader<[MediaResolver]> {
     }
 }
 
+extension SettingReader<[String]> {
+    /// A program and its arguments; in the file only, as for resolvers.
+    static var command: Self {
+        SettingReader(placeholder: "command", isFileOnly: true) { value throws(SettingProblems) in
+            guard value.origin.isFile else {
+                throw value.problem("programs can be named in the configuration file only; write it there")
+            }
+            let form = "\(value.name): [notify-send, finished]", words = try ResolverKey.words(value, form: form)
+            guard words.first != "" else { throw value.problem("names no program; write \(form)") }
+            return words
+        } texts: {
+            // Arguments may be secrets, and this is logged.
+            $0.first.map { ["[\($0), ...]"] } ?? []
+        }
+    }
+}
+
 /// A key of a resolver.
 enum ResolverKey: String, CaseIterable {
     case host, path, command, timeout
@@ -58,16 +75,20 @@ enum ResolverKey: String, CaseIterable {
         case .host: resolver.hosts = try SettingKind.hostPattern.patterns(value)
         case .path: resolver.paths = try SettingKind.pathPattern.patterns(value)
         case .command:
-            if case .text = value.content {
-                throw value.problem(
-                    "is a list of the program and its arguments, not a line for a shell; write \(Self.commandForm)")
-            }
-            resolver.command = try SettingProblems.collect(value.list(form: Self.commandForm)) {
-                word throws(SettingProblems) in try word.element()
-            }
+            resolver.command = try Self.words(value, form: Self.commandForm)
         case .timeout:
             resolver.timeout = try SettingReader<Duration>.one(.time(in: MediaResolver.timeoutRange), form: "30s")
                 .read(value)
+        }
+    }
+
+    /// The words of a command.
+    static func words(_ value: SettingValue, form: String) throws(SettingProblems) -> [String] {
+        if case .text = value.content {
+            throw value.problem("is a list of the program and its arguments, not a line for a shell; write \(form)")
+        }
+        return try SettingProblems.collect(value.list(form: form)) {
+            word throws(SettingProblems) in try word.element()
         }
     }
 

@@ -381,6 +381,23 @@ extension Setting {
             A program has the rights of the proxy. Only this file can name one; no request can.
             """, example: ResolverKey.example),
         Setting(
+            "on_completed", .command, at: \.proxy.onCompleted, standard: "none",
+            "Run this program when a download has completed.",
+            """
+            No shell interprets it. Its environment says what has ended: `DOWNLOAD_URL`, `DOWNLOAD_TITLE` (the URL if \
+            there is no name), `DOWNLOAD_ID`, `DOWNLOAD_STATE`, `DOWNLOAD_BYTES`, and, where there are any, \
+            `DOWNLOAD_CATEGORY`, `DOWNLOAD_FEED` and `DOWNLOAD_REASON`. With `REELCACHE_CACHE_DIR`, commands of \
+            reelcache use this cache: `reelcache export "$DOWNLOAD_URL" -o /srv/media/` in a script.
+
+            Programs run one after the other, as those of `resolvers` do, for 5 minutes at most; downloads don't wait. \
+            One that fails is a warning in the log. When the proxy stops, those that wait have half a minute; after a \
+            crash, what had yet to run isn't made up for. Only this file can name one; no request can.
+            """, example: "[notify-send, \"A download is there\"]"),
+        Setting(
+            "on_failed", .command, at: \.proxy.onFailed, standard: "none",
+            "Run this program when a download has failed for good.",
+            "It runs as that of `on_completed`; `DOWNLOAD_REASON` says why.", example: "[/home/me/bin/tell-me]"),
+        Setting(
             "rules", .rules, at: \.proxy.rules, standard: "none",
             "Treat the resources of some hosts and paths differently.",
             """

@@ -6,6 +6,9 @@ package struct NowReport: Codable, Sendable, Equatable {
     package struct Cache: Codable, Sendable, Equatable {
         package var size: Int64
         package var limit: Int64
+        /// Cached bytes of pinned resources, and free ones on the disk, of which the cache leaves `minFree`; measured
+        /// once a minute, nil before.
+        package var pinned, free, minFree: Int64?
 
         package init(size: Int64, limit: Int64) { (self.size, self.limit) = (size, limit) }
     }
@@ -16,6 +19,8 @@ package struct NowReport: Codable, Sendable, Equatable {
         package var fromOrigin: UInt64
         /// The share of the former, 0 to 1; nil before the first byte.
         package var hitRatio: Double?
+        /// Responses to players whose status is 500 or more.
+        package var failures: UInt64?
 
         package init(fromCache: UInt64, fromOrigin: UInt64, hitRatio: Double?) {
             (self.fromCache, self.fromOrigin, self.hitRatio) = (fromCache, fromOrigin, hitRatio)

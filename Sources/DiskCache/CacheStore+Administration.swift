@@ -195,9 +195,10 @@ extension CacheStore {
 
 /// What downloads need of the store. All of these methods block, like other commands.
 extension CacheStore {
-    /// Measures what the metrics contain of pinned resources and of the disk. Blocks.
+    /// Measures what the metrics contain of resources and of the disk. Blocks.
     package func measure() throws(StoreError) {
         core.metrics.pinnedBytes.set(try core.index.pins.pinnedBytes())
+        core.metrics.resources.set(Int64(try core.index.listing.counts().resources))
         if let disk = FileSystem.disk(of: configuration.directory) { core.metrics.freeBytes.set(disk.free) }
     }
 

@@ -124,8 +124,9 @@ package final class CacheStore: Sendable {
     }
 
     /// Publishes the URL of this cache's proxy for other processes.
-    package func announce(url: String) throws(StoreError) {
-        try lock.write(CacheOwner(pid: getpid(), url: url))
+    /// - Parameter isBrief: whether it ends with a command.
+    package func announce(url: String, isBrief: Bool = false) throws(StoreError) {
+        try lock.write(CacheOwner(pid: getpid(), url: url, isBrief: isBrief ? true : nil))
     }
 
     /// Ends all threads but the queue's, once their work is done; work on documents is dropped, or left alone.

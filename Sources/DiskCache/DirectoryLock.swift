@@ -6,10 +6,11 @@ package struct CacheOwner: Codable, Sendable, Equatable {
     package var pid: Int32
     /// The URL of its proxy; empty if it has none.
     package var url: String
+    /// Whether it is a command's, which ends with it; nil for false.
+    package var isBrief: Bool?
 
-    package init(pid: Int32, url: String) {
-        self.pid = pid
-        self.url = url
+    package init(pid: Int32, url: String, isBrief: Bool? = nil) {
+        (self.pid, self.url, self.isBrief) = (pid, url, isBrief)
     }
 
     /// Reads who holds a directory's lock; nil if nobody does.

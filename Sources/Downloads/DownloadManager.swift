@@ -20,6 +20,7 @@ package actor DownloadManager {
     private let clock: any DownloadClock
     private let logger: Logger
     private let ordered: @Sendable ([Int64]) -> Void
+    private let ended: @Sendable (Download) -> Void
 
     private var queue: DownloadQueue
     private var budget: DownloadBudget
@@ -46,11 +47,13 @@ package actor DownloadManager {
     ///   - directory: the cache directory, which contains the database `downloads.sqlite`.
     ///   - source: nil if this process must not fetch anything: orders are then kept for the next process that does.
     ///   - ordered: called, inside the actor, with downloads that were ordered by somebody who does not wait for them.
+    ///   - ended: likewise, with each download that has ended, once that was saved.
     /// - Throws: `.disk` if the database cannot be opened. A damaged database is set aside.
     package init(
         directory: String, source: (any DownloadSource)?, restorePoints: any RestorePointKeeper,
         settings: DownloadSettings, clock: any DownloadClock, logger: Logger,
-        ordered: @escaping @Sendable ([Int64]) -> Void = { _ in }
+        ordered: @escaping @Sendable ([Int64]) -> Void = { _ in },
+        ended: @escaping @Sendable (Download) -> Void = { _ in }
     ) throws(DownloadError) {
         snapshots = DownloadSnapshots(clock: clock)
         let database = try DownloadDatabase(directory: directory, logger: logger)
@@ -61,7 +64,7 @@ package actor DownloadManager {
         (self.database, self.source, self.restorePoints, self.clock, self.logger, self.queue) = (
             database, source, restorePoints, clock, logger, queue
         )
-        self.ordered = ordered
+        (self.ordered, self.ended) = (ordered, ended)
         budget = DownloadBudget(DownloadUsage(contents.usage), in: clock.local)
         var summary = queue.summary
         summary.isOffline = source?.isOffline ?? false
@@ -277,6 +280,9 @@ package actor DownloadManager {
             }
             effects = []
         } while queue.isAltered
+        for report in pending.takeEnded().compactMap({ queue[$0]?.report }) where report.state.hasEnded {
+            ended(report)
+        }
         for id in queue.surplusEndedIDs { _ = forget(id) }
         collect()
         if pending.isUrgent { save() }

@@ -211,11 +211,11 @@ struct DownloadQueue {
     /// Moves a download to the history.
     mutating func end(_ job: DownloadJob, as state: Download.State, now: Double) {
         var job = job
-        job.state = state
-        job.finished = now
+        (job.state, job.finished) = (state, now)
         (job.retryAt, job.due, job.isScout) = (nil, nil, false)
         job.ended = nextEnded
         nextEnded += 1 // no trap: counts on from rows, whose numbers are far below the greatest
+        changes.ended.append(job.id)
         put(job)
     }
 }

@@ -8,6 +8,8 @@ struct PendingChanges {
         var progressed: Set<Int64> = []
         /// Those that only look different to people, because of the schedule, a cap or their host.
         var repainted: Set<Int64> = []
+        /// Those that have ended, in order.
+        var ended: [Int64] = []
     }
 
     /// Downloads to save.
@@ -18,6 +20,8 @@ struct PendingChanges {
     /// Downloads to post.
     private(set) var unposted: Set<Int64> = []
     private(set) var unpostedRemovals: [Int64] = []
+    /// Downloads that have ended, of which nobody knows yet.
+    private var ended: [Int64] = []
 
     var isEmptyOfUnsaved: Bool { unsaved.isEmpty && unsavedRemovals.isEmpty }
 
@@ -27,6 +31,7 @@ struct PendingChanges {
         isUrgent = isUrgent || !fresh.isEmpty
         unsaved.formUnion(fresh)
         unsaved.formUnion(changes.progressed)
+        ended += changes.ended
         for ids in [changes.altered, changes.progressed, changes.repainted] { unposted.formUnion(ids) }
     }
 
@@ -43,6 +48,11 @@ struct PendingChanges {
 
     /// An attempt to save begins: if it fails, another follows in a second.
     mutating func saving() { isUrgent = false }
+
+    mutating func takeEnded() -> [Int64] {
+        defer { ended = [] }
+        return ended
+    }
 
     mutating func noteSaved() { (unsaved, unsavedRemovals) = ([], []) }
 

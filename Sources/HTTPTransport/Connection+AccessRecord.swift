@@ -9,6 +9,7 @@ extension Connection {
     /// Records an exchange that is over.
     func record(_ exchange: Exchange, isComplete: Bool) {
         guard let recorder = server.recorder, recorder.isOn, !exchange.isRefused else { return }
+        guard !exchange.isRoutine || exchange.status ?? 0 >= 400 else { return }
         let client = exchange.forwarded?.client?.description ?? clientText
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)

@@ -76,6 +76,10 @@ package final class Exchange {
     var counted: IPAddress?
     /// Whether a limit refused it: such requests are counted, but have no line in the access log.
     var isRefused = false
+    /// Whether it is for the control interface and not for media: it doesn't count as a player's.
+    package var isControl = false
+    /// Whether it has a line in the access log only if it fails: a page asks again and again.
+    package var isRoutine = false
     /// Whether it only asks how the proxy is: a server that is shutting down does not wait for such requests to end.
     package var isProbe = false
 
@@ -162,6 +166,7 @@ package final class Exchange {
         onAbort = nil
         isAnswered = true
         status = response.status
+        if !isControl { connection.server.metrics.responses.add(response.status) }
         if isRecorded { cacheStatus = response.cacheStatus }
         if let onRespond { onRespond(response.status, response.cacheStatus) }
         onRespond = nil

@@ -37,6 +37,7 @@ extension LoopServer {
     }
 
     func refuse(_ socket: Int32, _ reason: Refusals.Reason) {
+        metrics.responses.add(reason.status)
         refusals.refuse(socket, reason, head: statusLine(reason.status) + dateLine(), scratch: scratch)
     }
 }

@@ -272,15 +272,15 @@ extension MediaAnswer {
     ///   - advice: what the client can do about the error.
     func fail(_ error: FillError, status: Int? = nil, advice: String? = nil) {
         // No request went to the origin.
-        if error.isUnsent { outcome = CacheStatus(detail: error.kind.rawValue) }
-        // A cache in front of this one can tell it from a reason of this proxy's own.
-        if error.kind == .originBusy { outcome.detail = error.kind.rawValue }
+        if error.isUnsent { outcome = CacheStatus() }
+        // A cache in front of this one can tell by it that an origin is busy from a reason of this proxy's own.
+        outcome.detail = error.kind.rawValue
         exchange.respond(
             status ?? error.status,
             text: [clientText(of: error), advice].compactMap(\.self).joined(separator: "; ")
         ) { [outcome] response in
             if let seconds = error.retryAfter { response.field("Retry-After", seconds) }
-            response.cacheStatus(outcome.isHit ? .forwarded(.partial) : outcome)
+            response.cacheStatus(outcome.isHit ? .forwarded(.partial, detail: outcome.detail) : outcome)
         }
     }
 }

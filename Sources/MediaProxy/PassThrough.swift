@@ -208,7 +208,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         let failure = FillError.upstream(error ?? .broken(detail: "no answer"))
         handler.metrics.errors.add(failure.kind.rawValue)
         exchange.respond(failure.status, text: failure.clientText(handler.policy.adviceWords)) {
-            $0.cacheStatus(.forwarded(.method))
+            $0.cacheStatus(.forwarded(.method, detail: failure.kind.rawValue))
         }
     }
 

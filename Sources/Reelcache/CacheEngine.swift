@@ -92,11 +92,11 @@ struct CacheEngine: Sendable {
         networks = watcher.sync {
             LoopBound(NetworkWatch(addresses, resolver, on: watcher, logger: logger), on: watcher)
         }
-        fillers = loops.loops.map { loop in
+        fillers = loops.loops.map { [metrics] loop in
             loop.sync {
                 let client = UpstreamClient(
                     loop: loop, policy: addresses, settings: upstream, resolver: resolver, slots: slots,
-                    outgoing: outgoing)
+                    outgoing: outgoing, responses: metrics.originResponses)
                 return LoopBound(LoopFiller(filler, upstream: client, loop: loop), on: loop)
             }
         }
@@ -212,6 +212,12 @@ extension CacheEngine {
     var numbers: ControlNumbers {
         ControlNumbers(
             stats: snapshot, metrics: { [metrics, snapshot] in MetricsSnapshot(metrics, snapshot(), process: .read()) },
-            history: { [history] in history.report($0) })
+            history: { [history] in history.report($0) },
+            plays: { [activity, now = filler.now] then in
+                activity.collect { samples in
+                    let moment = ActivityBook.Moment(instant: MonotonicClock.nanoseconds(), time: now())
+                    then(samples.map { ActivityBook.playCount($0, at: moment) })
+                }
+            })
     }
 }

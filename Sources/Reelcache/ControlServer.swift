@@ -57,7 +57,7 @@ package final class ControlServer: Sendable {
         _ downloads: OnDemand<DownloadManager>, _ feeds: OnDemand<SubscriptionManager>, _ metrics: ProxyMetrics,
         on loops: EventLoopGroup
     ) throws -> HTTPServer {
-        let numbers = numbers(of: store, metrics), live = live(store, policy, numbers)
+        let numbers = numbers(of: store, metrics), live = live(store, policy, metrics, numbers)
         let access = ControlAccess(token: token, readToken: token, sessions: SharedDashboardSessions(), policy: policy)
         let routes = ControlParts(policy: policy, live: live, downloads: downloads, feeds: feeds).routes(
             access, numbers)
@@ -138,16 +138,16 @@ extension ControlServer {
         }
         return ControlNumbers(
             stats: stats, metrics: { MetricsSnapshot(metrics, stats(), process: .read()) },
-            history: { HistoryReport(History([:]), $0, now: ProxyTuning().now()) })
+            history: { HistoryReport(History([:]), $0, now: ProxyTuning().now()) }, plays: { $0(0) })
     }
 
     /// What lives in a store that no player uses: nothing.
-    private static func live(_ store: CacheStore, _ policy: Current<ProxyPolicy>, _ numbers: ControlNumbers)
-        -> LiveState
-    {
+    private static func live(
+        _ store: CacheStore, _ policy: Current<ProxyPolicy>, _ metrics: ProxyMetrics, _ numbers: ControlNumbers
+    ) -> LiveState {
         LiveState(
             collect: { $0(ActivitySamples()) }, downloads: DownloadSnapshots(), policy: policy,
-            statistics: numbers.stats, perform: { store.perform($0) },
+            metrics: metrics, statistics: numbers.stats, perform: { store.perform($0) },
             moment: { .init(instant: MonotonicClock.nanoseconds(), time: ProxyTuning().now()) })
     }
 }

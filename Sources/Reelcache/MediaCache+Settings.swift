@@ -46,6 +46,7 @@ extension MediaCache {
         let maxBuffered = try ProxyConfiguration.checked(maxBuffered: new.maxBuffered)
         let maxShortResponses = try ProxyConfiguration.checked(maxShortResponses: new.maxShortResponses)
         let downloads = try DownloadSettings(new)
+        let hooks = try DownloadHooks.commands(new)
         if new.accessLog != old.accessLog { try engine.accessLog.open(new.accessLog) }
         if (new.maxSize, new.minFree) != (old.maxSize, old.minFree) {
             do { try engine.store.setLimits(maxSize: new.maxSize, minFree: new.minFree) } catch {
@@ -61,6 +62,7 @@ extension MediaCache {
         }
         engine.filler.shortResponses.setLimit(Int(maxShortResponses))
         engine.metrics.transit.setLimit(maxBuffered)
+        self.hooks.set(hooks)
         engine.accessLog.format.value = new.accessLogFormat
         if try clients != old.clientLimits() { clientLimits.value = clients.bounded(by: engine.descriptors, logger) }
         manager.perform { manager in

@@ -33,6 +33,7 @@ public final class MediaCache: Sendable {
     let tuning: ProxyTuning
     let engine: CacheEngine
     package let manager: DownloadManager
+    let hooks: DownloadHooks
     package let subscriptions: SubscriptionManager
     package let source: LoopDownloads
     package let restorePoints: StoreRestorePoints
@@ -82,6 +83,7 @@ public final class MediaCache: Sendable {
             let downloads = try DownloadSettings(configuration)
             let limits = try configuration.clientLimits()
             let engine = try CacheEngine(configuration, tuning: tuning, threads: threads, logger: logger)
+            hooks = try DownloadHooks(configuration, engine.metrics, engine.logger)
             clientLimits = Current(limits.bounded(by: engine.descriptors, engine.logger))
             source = LoopDownloads(engine.fillers, of: engine.filler)
             restorePoints = StoreRestorePoints(engine.store) { engine.policy.value }
@@ -92,6 +94,8 @@ public final class MediaCache: Sendable {
                     settings: downloads, clock: SystemDownloadClock(), logger: engine.logger
                 ) { [wants] ids in
                     for id in ids { wants.keep(id) }
+                } ended: { [hooks] in
+                    hooks.ended($0)
                 }
             } catch {
                 try engine.shutDown()
@@ -129,7 +133,7 @@ public final class MediaCache: Sendable {
     {
         LiveState(
             collect: { [activity = engine.activity] in activity.collect($0) }, downloads: downloads,
-            policy: engine.policy, statistics: engine.snapshot,
+            policy: engine.policy, metrics: engine.metrics, statistics: engine.snapshot,
             perform: { [store = engine.store] in store.perform($0) },
             moment: { [now = tuning.now] in .init(instant: MonotonicClock.nanoseconds(), time: now()) })
     }
@@ -226,7 +230,7 @@ public final class MediaCache: Sendable {
     }
 
     func began(_ proxy: Proxy) throws(StoreError) {
-        if tuning.isForOthers { try engine.store.announce(url: proxy.baseURL) }
+        if tuning.isForOthers { try engine.store.announce(url: proxy.baseURL, isBrief: !tuning.checksFeeds) }
         state.withLock { $0.proxy = proxy }
     }
 
@@ -250,6 +254,7 @@ public final class MediaCache: Sendable {
             // Must be earlier than the loops' end: stopping checks and downloads needs them.
             subscriptions.perform { $0.stop() }
             manager.perform { $0.stop() }
+            hooks.close()
             do throws(StoreError) { try engine.shutDown() } catch {
                 throw ProxyError.disk("the cache could not be closed in order: \(error)")
             }

@@ -131,6 +131,10 @@ public struct ProxyConfiguration: Sendable {
     public var rules: [ResourceRule] = []
     /// Programs that find the media behind pages. The first that matches a URL is run.
     public var resolvers: [MediaResolver] = []
+    /// A program and its arguments, to be run when a download has completed, and when one has failed for good; empty
+    /// for none. It runs without a shell, and learns from its environment what has ended (`DOWNLOAD_URL`, `DOWNLOAD_TITLE`,
+    /// `DOWNLOAD_REASON` and others, as in `docs/guide/configuration.md`).
+    public var onCompleted: [String] = [], onFailed: [String] = []
     /// Origins of web pages that may read every response of the proxy and learn what is cached, such as
     /// `https://player.example`. Pages of other sites may only read media of public origins.
     public var webOrigins: [String] = []

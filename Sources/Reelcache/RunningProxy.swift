@@ -22,6 +22,8 @@ public struct RunningProxy: Sendable {
 
     /// Whether this process runs it, or its control interface, for one command alone.
     package let isOwn: Bool
+    /// Whether another process runs it for one command, so that players can't rely on its address.
+    package let isBrief: Bool
 
     /// Finds the proxy of a cache directory; nil if none is running.
     public init?(cacheDirectory: String) {
@@ -30,13 +32,13 @@ public struct RunningProxy: Sendable {
         place = ProxyPlace(url: owner.url)
         processID = owner.pid
         self.cacheDirectory = cacheDirectory
-        isOwn = false
+        (isOwn, isBrief) = (false, owner.isBrief ?? false)
     }
 
     /// A proxy of this process, or its control interface alone.
     package init(own: Proxy?, baseURL: String, cacheDirectory: String, place: ProxyPlace) {
         (self.own, self.baseURL, self.cacheDirectory, self.place) = (own, baseURL, cacheDirectory, place)
-        (processID, isOwn) = (getpid(), true)
+        (processID, isOwn, isBrief) = (getpid(), true, false)
     }
 
     /// Gets a path of its control interface, such as `/stats`. Blocks.

@@ -14,8 +14,8 @@ enum ServiceManager {
         notify("STOPPING=1\nEXTEND_TIMEOUT_USEC=\(microseconds)")
     }
 
-    /// To save and close the cache.
-    private static let closingSeconds: Int64 = 15
+    /// To let hooks end (`ProgramQueue.close`), and to save and close the cache.
+    private static let closingSeconds: Int64 = 45
 
     /// - Parameter socket: the address of its socket; a leading `@` stands for the abstract namespace.
     private static func notify(_ text: String, _ socket: String? = getenv("NOTIFY_SOCKET").map { String(cString: $0) })

@@ -115,6 +115,7 @@ extension CurlTransfer {
     }
 
     private func receivedHead(_ status: Int, _ fields: HeaderFields) -> Bool {
+        client?.responses.add(status)
         if !way.isDirect, let url = route?.url, let client {
             scope.add(way.scope(of: url, fields, client.policy.value))
         }

@@ -1,3 +1,4 @@
+import Activity
 import CCurl
 import CachePolicy
 import EventIO
@@ -23,6 +24,8 @@ package final class UpstreamClient {
     private var postponed: [CurlTransfer] = []
     let resolver: NameResolver
     let slots: TransferSlots
+    /// Counts the responses of servers, redirects among them.
+    let responses: StatusCounters
     private let sessions = TLSSessions()
     var originSockets = OriginSockets()
     private var isInsideCurl = false
@@ -38,7 +41,8 @@ package final class UpstreamClient {
     package init(
         loop: EventLoop, policy: Current<AddressPolicy>, settings: UpstreamSettings = UpstreamSettings(),
         resolver: NameResolver = NameResolver(nanoseconds: MonotonicClock.nanoseconds),
-        slots: TransferSlots = TransferSlots(), outgoing: Current<OutgoingProxy?> = Current(nil)
+        slots: TransferSlots = TransferSlots(), outgoing: Current<OutgoingProxy?> = Current(nil),
+        responses: StatusCounters = StatusCounters()
     ) {
         loop.assertOnLoop()
         CurlLibrary.start()
@@ -48,6 +52,7 @@ package final class UpstreamClient {
         self.settings = settings
         self.resolver = resolver
         self.slots = slots
+        self.responses = responses
         self.outgoing = outgoing
         self.multi = multi
         timer = LoopTimer(on: loop) { [unowned self] in self.act(CURL_SOCKET_TIMEOUT, 0) }

@@ -216,6 +216,8 @@ import Testing
                 "upstream_proxy  (none)  default",
                 "upstream_proxy_except  (none)  default",
                 "resolvers  (none)  default",
+                "on_completed  (none)  default",
+                "on_failed  (none)  default",
                 "rules  2 rules  \(file):4",
             ])
     }

@@ -64,6 +64,8 @@ import TestSupport
             upstream_proxy: socks5h://me:pw@10.0.0.1:1080
             upstream_proxy_except: [nas.local, 10.0.0.0/8]
             resolvers: [{host: site.example, command: [find]}]
+            on_completed: [notify, done]
+            on_failed: [notify]
             rules:
               - host: example.org
                 ttl: 1d
@@ -78,6 +80,7 @@ import TestSupport
         #expect(all.proxy.maxSize == 1_500_000_000 && all.proxy.minFree == 200 << 20)
         #expect(all.proxy.maxShortResponses == 1 << 20 && all.proxy.maxBuffered == 100_000_000)
         #expect(all.proxy.allow == ["nas.local", "192.168.1.0/24"])
+        #expect(all.proxy.onCompleted == ["notify", "done"] && all.proxy.onFailed == ["notify"])
         #expect(all.proxy.threads == 3 && all.proxy.certificateFile == "/etc/own.pem")
         #expect(
             all.proxy.mounts == ["/tv/": "https://origin.example/vod/"] && !all.proxy.servesAnyOrigin
@@ -107,7 +110,7 @@ import TestSupport
         #expect(all.proxy.rules.map(\.hosts) == [["example.org"]] && all.proxy.rules.map(\.ttl) == [.seconds(86400)])
         #expect(
             Setting.all.map { "\(all.origin(of: $0))" }
-                == (Array(1...14) + [17] + (19...54)).map { "r.yaml:\($0)" })
+                == (Array(1...14) + [17] + (19...56)).map { "r.yaml:\($0)" })
     }
 
     @Test func pathsInItMayBeginWithTheHomeDirectory() throws {

@@ -38,7 +38,8 @@ import TestSupport
             "web_origins",
             "secret_parameters",
             "threads",
-            "ca_file", "access_log", "player", "resolvers", "rules", "schedule", "download_cap", "parents",
+            "ca_file", "access_log", "player", "resolvers", "on_completed", "on_failed", "rules", "schedule",
+            "download_cap", "parents",
             "upstream_proxy", "upstream_proxy_except",
         ].contains(setting.key) {
             #expect(setting.isEqual(shown, Settings()), "\(setting.key): \(setting.texts(in: shown))")
@@ -57,7 +58,7 @@ import TestSupport
         #expect(
             Settings().proxy.names == [] && Settings().proxy.allow == [] && Settings().proxy.mounts == [:]
                 && Settings().proxy.rules == [] && Settings().proxy.webOrigins == [])
-        #expect(text.split(separator: "Default: none.").count == 11)
+        #expect(text.split(separator: "Default: none.").count == 13)
     }
 
     @Test func itHasEveryKeyOfARule() throws {

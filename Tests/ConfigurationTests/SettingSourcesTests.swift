@@ -84,7 +84,7 @@ import TestSupport
     }
 
     @Test func rulesAreForTheFileAlone() throws {
-        #expect(Setting.all.filter(\.isFileOnly).map(\.key) == ["resolvers", "rules"])
+        #expect(Setting.all.filter(\.isFileOnly).map(\.key) == ["resolvers", "on_completed", "on_failed", "rules"])
         let error = try #require(throws: SettingsError.self) { try sources(["REELCACHE_RULES": "{ttl: 1d}"]).read() }
         #expect(error.lines == ["REELCACHE_RULES: rules can be set in the configuration file only; write them there"])
     }

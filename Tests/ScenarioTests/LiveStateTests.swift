@@ -24,6 +24,7 @@ import Testing
             LiveState(
                 collect: { [self] then in then(state.withLock { $0.samples }) }, downloads: DownloadSnapshots(),
                 policy: Current(ProxyPolicy()),
+                metrics: ProxyMetrics(),
                 statistics: {
                     StatsSnapshot(ProxyMetrics(), version: "1", uptimeSeconds: 0)
                 },

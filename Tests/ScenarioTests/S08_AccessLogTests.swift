@@ -79,6 +79,17 @@ extension Scenarios {
             #expect(players == ["a\"\\\u{9B}31m\tb\u{202E}\u{2069}\u{2028}\u{200D}"])
         }
 
+        @Test func whatThePageRequestsHasALineOnlyIfItFails() async throws {
+            let lines = try await logged { stage in
+                for (path, status) in [("/api/v1/resources", 200), ("/api/v1/nothing", 404)] {
+                    let answer = try stage.player().get(path, headers: [("Reelcache-Page", "1")])
+                    #expect(answer.status == status)
+                }
+                #expect(try stage.player().get("/healthz").status == 200)
+            }
+            #expect(lines.compactMap { $0["url"] as? String } == ["/api/v1/nothing", "/healthz"])
+        }
+
         /// What cannot be read is logged as far as it can be: without parameters, whose secrets nobody could find.
         @Test func whatIsNoRequestHasALineToo() async throws {
             let lines = try await logged { stage in

@@ -67,7 +67,49 @@ extension Scenarios {
                     ("reelcache_first_byte_seconds_count{cache=\"hit\"}", "1"),
                     ("reelcache_errors_total{kind=\"origin-broken\"}", "0"), ("reelcache_offline", "0"),
                     ("reelcache_downloads{state=\"waiting\"}", "0"), ("reelcache_cache_pinned_bytes", "0"),
+                    ("reelcache_responses_total{code=\"200\"}", "2"), ("reelcache_plays", "1"),
+                    ("reelcache_origin_responses_total{code=\"200\"}", "1"), ("reelcache_cache_resources", "0"),
                 ] { #expect(try Self.value(sample, stage) == value, "\(sample)") }
+            }
+        }
+
+        /// Those of the control interface are nobody's play.
+        @Test func failuresAreNamedAndCountedByTheirStatus() async throws {
+            try await scenario { stage in
+                stage.origin.script("/busy.mp4") { $0.status = 503 }
+                stage.origin.script("/odd.mp4") { $0.raw = Array("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n".utf8) }
+                for _ in 1...3 { #expect(try stage.get("/busy.mp4").status == 503) }
+                #expect(try stage.get("/none.mp4").status == 404)
+                #expect(try stage.get("/odd.mp4").cacheStatus.hasSuffix("; detail=\"origin-unusable\""))
+                stage.origin.stop()
+                #expect(
+                    try stage.get("/film.mp4").cacheStatus == "reelcache; fwd=uri-miss; detail=\"origin-unreachable\"")
+                #expect(try stage.ask("/api/v1/nothing").status == 404)
+                for (sample, value) in [
+                    ("reelcache_responses_total{code=\"503\"}", "3"), ("reelcache_responses_total{code=\"404\"}", "1"),
+                    ("reelcache_responses_total{code=\"502\"}", "2"), ("reelcache_responses_total{code=\"200\"}", "0"),
+                    ("reelcache_origin_responses_total{code=\"404\"}", "1"),
+                ] { #expect(try Self.value(sample, stage) == value, "\(sample)") }
+                let report = try stage.read(NowReport.self, "/now")
+                #expect(report.served.failures == 5 && report.cache.minFree != nil && report.cache.free ?? 0 > 0)
+            }
+        }
+
+        @Test func downloadsThatHaveEndedAreCountedByOutcome() async throws {
+            try await scenario { stage in
+                stage.origin.serve("/film.mp4", film)
+                stage.origin.serve("/held.mp4", film)
+                stage.origin.hold("/held.mp4")
+                let orders = ["/film.mp4", "/none.mp4", "/held.mp4"].map { "{\"url\": \"\(stage.origin.url($0))\"}" }
+                _ = try stage.control(
+                    "POST", "/downloads", body: "{\"downloads\": [\(orders.joined(separator: ", "))]}")
+                try stage.origin.waitForRequests("/held.mp4", count: 1)
+                _ = try stage.control("PATCH", "/downloads?id=3", body: "{\"action\": \"cancel\"}")
+                for outcome in ["completed", "failed", "cancelled"] {
+                    try eventually("one \(outcome)") {
+                        try Self.value("reelcache_downloads_ended_total{outcome=\"\(outcome)\"}", stage) == "1"
+                    }
+                }
             }
         }
 

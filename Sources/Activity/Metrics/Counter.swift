@@ -9,7 +9,7 @@ package final class Counter: Sendable, MetricFamily.Number {
 
     /// - Parameters: as those of `MetricFamily.Name`.
     init(
-        _ place: String, _ metric: String, in unit: MetricFamily.Unit? = nil,
+        _ place: String?, _ metric: String, in unit: MetricFamily.Unit? = nil,
         label: (name: String, value: String)? = nil, _ help: String
     ) {
         name = MetricFamily.Name(place, metric, unit, label, help)

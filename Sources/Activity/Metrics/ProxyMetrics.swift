@@ -16,6 +16,9 @@ package final class ProxyMetrics: Sendable {
     package let collapsed = Counter(
         "requests.collapsed", "reelcache_requests_collapsed", "Requests that joined a fetch of another request.")
 
+    /// Responses to players, by status.
+    package let responses = StatusCounters()
+
     package let bytesFromCache = Counter(
         "bytes.from_cache", "reelcache_sent_bytes", in: .bytes, label: ("source", "cache"),
         "Bytes of bodies sent to players: stored before they were requested, or received from origins meanwhile.")
@@ -26,6 +29,8 @@ package final class ProxyMetrics: Sendable {
 
     // Origins
     package let upstreamReasons = ReasonCounters()
+    /// Responses of origins and parents, by status; each redirect is one.
+    package let originResponses = StatusCounters()
     package let upstreamBytes = Counter(
         "upstream.bytes", "reelcache_origin_received_bytes", in: .bytes,
         "Bytes of bodies received from origins, downloads included.")
@@ -55,6 +60,9 @@ package final class ProxyMetrics: Sendable {
         "Cached bytes of pinned resources, which are never evicted. Measured once a minute.")
     package let freeBytes = Measurement(
         "reelcache_disk_free_bytes", in: .bytes, "Free space on the disk of the cache. Measured once a minute.")
+    package let resources = Measurement(
+        "reelcache_cache_resources", in: nil,
+        "Cached resources; a stream with its segments is one. Measured once a minute.")
     package let evictedBytes = Counter(
         "cache.evicted_bytes", "reelcache_cache_evicted_bytes", in: .bytes, "Bytes evicted to make room.")
     package let evictedExtents = Counter(
@@ -85,6 +93,12 @@ package final class ProxyMetrics: Sendable {
         "transit.bytes", "reelcache_transit_bytes", in: .bytes, "Bytes that wait in memory for clients and origins.")
     package let transitLimit = Gauge(
         "transit.limit", "reelcache_transit_limit_bytes", in: .bytes, "The limit of these.")
+
+    // Downloads
+    package let completedDownloads = Counter(
+        nil, "reelcache_downloads_ended", label: ("outcome", "completed"), "Downloads that have ended, by outcome.")
+    package let failedDownloads = Counter(nil, "reelcache_downloads_ended", label: ("outcome", "failed"), "")
+    package let cancelledDownloads = Counter(nil, "reelcache_downloads_ended", label: ("outcome", "cancelled"), "")
 
     // Tunnels (CONNECT)
     package let openTunnels = Gauge("tunnels.open", "reelcache_tunnels_open", "Open tunnels.")

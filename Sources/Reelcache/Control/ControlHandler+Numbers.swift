@@ -2,6 +2,7 @@ import Activity
 import CachePolicy
 import ControlAPI
 import Downloads
+import EventIO
 import HTTPModel
 import HTTPTransport
 
@@ -13,19 +14,19 @@ struct ControlNumbers: Sendable {
     let metrics: @Sendable () -> MetricsSnapshot
     /// The counters over a span of time.
     let history: @Sendable (HistorySpan) -> HistoryReport
-
-    init(
-        stats: @escaping @Sendable () -> StatsSnapshot, metrics: @escaping @Sendable () -> MetricsSnapshot,
-        history: @escaping @Sendable (HistorySpan) -> HistoryReport
-    ) {
-        (self.stats, self.metrics, self.history) = (stats, metrics, history)
-    }
+    /// Counts what players play, on all loops, and calls back from one of them; with nil while the cache closes.
+    let plays: @Sendable (@escaping @Sendable (Int?) -> Void) -> Void
 }
 
 extension ControlHandler {
     /// Answers with all numbers in a text form for Prometheus. Reads memory alone, so that it takes as long with a
     /// million resources.
     func metrics(_ exchange: Exchange) {
+        let both = LoopBound((self, exchange), on: exchange.loop)
+        numbers.plays { plays in both.post { $0.metrics($1, plays: plays) } }
+    }
+
+    private func metrics(_ exchange: Exchange, plays: Int?) {
         let format = ExpositionFormat(accept: exchange.request.combined("Accept"))
         let summary = downloads.summary
         var surroundings = MetricsSnapshot.Surroundings(
@@ -33,6 +34,7 @@ extension ControlHandler {
             downloads: [
                 ("waiting", summary.waiting), ("downloading", summary.downloading), ("paused", summary.paused),
             ], isOffline: policy.value.isOffline)
+        surroundings.plays = plays
         surroundings.isHeld = summary.hold != nil
         surroundings.fetched = [
             ("day", summary.usage?.today ?? 0), ("month", summary.usage?.thisMonth ?? 0),

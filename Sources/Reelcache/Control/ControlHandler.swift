@@ -33,7 +33,8 @@ final class ControlHandler: RequestHandler {
         "Cross-Origin-Resource-Policy: same-origin\r\nX-Content-Type-Options: nosniff\r\n".utf8)
 
     func handle(_ exchange: Exchange) {
-        exchange.ownFields = Self.ownFields
+        (exchange.ownFields, exchange.isControl) = (Self.ownFields, true)
+        exchange.isRoutine = exchange.request.method == .get && exchange.request.value(of: "Reelcache-Page") != nil
         let target = exchange.target
         let path = target.prefix { $0 != "?" }
         if respondWithDashboard(exchange, path) { return }

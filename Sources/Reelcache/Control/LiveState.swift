@@ -30,6 +30,7 @@ final class LiveState: Sendable {
     private let collect: Collect
     let downloads: DownloadSnapshots
     private let policy: Current<ProxyPolicy>
+    private let metrics: ProxyMetrics
     private let statistics: @Sendable () -> StatsSnapshot
     private let perform: @Sendable (@escaping @Sendable () -> Void) -> Bool
     private let moment: @Sendable () -> ActivityBook.Moment
@@ -79,12 +80,12 @@ final class LiveState: Sendable {
     ///   - moment: returns the time.
     init(
         collect: @escaping Collect, downloads: DownloadSnapshots, policy: Current<ProxyPolicy>,
-        statistics: @escaping @Sendable () -> StatsSnapshot,
+        metrics: ProxyMetrics, statistics: @escaping @Sendable () -> StatsSnapshot,
         perform: @escaping @Sendable (@escaping @Sendable () -> Void) -> Bool,
         moment: @escaping @Sendable () -> ActivityBook.Moment
     ) {
         (self.collect, self.downloads, self.policy) = (collect, downloads, policy)
-        (self.statistics, self.perform, self.moment) = (statistics, perform, moment)
+        (self.metrics, self.statistics, self.perform, self.moment) = (metrics, statistics, perform, moment)
         downloadEvents = DownloadEvents(downloads, policy, perform: perform)
     }
 
@@ -160,6 +161,8 @@ final class LiveState: Sendable {
                 served: .init(
                     fromCache: statistics[\.bytesFromCache], fromOrigin: statistics[\.bytesFromUpstream],
                     hitRatio: statistics.hitRatio))
+            (report.cache.pinned, report.cache.free) = (metrics.pinnedBytes.value, metrics.freeBytes.value)
+            (report.cache.minFree, report.served.failures) = (statistics[\.minFree], metrics.responses.failures)
             report.hidden.plays = found.hidden.plays
             report.hidden.transfers = found.hidden.transfers
             report.hidden.downloads = page.hidden

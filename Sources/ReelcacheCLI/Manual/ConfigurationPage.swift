@@ -42,14 +42,16 @@ struct ConfigurationPage {
         page.subsection("\(key): \(placeholder)")
         page.prose(words)
         page.prose("For example:", continues: true)
-        page.literal(["\(key): \(example)"])
+        // A list begins on a line of its own (YAML 1.2 §8.2.1).
+        let lines = "\(key):\(example.hasPrefix("- ") ? "\n" : " ")\(example)".split(separator: "\n")
+        page.literal(lines.map(String.init))
     }
 
     private static let description = """
         Reelcache reads its settings from a YAML file. Every key is optional. It reads a single file: the one \
         that --config or `$REELCACHE_CONFIG` names, otherwise the first of the files below that exists.
 
-        Each key except `rules` and `resolvers` is also a flag of `reelcache serve` and an environment variable: the key `max_size` is \
+        Each key except \(Setting.fileOnly) is also a flag of `reelcache serve` and an environment variable: the key `max_size` is \
         the flag `--max-size` and the variable `REELCACHE_MAX_SIZE`. Flags override variables, and variables override \
         the file. A list replaces another; it does not add to it. In a variable, the elements of a list are separated by \
         commas.

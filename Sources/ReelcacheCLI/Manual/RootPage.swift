@@ -1,3 +1,5 @@
+import Configuration
+
 /// `reelcache.1`: the program, its commands, and everything that these have in common.
 struct RootPage {
     static let name = "reelcache"
@@ -43,8 +45,8 @@ struct RootPage {
         `reelcache serve` runs the proxy. The other commands use the running proxy if there is one; otherwise they \
         open the cache directly. One process owns a cache directory at a time.
 
-        No configuration is needed. The settings are described in `reelcache.yaml(5)`; each of them except rules and resolvers \
-        is also a flag of `reelcache serve` and an environment variable.
+        No configuration is needed. The settings are described in `reelcache.yaml(5)`; each of them except \
+        \(Setting.fileOnly) is also a flag of `reelcache serve` and an environment variable.
 
         URLs in listings, messages and logs show `***` in place of passwords and tokens, unless a command is given \
         --secrets.

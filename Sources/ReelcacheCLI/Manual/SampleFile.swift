@@ -1,6 +1,14 @@
 import Configuration
 
 /// `config/reelcache.yaml`, which users copy: every key with its description, commented out so that it has no effect.
+extension Setting {
+    /// The keys that the file alone can set, for a sentence.
+    static let fileOnly: String = {
+        let keys = all.filter(\.isFileOnly).map { "`\($0.key)`" }
+        return "\(keys.dropLast().joined(separator: ", ")) and \(keys.last ?? "")"
+    }()
+}
+
 struct SampleFile {
     /// The width of comments in columns.
     private static let width = 100
@@ -21,7 +29,7 @@ struct SampleFile {
 
                 Reelcache reads the file that --config or `$REELCACHE_CONFIG` names, else \
                 `$XDG_CONFIG_HOME/reelcache/reelcache.yaml` (`~/.config` if that is not set), else \
-                `/etc/reelcache/reelcache.yaml`. Each key except `rules` and `resolvers` is also a flag of `reelcache serve` (`--max-size`) and an \
+                `/etc/reelcache/reelcache.yaml`. Each key except \(Setting.fileOnly) is also a flag of `reelcache serve` (`--max-size`) and an \
                 environment variable (`REELCACHE_MAX_SIZE`). Flags override variables, and variables override this file.
 
                 Sizes are written like 500MB or 20GB (powers of 10) or 512MiB (powers of 2), times like 30s, 5m, 12h or 7d.

@@ -8,7 +8,7 @@ import Testing
     private let surroundings = {
         var surroundings = MetricsSnapshot.Surroundings(
             errors: ["disk-read", "offline"], downloads: [("waiting", 2), ("paused", 0)], isOffline: true)
-        surroundings.isHeld = true
+        (surroundings.isHeld, surroundings.plays) = (true, 37)
         (surroundings.fetched, surroundings.caps) = ([("day", 31), ("month", 32)], [("month", 33)])
         return surroundings
     }()
@@ -57,6 +57,11 @@ import Testing
         metrics.origins.origin("a.example").sentFromCache.add(28)
         metrics.resolverRuns.add(29)
         metrics.refreshedLinks.add(30)
+        metrics.completedDownloads.add(34)
+        metrics.failedDownloads.add(35)
+        metrics.resources.set(36)
+        for code in [206, 206, 599, 600, 99] { metrics.responses.add(code) }
+        metrics.originResponses.add(302)
         metrics.errors.add("disk-read")
         metrics.errors.add("new")
         metrics.firstByteOfMisses.record(nanoseconds: 2_000_000)
@@ -91,6 +96,12 @@ import Testing
             "reelcache_downloads_fetched_bytes{period=\"day\"} 31",
             "reelcache_downloads_fetched_bytes{period=\"month\"} 32",
             "reelcache_downloads_cap_bytes{period=\"month\"} 33",
+            "reelcache_downloads_ended_total{outcome=\"completed\"} 34",
+            "reelcache_downloads_ended_total{outcome=\"failed\"} 35",
+            "reelcache_downloads_ended_total{outcome=\"cancelled\"} 0", "reelcache_cache_resources 36",
+            "reelcache_responses_total{code=\"206\"} 2", "reelcache_responses_total{code=\"599\"} 1",
+            "reelcache_responses_total{code=\"503\"} 0", "reelcache_responses_total{code=\"other\"} 2",
+            "reelcache_origin_responses_total{code=\"302\"} 1", "reelcache_plays 37",
         ] { #expect(lines.contains(Substring(line)), "\(line)") }
     }
 

@@ -5,6 +5,7 @@ package struct MetricsSnapshot: Sendable {
     package var firstByteOfMisses: LatencyCounts
     /// The bytes of the hosts with most of them, and of all others.
     package var origins: [(host: String, bytes: OriginBytes)]
+    private let responses, originResponses: [(code: String, count: UInt64)]
     /// The numbers that have a name, each metric whole.
     private let numbers: [MetricFamily]
     package var process: ProcessFacts
@@ -14,6 +15,7 @@ package struct MetricsSnapshot: Sendable {
         self.stats = stats
         (firstByteOfHits, firstByteOfMisses) = (metrics.firstByteOfHits.counts, metrics.firstByteOfMisses.counts)
         origins = metrics.origins.listed
+        (responses, originResponses) = (metrics.responses.values, metrics.originResponses.values)
         numbers = Self.families(metrics.numbers)
         self.process = process
     }
@@ -25,6 +27,8 @@ package struct MetricsSnapshot: Sendable {
         package var errors: [String]
         /// The number of downloads in each state that is not their end.
         package var downloads: [(state: String, count: Int)]
+        /// What players play now; nil if that is unknown.
+        package var plays: Int?
         /// Whether the schedule or a cap keeps all downloads waiting.
         package var isHeld = false
         /// What downloads have fetched in the current day and month, in bytes.
@@ -39,7 +43,8 @@ package struct MetricsSnapshot: Sendable {
     }
 
     package func families(_ surroundings: Surroundings) -> [MetricFamily] {
-        general(surroundings) + numbers + [firstByte] + origin + errors(surroundings) + downloads(surroundings)
+        general(surroundings) + players(surroundings) + numbers + origin + errors(surroundings)
+            + downloads(surroundings)
             + processFamilies
     }
 
@@ -77,13 +82,21 @@ package struct MetricsSnapshot: Sendable {
         return families
     }
 
-    private var firstByte: MetricFamily {
-        .each(
-            .histogram, "reelcache_first_byte_seconds", in: .seconds, by: "cache",
-            [
-                ("hit", .durations(DurationBuckets(firstByteOfHits))),
-                ("miss", .durations(DurationBuckets(firstByteOfMisses))),
-            ], "Time from a request to the first byte of its body.")
+    private func players(_ surroundings: Surroundings) -> [MetricFamily] {
+        let plays = surroundings.plays.map {
+            MetricFamily.one(.gauge, "reelcache_plays", .level(Int64($0)), "What players play now.")
+        }
+        return [
+            .each(
+                .counter, "reelcache_responses", by: "code", responses.map { ($0.code, .count($0.count)) },
+                "Responses to players, by status."),
+            .each(
+                .histogram, "reelcache_first_byte_seconds", in: .seconds, by: "cache",
+                [
+                    ("hit", .durations(DurationBuckets(firstByteOfHits))),
+                    ("miss", .durations(DurationBuckets(firstByteOfMisses))),
+                ], "Time from a request to the first byte of its body."),
+        ] + [plays].compactMap(\.self)
     }
 
     private var origin: [MetricFamily] {
@@ -92,6 +105,9 @@ package struct MetricsSnapshot: Sendable {
                 .counter, "reelcache_origin_requests", by: "reason",
                 stats.reasons.sorted { $0.key < $1.key }.map { ($0.key, .count($0.value)) },
                 "Requests sent to origins, by reason."),
+            .each(
+                .counter, "reelcache_origin_responses", by: "code", originResponses.map { ($0.code, .count($0.count)) },
+                "Responses of origins and parents, redirects among them, by status."),
             .each(
                 .counter, "reelcache_host_received_bytes", in: .bytes, by: "host",
                 origins.map { ($0.host, .count($0.bytes.received)) },
