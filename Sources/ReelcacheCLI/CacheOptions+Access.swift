@@ -33,6 +33,35 @@ extension RunningProxy {
     }
 }
 
+extension RunningProxy {
+    /// The subscribed feed that a user names: by its URL, its number in the list, or a part of its title.
+    func feedURL(_ name: String) throws -> OriginURL {
+        guard !name.contains("/") else { return try url(name) }
+        let feeds = try feeds()
+        if let number = Int(name), feeds.indices.contains(number &- 1) { return try url(feeds[number &- 1].urlText) }
+        let found = feeds.filter { ($0.title ?? "").localizedCaseInsensitiveContains(name) }
+        guard let only = found.first else {
+            throw CacheAccessError("no feed has '\(name)' in its title; reelcache feeds lists their numbers and titles")
+        }
+        guard found.count == 1 else {
+            let titles = found.prefix(3).compactMap(\.title).map { "\"\($0.printable)\"" }.joined(separator: ", ")
+            throw CacheAccessError(
+                "\(found.count) feeds have '\(name)' in their titles, such as \(titles): write more, or a number"
+            )
+        }
+        return try url(only.urlText)
+    }
+
+    /// The newest episode of a feed that is cached, otherwise the newest of all.
+    func newestEpisode(ofFeed name: String) throws -> OriginURL {
+        let episodes = try feed(feedURL(name), limit: 100).episodes
+        guard let episode = episodes.first(where: { $0.state == .cached }) ?? episodes.first else {
+            throw CacheAccessError("this feed has no episodes yet; reelcache feeds check looks for them")
+        }
+        return try url(episode.urlText)
+    }
+}
+
 extension ByteSpan {
     /// Empty if the proxy's answer is not a range.
     var range: Range<Int64> { Range(from: first, upTo: last +| 1) ?? 0..<0 }

@@ -6,8 +6,8 @@ import Reelcache
 
 struct ConfigCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "config", abstract: "Check the configuration file, or show the settings.",
-        subcommands: [ConfigCheck.self, ConfigShow.self])
+        commandName: "config", abstract: "Create, edit or check the configuration file, or show the settings.",
+        subcommands: [ConfigCheck.self, ConfigShow.self, ConfigInit.self, ConfigEdit.self])
 }
 
 struct ConfigCheck: ParsableCommand {

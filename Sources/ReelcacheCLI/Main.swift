@@ -21,7 +21,7 @@ struct Main: ParsableCommand {
             History.self, DashboardCommand.self, Top.self, Stats.self,
             List.self,
             Show.self, Pin.self, Unpin.self, Remove.self, Export.self, Import.self, Verify.self,
-            ConfigCommand.self, DoctorCommand.self, Generate.self, Complete.self,
+            ConfigCommand.self, Reload.self, DoctorCommand.self, Generate.self, Complete.self,
         ])
 
     static func main() {
@@ -29,7 +29,9 @@ struct Main: ParsableCommand {
         printVersionIfRequested()
         CompletionScript.printIfRequested()
         do {
-            var command = try parseAsRoot()
+            let line = CommandWords(Array(CommandLine.arguments.dropFirst()))
+            if let problem = line.problem(in: self) { throw ValidationError(problem) }
+            var command = try parseAsRoot(line.words)
             do { try run(&command) } catch {
                 end(error, of: type(of: command), isJSON: (command as? any JSONCommand)?.json ?? false)
             }

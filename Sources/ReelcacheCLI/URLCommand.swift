@@ -19,7 +19,8 @@ struct URLCommand: ParsableCommand {
 
     func run() throws {
         let proxy = try cache.sources().read().proxy
-        guard let base = RunningProxy(cacheDirectory: proxy.cacheDirectory)?.baseURL ?? proxy.baseURL else {
+        let running = RunningProxy(cacheDirectory: proxy.cacheDirectory)
+        guard let base = running.flatMap({ $0.isBrief ? nil : $0.baseURL }) ?? proxy.baseURL else {
             throw CacheAccessError(
                 "no proxy is running for the cache \(proxy.cacheDirectory), and listen \(proxy.listen) leaves its port open; start it first"
             )

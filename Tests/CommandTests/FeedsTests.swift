@@ -308,10 +308,34 @@ import Testing
         #expect(
             imported.stdout.hasPrefix("1 feed added\n") && imported.stderr.contains("only http and https"),
             "\(imported)")
+        #expect(imported.exit == .exited(3))
+        try Data(opml.replacing("xmlUrl=\"\(feed)\"", with: "xmlUrl=\"ftp://a/b\"").utf8).write(
+            to: URL(fileURLWithPath: file))
+        let useless = try run("feeds", "import", file)
+        #expect(useless.exit == .exited(1), "\(useless)")
         let proxy = try ProxyProcess(cacheDirectory: cache)
         try waitForCached(2)
         #expect(requests() == ["e5": 1, "e4": 1])
         #expect(try proxy.process.terminate() == .exited(0))
+    }
+
+    @Test func feedIsNamedByItsNumberOrAPartOfItsTitle() throws {
+        origin.serve("/b.xml", bytes: FeedText.rss([2], at: origin, title: "Small Talk"), contentType: "text/xml")
+        #expect(try run("feeds", "add", feed, "--latest", "1").exit == .exited(0))
+        #expect(try run("feeds", "add", origin.url("/b.xml"), "--latest", "0").exit == .exited(0))
+        #expect(try run("feeds").stdout.contains(/2  Small Talk/))
+        for name in ["2", "small", "ALL T"] {
+            #expect(try run("feeds", "show", name).stdout.hasPrefix("title       Small Talk\n"), "\(name)")
+        }
+        #expect(try run("feeds", "check", "1").exit == .exited(0))
+        for (name, words) in [("talk", "2 feeds have 'talk' in their titles"), ("3", "no feed has '3'")] {
+            let outcome = try run("feeds", "remove", name)
+            #expect(outcome.exit == .exited(1) && outcome.stderr.contains(words), "\(outcome)")
+        }
+        let player = try ScriptedResolver("")
+        let played = try run("play", "--feed", "1", "--player", player.path, "--listen", "127.0.0.1:0")
+        #expect(played.exit == .exited(0) && player.runs.first?.hasSuffix("/e5.mp3") == true, "\(played)")
+        #expect(try run("feeds", "remove", "small").stdout == "unsubscribed from Small Talk\n")
     }
 
     // MARK: Kills

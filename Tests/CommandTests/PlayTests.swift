@@ -197,7 +197,8 @@ import Testing
 
     @Test(
         arguments: [
-            (["play"], "Missing expected argument"), (["play", "ftp://a/b", "--cache-dir", "/none"], nil),
+            (["play"], "write the URL to play, or --feed"), (["play", "a", "--feed", "b"], "either a URL or --feed"),
+            (["play", "ftp://a/b", "--cache-dir", "/none"], nil),
             (["play", "http://a/b", "--player", "mpv --fs"], "'mpv --fs' is a program with arguments"),
             (["play", "http://a/b", "--listen", "x"], "--listen: cannot listen on 'x'"),
         ] as [([String], String?)])

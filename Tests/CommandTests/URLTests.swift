@@ -40,6 +40,20 @@ import Testing
         #expect(afterwards.stdout == "http://127.0.0.1:7335/https/example.org/film.mp4\n")
     }
 
+    /// A player would lose it with the command.
+    @Test func addressOfACommandsOwnProxyIsNotPrinted() async throws {
+        let origin = try ScriptedOrigin()
+        origin.serve("/film.mp4", Media(seed: 3, size: 100_000))
+        origin.hold("/film.mp4")
+        let command = try ReelcacheCommand.start(
+            ["prefetch", origin.url("/film.mp4"), "--allow", "127.0.0.1", "--cache-dir", cache.path])
+        try await blocking { try origin.waitForRequests("/film.mp4", count: 1) }
+        let outcome = try ReelcacheCommand.run(["url", "https://a.example/b", "--cache-dir", cache.path])
+        #expect(outcome.stdout == "http://127.0.0.1:7335/https/a.example/b\n", "\(outcome)")
+        origin.releaseAll()
+        #expect(try command.waitForExit() == .exited(0))
+    }
+
     /// By the configuration, whether or not the proxy runs.
     @Test func whereOnlyMountsAreServedItIsBelowOne() throws {
         let mounts: [String: String?] = [

@@ -76,7 +76,11 @@ struct FeedsImport: ParsableCommand {
         let (result, isOwn) = try configuration.withProxy(for: .adding, isWanted: { !interruption.isRequested }) {
             (try $0.importFeeds(bytes, options.change), $0.isOwn)
         }
-        guard !json else { return print(try secret.json(result, configuration)) }
+        if json { print(try secret.json(result, configuration)) } else { try report(result, isOwn, configuration) }
+        if !result.skipped.isEmpty { throw ExitCode(result.added.isEmpty && result.known == 0 ? 1 : 3) }
+    }
+
+    private func report(_ result: FeedImport, _ isOwn: Bool, _ configuration: ProxyConfiguration) throws {
         for entry in result.skipped { Terminal.writeError("reelcache: \(try secret.shown(entry, configuration))") }
         print(
             "\(result.added.count.of("feed")) added"

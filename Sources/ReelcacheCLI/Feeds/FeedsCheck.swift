@@ -17,7 +17,9 @@ struct FeedsCheck: ParsableCommand {
               reelcache feeds check https://example.org/podcast.xml
             """)
 
-    @Argument(help: "The URL of a feed. (default: all)", completion: .known(.feeds))
+    @Argument(
+        help: "A feed: its number in the list, a part of its title, or its URL. (default: all)",
+        completion: .known(.feeds))
     var url: String?
     @OptionGroup var allowing: AllowOptions
     @Flag(help: "Print a line of JSON for each feed, and for each change of a download.")
@@ -37,7 +39,7 @@ struct FeedsCheck: ParsableCommand {
                     $0[$1.id] = .some($1.finished)
                 }
                 proxy.own?.startDownloads()
-                let checks = try check(proxy, try url.map(proxy.url), display, interruption)
+                let checks = try check(proxy, try url.map(proxy.feedURL), display, interruption)
                 let failed = checks.count { $0.outcome == .failed }
                 // A proxy that another process runs continues by itself.
                 let downloadsFail =

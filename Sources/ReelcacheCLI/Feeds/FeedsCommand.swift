@@ -146,7 +146,7 @@ struct FeedsShow: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show", abstract: "Show a subscription and its newest episodes.")
 
-    @Argument(help: "The URL of the feed.", completion: .known(.feeds))
+    @Argument(help: "The feed: its number in the list, a part of its title, or its URL.", completion: .known(.feeds))
     var url: String
     @Option(help: ArgumentHelp("Limit the list to this many episodes.", valueName: "number"))
     var limit = 20
@@ -163,7 +163,7 @@ struct FeedsShow: ParsableCommand {
 
     func run() throws {
         let configuration = try cache.configuration
-        let detail = try configuration.withProxy { try $0.feed($0.url(url), limit: limit) }
+        let detail = try configuration.withProxy { try $0.feed($0.feedURL(url), limit: limit) }
         guard !json else { return print(try secret.json(detail, configuration)) }
         let now = Int64(time(nil))
         for (label, value) in Self.rows(detail.feed, now: now) {
@@ -205,7 +205,9 @@ struct FeedsRemove: ParsableCommand {
               reelcache feeds remove https://example.org/podcast.xml
             """)
 
-    @Argument(help: "The URLs of the feeds.", completion: .known(.feeds))
+    @Argument(
+        help: "The feeds: by their number in the list, a part of their title, or their URL.", completion: .known(.feeds)
+    )
     var urls: [String]
     @Flag(help: "Print JSON.")
     var json = false
@@ -214,7 +216,7 @@ struct FeedsRemove: ParsableCommand {
 
     func run() throws {
         let configuration = try cache.configuration
-        let batch = try configuration.withProxy { proxy in try Batch(urls) { try proxy.removeFeed(proxy.url($0)) } }
+        let batch = try configuration.withProxy { proxy in try Batch(urls) { try proxy.removeFeed(proxy.feedURL($0)) } }
         if json {
             print(try secret.json(batch, configuration))
         } else {

@@ -20,12 +20,13 @@ struct Play: ParsableCommand {
 
               reelcache play https://example.org/film.mp4
               reelcache play https://example.org/film.mp4 -- --fs --start=50%
+              reelcache play --feed "history of rome"
               reelcache play --player vlc https://example.org/film.m3u8
               reelcache play --prefetch-next https://example.org/show-s01e01.mp4
             """)
 
     @Argument(help: "The media URL, as its origin has it or as players open it.", completion: .known(.urls))
-    var url: String
+    var url: String?
     @Argument(parsing: .postTerminator, help: "Arguments for the player.")
     var arguments: [String] = []
     @Option(
@@ -34,6 +35,11 @@ struct Play: ParsableCommand {
             valueName: "program"),
         completion: .list(PlayerProgram.known))
     var player: String?
+    @Option(
+        help: ArgumentHelp(
+            "Play the newest downloaded episode of this feed: a part of its title, its number in the list, or its URL.",
+            valueName: "feed"), completion: .known(.feeds))
+    var feed: String?
     @Option(
         help: ArgumentHelp(
             "Without a running proxy, listen on this address: HOST:PORT, with port 0 for any free port. (default: 127.0.0.1:7335)",
@@ -51,7 +57,12 @@ struct Play: ParsableCommand {
     var prefetchNext = false
     @OptionGroup var cache: CacheOptions
 
-    func validate() throws { try sources.validateFlags() }
+    func validate() throws {
+        guard (url == nil) != (feed == nil) else {
+            throw ValidationError(url == nil ? "write the URL to play, or --feed" : "write either a URL or --feed")
+        }
+        try sources.validateFlags()
+    }
 
     private var sources: SettingSources {
         var flags = ["player": player, "listen": listen].compactMapValues { $0.map { [$0] } }
@@ -71,7 +82,7 @@ struct Play: ParsableCommand {
                 isWanted: { !signals.isEndRequested },
                 startedBy: { try Proxy(settings.proxy, logger: Self.logger(settings)) }
             ) { proxy in
-                let origin = try proxy.url(url)
+                let origin = try feed.map(proxy.newestEpisode) ?? proxy.url(url ?? "")
                 if prefetchNext { Self.prefetchNext(after: origin, proxy) }
                 let url = try settings.proxy.url(for: origin.absolute, through: proxy.baseURL)
                 let code = try play(url, through: proxy.baseURL, with: program, environment, signals)
@@ -87,13 +98,16 @@ struct Play: ParsableCommand {
                     "another program uses \(settings.proxy.listen): choose another address with --listen, or find that program with reelcache doctor"
                 )
             }
+            guard let url else {
+                throw CacheAccessError("the proxy at \(base) is someone else's, whose feeds are not yours")
+            }
             if prefetchNext {
                 Terminal.writeError(
                     "reelcache: the proxy at \(base) is someone else's: its own setting prefetch_next decides about the next item"
                 )
             }
-            let url = url.hasPrefix(base + "/") ? url : try settings.proxy.url(for: url, through: base)
-            let code = try play(url, through: base, with: program, environment, signals)
+            let address = url.hasPrefix(base + "/") ? url : try settings.proxy.url(for: url, through: base)
+            let code = try play(address, through: base, with: program, environment, signals)
             if code != 0 { throw ExitCode(code) }
         }
     }

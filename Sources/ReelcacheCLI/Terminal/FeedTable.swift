@@ -24,10 +24,10 @@ package struct FeedTable {
 
     /// Each subscription, with what is wrong below it.
     package func list(_ feeds: [FeedSubscription]) -> [String] {
-        let rows = feeds.map { feed in
+        let rows = feeds.enumerated().map { index, feed in
             TerminalTable.Row(
                 [
-                    cut(feed.title), "\(feed.ordered)", "\(feed.episodes)",
+                    "\(index + 1)", cut(feed.title), "\(feed.ordered)", "\(feed.episodes)",
                     feed.unfinished > 0 ? "\(feed.unfinished)" : "",
                     feed.checked.map { TimeSpan.ago($0.seconds, now: now) } ?? "",
                     feed.category?.printable ?? "",
@@ -35,7 +35,7 @@ package struct FeedTable {
         }
         return table.lines(
             [
-                .init("TITLE", 12), .init("ORDERED", -7, rank: 1), .init("OF", -4, rank: 2),
+                .init("#", -2), .init("TITLE", 12), .init("ORDERED", -7, rank: 1), .init("OF", -4, rank: 2),
                 .init("QUEUED", -6, rank: 3), .init("CHECKED", 11, rank: 4), .init("CATEGORY", 8, rank: 5),
             ], "URL", rows)
     }
