@@ -30,6 +30,9 @@ static const unsigned char downloads_js[] = {
 static const unsigned char feeds_js[] = {
 #embed "page/feeds.js"
 };
+static const unsigned char health_js[] = {
+#embed "page/health.js"
+};
 static const unsigned char history_js[] = {
 #embed "page/history.js"
 };
@@ -62,6 +65,7 @@ static const struct reelcache_dashboard_file files[] = {
     SCRIPT("dom.js", dom_js),
     SCRIPT("downloads.js", downloads_js),
     SCRIPT("feeds.js", feeds_js),
+    SCRIPT("health.js", health_js),
     SCRIPT("history.js", history_js),
     SCRIPT("now.js", now_js),
     SCRIPT("qr.js", qr_js),

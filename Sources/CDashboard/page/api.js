@@ -44,7 +44,8 @@ function target(path, parameters = {}) {
 }
 
 async function send(path, { method = "GET", parameters, body, signal } = {}) {
-	const headers = { Accept: "application/json" };
+	// The access log leaves out what the page asks.
+	const headers = { Accept: "application/json", "Reelcache-Page": "1" };
 	if (key.get()) headers["Reelcache-Dashboard"] = key.get();
 	let response;
 	try {

@@ -6,6 +6,7 @@ import * as coverage from "./coverage.js";
 import { dismiss, on, say, tell } from "./dom.js";
 import * as downloads from "./downloads.js";
 import * as feeds from "./feeds.js";
+import * as health from "./health.js";
 import * as history from "./history.js";
 import * as now from "./now.js";
 import * as session from "./session.js";
@@ -15,6 +16,14 @@ import * as attempts from "./try.js";
 const listInterval = 10_000;
 
 let follows = null;
+/** What the page waits for, for a second at most, to appear at once and not bit by bit. */
+const awaited = new Set(["report", "lists"]);
+
+function came(...all) {
+	for (const one of all) awaited.delete(one);
+	document.body.classList.toggle("waiting", awaited.size > 0);
+}
+
 let isLost = false;
 
 function isHere(report) {
@@ -23,8 +32,10 @@ function isHere(report) {
 	document.body.classList.remove("lost");
 	say("state", "Live");
 	now.show(report);
+	health.show(report);
 	downloads.show(report);
 	cache.show(report);
+	came("report");
 	// Another proxy may have answered, which knows no session of the former.
 	if (wasLost) session.look();
 }
@@ -32,15 +43,17 @@ function isHere(report) {
 function isGone(error) {
 	isLost = true;
 	document.body.classList.add("lost");
+	came("report", "lists");
 	say("state", error.status === 401 ? "Sign in to see what happens." : `${capitalized(error.message)}. Trying again.`);
 	if (error.status === 401) session.look();
+	else health.isGone(capitalized(error.message));
 }
 
 const capitalized = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
 function refresh(isNews = false) {
 	if (document.hidden || isLost || !session.mayRead()) return;
-	for (const part of [cache, downloads, feeds, history]) refreshOne(part, isNews);
+	Promise.all([cache, downloads, feeds, health, history].map((part) => refreshOne(part, isNews))).then(() => came("lists"));
 }
 
 /** What each part could not be asked for, which is told once. */
@@ -81,6 +94,7 @@ for (const part of [coverage, cache, downloads, feeds, history, attempts]) part.
 on("news-dismiss", "click", dismiss);
 session.begin(changed);
 setInterval(refresh, listInterval);
+setTimeout(() => came("report", "lists"), 1000);
 document.addEventListener("visibilitychange", () => refresh());
 // A drop beside a field would replace the page.
 for (const type of ["dragover", "drop"]) addEventListener(type, (event) => event.target.closest?.("input") || event.preventDefault());

@@ -1,8 +1,8 @@
 // What happens now: who plays what, and what comes from origins.
 
 import { refreshMap, showMap, strips } from "./coverage.js";
-import { bar, foreign, id, list, make, quiet, say } from "./dom.js";
-import { duration, host, isGeneric, name, percent, place, plural, printable, quoted, rate, size } from "./text.js";
+import { foreign, list, make, quiet, say } from "./dom.js";
+import { duration, isGeneric, name, percent, place, plural, printable, quoted, rate, size } from "./text.js";
 
 /** Milliseconds between requests for the map of a play, whose marks move meanwhile. */
 const mapInterval = 2000;
@@ -20,19 +20,25 @@ const phases = {
 	held: "far enough ahead", finishing: "being written",
 };
 
-const purposes = { play: "a player", ahead: "a player soon", fill: "the rest of the file", download: "a download", subscription: "a subscription" };
+const labels = { play: "a player", ahead: "a player soon", fill: "the rest of the file", download: "a download", subscription: "a subscription" };
 
 let latest = null;
+/** The transfers of each play: that of a file, or of what is beside a playlist. */
+let own = new Map();
 
 /** Shows a report. */
 export function show(now) {
 	latest = now;
+	own = new Map(now.plays.map((play) => [play.id, []]));
+	const others = now.transfers.filter((transfer) => {
+		const play = now.plays.find(({ url, segments }) => (segments.length ? transfer.url.startsWith(place(url), transfer.url.indexOf("://") + 3) : transfer.url === url));
+		if (play) own.get(play.id).push(transfer);
+		return !play;
+	});
 	summarize(now);
 	say("plays-none", now.plays.length ? "" : "Nobody plays anything.");
 	list("plays", now.plays, (play) => play.id, playCard);
-	say("transfers-none", now.transfers.length ? "" : "Nothing is being fetched.");
-	id("transfers-table").hidden = !now.transfers.length;
-	list("transfers", now.transfers, (transfer) => transfer.id, transferRow);
+	list("transfers", others.length ? others : [null], (transfer) => transfer?.id, transferLine);
 	const hidden = now.hidden?.plays + now.hidden?.transfers;
 	say("now-more", hidden ? `${hidden} more are not shown.` : "");
 	refreshMap().catch(() => {});
@@ -48,11 +54,6 @@ function summarize(now) {
 	say("sum-playing-more", now.plays.map((play) => quoted(titleOf(play))).join(", "));
 	say("sum-fetching", rate(fetching));
 	say("sum-fetching-more", plural(now.transfers.length, "transfer"));
-	say("sum-disk", size(now.cache.size));
-	say("sum-disk-more", `of ${size(now.cache.limit)}`);
-	const { from_cache: cached, from_origin: fetched } = now.served;
-	say("sum-saved", percent(now.served.hit_ratio));
-	say("sum-saved-more", cached + fetched ? `${size(cached)} saved` : "nothing was played yet");
 }
 
 // Plays
@@ -61,15 +62,17 @@ function playCard(first) {
 	const title = titleOf(first);
 	const state = make("span.badge");
 	const facts = make("p.facts");
+	const source = make("p.facts");
 	const map = strips(first.url, { most: 8 });
 	// Never, while the answer is awaited.
 	let due = 0;
 	const element = make("li.card", { "data-url": first.url },
 		make("div.row", {}, make("h4", {}, foreign(title)), state, quiet("Map", () => showMap(first.url, title), `Map of ${title}`)),
-		map.element, facts);
+		map.element, facts, source);
 	return {
 		element,
 		update(play) {
+			say(source, own.get(play.id).map(transferText).join("; ") || "Nothing is fetched for it.");
 			say(state, states[play.state] ?? play.state);
 			element.dataset.state = play.state;
 			say(facts, playFacts(play).join(" · "));
@@ -97,23 +100,16 @@ function playFacts(play) {
 
 // Transfers
 
-function transferRow(first) {
-	const label = make("span");
-	const progress = bar("received");
-	const what = make("th", { scope: "row" }, foreign(printable(name(first.url))), make("span.faint", {}, foreign(printable(host(first.url)))));
-	const [why, how, bytes, speed] = [make("td"), make("td", {}, label), make("td.number"), make("td.number")];
+function transferText({ reason, purposes, phase, received, from, to, rate: speed }) {
+	const why = `${reasons[reason] ?? reason}${purposes.length ? `, for ${purposes.map((one) => labels[one] ?? one).join(" and ")}` : ", kept for a while"}`;
+	const how = phase === "held" && purposes.length && !/play|ahead/.test(purposes) ? "waits for its turn" : phases[phase] ?? phase;
+	return [`${size(received)}${to === undefined ? "" : ` of ${size(to - from)}`} fetched`, speed ? rate(speed) : null, how, why].filter(Boolean).join(" · ");
+}
+
+function transferLine(first) {
+	const facts = make("span");
 	return {
-		element: make("tr", {}, what, why, how, bytes, speed),
-		update(transfer) {
-			say(why, `${reasons[transfer.reason] ?? transfer.reason}${transfer.purposes.length ? `, for ${transfer.purposes.map((one) => purposes[one] ?? one).join(" and ")}` : ", kept for a while"}`);
-			const gives = transfer.phase === "held" && transfer.purposes.length && !/play|ahead/.test(transfer.purposes);
-			say(label, gives ? "waits for its turn" : phases[transfer.phase] ?? transfer.phase);
-			if (transfer.to !== undefined) {
-				if (!progress.element.isConnected) how.append(progress.element);
-				progress.update(transfer.received / Math.max(1, transfer.to - transfer.from), size(transfer.received));
-			}
-			say(bytes, size(transfer.received));
-			say(speed, rate(transfer.rate));
-		},
+		element: make("li", {}, first && foreign(printable(name(first.url))), facts),
+		update: (transfer) => say(facts, transfer ? ` · ${transferText(transfer)}` : "Nothing."),
 	};
 }

@@ -81,7 +81,10 @@ final class DashboardStage {
         try waitUntilLive()
     }
 
-    func waitUntilLive() throws { try tab.wait(for: "document.querySelector('#state').textContent == 'Live'") }
+    func waitUntilLive() throws {
+        try tab.wait(
+            for: "document.querySelector('#state').textContent == 'Live' && !document.querySelector('.waiting')")
+    }
 
     /// What the proxy answers to somebody with the token.
     func ask(_ path: String) throws -> [String: Any] {

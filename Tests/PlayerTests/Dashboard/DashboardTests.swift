@@ -22,8 +22,8 @@ struct DashboardTests {
         try stage.tab.wait(for: "\(Self.strip("plays")) > 10 && \(Self.strip("plays")) < 90")
         #expect(try stage.tab.text("document.querySelector('#plays h4').textContent") == "film.mkv")
         #expect(try stage.tab.text("document.querySelector('#plays .facts').textContent").contains("FFmpeg"))
-        let transfers = try stage.tab.text("document.querySelector('#transfers').textContent")
-        #expect(transfers.contains("nothing of it was cached"))
+        let card = "document.querySelector('#plays .card').textContent"
+        #expect(try stage.tab.text(card).contains("nothing of it was cached"))
         #expect(try stage.tab.text("document.querySelector('#sum-playing').textContent") == "1")
         let mark = "document.querySelector('#plays .readers').getAttribute('d')"
         try stage.tab.wait(for: mark)
@@ -32,7 +32,7 @@ struct DashboardTests {
         try stage.tab.wait(for: "\(mark) != '\(place)'")
         try stage.tab.wait(for: "\(Self.strip("plays")) == 100")
         #expect(try player.waitForExit() == .exited(0))
-        try stage.tab.wait(for: "document.querySelector('#transfers').children.length == 0")
+        try stage.tab.wait(for: "!(\(card)).includes('nothing of it was cached')")
         stage.expectNoComplaints()
     }
 
@@ -89,10 +89,65 @@ struct DashboardTests {
         _ = try stage.proxy.process.killNow()
         try stage.tab.wait(for: "document.body.classList.contains('lost')")
         #expect(try stage.tab.text("document.querySelector('#state').textContent").contains("Trying again"))
+        let verdict = "document.querySelector('#verdict').textContent"
+        #expect(try stage.tab.text(verdict).contains("What is below may be out of date."))
+        // The first attempt to connect again says more.
+        try stage.tab.wait(for: "\(verdict).includes('start it with reelcache serve')")
+        // Wherever somebody looks.
+        try stage.tab.evaluate("scrollTo(0, document.body.scrollHeight)")
+        try stage.tab.wait(for: "document.querySelector('#verdict').getBoundingClientRect().top == 0")
         try stage.restartProxy()
         try stage.waitUntilLive()
         // Sessions end with their proxy.
         try stage.tab.wait(for: "!document.body.classList.contains('signed-in')")
+        stage.expectNoComplaints()
+    }
+
+    @Test func firstLineJudges() throws {
+        let stage = try DashboardStage(), tab = stage.tab
+        let verdict = "document.querySelector('#verdict').innerText"
+        try stage.signIn()
+        #expect(try tab.text(verdict) == "All is well.")
+        #expect(try tab.text("document.querySelector('#sum-disk-more').textContent").contains(" free"))
+        stage.origin.script("/film.mp4") { $0.status = 503 }
+        for _ in 1...3 { _ = try stage.proxy.get(stage.origin.url("/film.mp4")) }
+        try tab.wait(for: "\(verdict).startsWith('3 responses to players failed within five minutes: ')")
+        try tab.paste(stage.origin.url("/none.mp4"), into: "#order-url")
+        try tab.press("Enter")
+        try tab.wait(for: "document.querySelector('#failed-list .card')")
+        // What changes slowly is requested once a minute.
+        try tab.open(stage.proxy.baseURL + "/")
+        try tab.wait(for: "\(verdict).startsWith('1 download failed within a day. ')")
+        stage.expectNoComplaints()
+    }
+
+    /// Whatever begins to play: what somebody is about to click stays where it is (https://web.dev/articles/cls).
+    @Test func nothingMovesUnderTheHand() throws {
+        let stage = try DashboardStage(), tab = stage.tab
+        stage.origin.serve("/a.mp4", Media(seed: 5, size: 3_000_000))
+        stage.origin.serve("/b.mp4", Media(seed: 6, size: 3_000_000))
+        for path in ["/a.mp4", "/b.mp4"] { stage.origin.script(path) { $0.stallAfter = 1_000_000 } }
+        try stage.waitUntilLive()
+        try tab.evaluate(
+            """
+            window.shift = 0;
+            new PerformanceObserver(list => list.getEntries().forEach(one => window.shift += one.value))
+                .observe({ type: "layout-shift", buffered: true });
+            """)
+        let players = try ["/a.mp4", "/b.mp4"].enumerated().map { number, path in
+            let player = try RawClient(port: stage.proxy.port)
+            try player.send(
+                "GET \(ProxyProcess.target(stage.origin.url(path))) HTTP/1.1\r\nHost: 127.0.0.1:\(stage.proxy.port)\r\n\r\n"
+            )
+            try tab.wait(for: "document.querySelectorAll('#plays .strip').length == \(number + 1)")
+            return player
+        }
+        try tab.wait(
+            for: "[...document.querySelectorAll('#plays .facts')].some(one => one.textContent.includes(' fetched'))")
+        try tab.wait(for: "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
+        let shift = try #require(tab.evaluate("window.shift") as? Double)
+        #expect(shift <= 0.05)
+        withExtendedLifetime(players) {}
         stage.expectNoComplaints()
     }
 

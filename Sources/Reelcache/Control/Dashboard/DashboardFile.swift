@@ -31,8 +31,25 @@ struct DashboardFile: Sendable {
     private init(_ file: reelcache_dashboard_file) {
         name = String(cString: file.name)
         type = String(cString: file.type)
-        bytes = Array(UnsafeBufferPointer(start: file.bytes, count: file.length))
+        bytes = Self.uncommented(UnsafeBufferPointer(start: file.bytes, count: file.length))
         etag = EntityTag(opaque: String(Self.checksum(bytes), radix: 16))
+    }
+
+    /// Without lines of comments, which are for readers of the source.
+    private static func uncommented(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8] {
+        var (kept, isComment): ([UInt8], Bool) = ([], false)
+        for line in text.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false) {
+            let words = line.drop { $0 == UInt8(ascii: "\t") || $0 == ASCII.space }
+            isComment = isComment || words.starts(with: "/*".utf8)
+            if isComment {
+                // The end of one is the end of its line.
+                isComment = !words.reversed().starts(with: "/*".utf8)
+            } else if !words.starts(with: "//".utf8) {
+                kept += line
+                kept.append(ASCII.lineFeed)
+            }
+        }
+        return kept
     }
 
     /// FNV-1a, 64 bits.

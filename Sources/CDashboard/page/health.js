@@ -1,0 +1,90 @@
+// One line that judges: all is well, or what is not, since when, and what helps; what was saved, and how full the disk is.
+
+import * as api from "./api.js";
+import { id, say } from "./dom.js";
+import { host, percent, plural, printable, quoted, size } from "./text.js";
+
+const interval = 60_000;
+const day = 86_400;
+
+let [now, lost, asked, failed, month] = [null, null, 0, 0, null];
+/** When each trouble was seen first. */
+const since = new Map();
+/** The count of failed responses at the start of each minute, of late. */
+let counts = [];
+
+const clock = (time) => new Date(time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+
+export function show(report) {
+	const minute = Math.floor(report.time / 60);
+	const { failures = 0 } = report.served;
+	// Another process counts anew.
+	if (counts.at(-1)?.failures > failures) counts = [];
+	if (counts.at(-1)?.minute !== minute) counts.push({ minute, failures });
+	counts = counts.filter((one) => minute - one.minute <= 5);
+	[now, lost] = [report, null];
+	judge();
+}
+
+/** The connection is lost. */
+export function isGone(reason) {
+	lost = reason;
+	judge();
+}
+
+/** Asks the proxy for what changes slowly. */
+export async function refresh() {
+	if (Date.now() - asked < interval) return;
+	asked = Date.now();
+	const [history, { downloads }] = await Promise.all([api.history("month"), api.downloads({ state: "failed", sort: "ended", limit: 100 })]);
+	failed = downloads.filter((one) => one.finished > asked / 1000 - day).length;
+	month = history;
+	judge();
+}
+
+function troubles() {
+	if (lost) return [["lost", `${lost}. What is below may be out of date.`]];
+	const { limit, pinned, free, min_free: least } = now.cache;
+	const faults = (now.served.failures ?? 0) - (counts[0]?.failures ?? 0);
+	const held = now.downloads.find((one) => one.retry_at && one.is_held);
+	const stalled = now.plays.filter((play) => play.state === "stalled").length;
+	return [
+		free < least / 2 && ["disk", `The disk is full: ${size(free)} are free. Delete something on it, or lower min_free.`],
+		pinned > 0.9 * limit && ["pins", `Pinned media fill the cache. Unpin or remove some of it, or raise max_size (it is ${size(limit)}).`],
+		held && [`held ${host(held.url)}`, `Downloads from ${quoted(host(held.url))} wait: ${printable(held.message)}. The next attempt is at ${clock(held.retry_at * 1000)}; "Retry now" is below.`],
+		stalled && ["stalled", `${plural(stalled, "player")} wait for their origin, which sends nothing.`],
+		faults > 0 && ["faults", `${plural(faults, "response")} to players failed within five minutes: their origins are down or send errors. reelcache doctor URL says more.`],
+		failed && ["failed", `${plural(failed, "download")} failed within a day. Under Downloads, retry, or forget what has ended.`],
+		now.queue?.is_offline && ["offline", "The proxy is offline: only what is cached plays."],
+	].filter(Boolean);
+}
+
+function judge() {
+	if (!now && !lost) return;
+	const found = troubles();
+	for (const key of since.keys()) if (!found.some(([one]) => one === key)) since.delete(key);
+	for (const [key] of found) if (!since.has(key)) since.set(key, Date.now());
+	say("verdict", found.map(([key, text]) => `${text} (Since ${clock(since.get(key))}.)`).join("\n") || "All is well.");
+	id("verdict").classList.toggle("bad", found.length > 0);
+	if (now) summarize(now);
+}
+
+function summarize({ cache, served }) {
+	const { size: bytes, limit, pinned, free } = cache;
+	say("sum-disk", size(bytes));
+	say("sum-disk-more", [`of ${size(limit)}`, pinned && `${size(pinned)} pinned`, free && `${size(free)} free`, month && untilFull(cache)].filter(Boolean).join(", "));
+	if (!month) return;
+	const today = new Date().setHours(0, 0, 0, 0);
+	const saved = (from) => size(month.periods.filter(({ start }) => start + month.period_seconds > from / 1000).reduce((sum, { bytes }) => sum + bytes.from_cache, 0));
+	say("sum-saved", saved(today));
+	say("sum-saved-more", `${saved(new Date(today).setDate(1))} this month${served.hit_ratio === undefined ? "" : `, ${percent(served.hit_ratio)} since the start`}`);
+}
+
+/** When the cache will be full if it grows as it did within a week. */
+function untilFull({ size: bytes, limit, free, min_free: least }) {
+	const room = Math.min(limit - bytes, (free ?? Infinity) - (least ?? 0));
+	if (room < limit / 50) return "full: the oldest makes room";
+	const then = month.periods.find(({ start, size }) => size && start > month.to - 7 * day);
+	const days = then && Math.round(room / ((bytes - then.size) / Math.max(day, month.to - then.start)) / day);
+	return days >= 0 && days < 1000 ? `full in ${plural(days, "day")}` : "";
+}
