@@ -58,15 +58,44 @@ package final class GenerationHead: Sendable, Equatable {
         self.storedAt = storedAt
         self.times = times ?? ResponseTimes(validatedAt: storedAt)
         (fieldBytes, siteBytes) = Self.rendered(fields)
-        safety = ContentSafety(fields)
+        let kind = Kind.of(fields)
+        safety = kind.safety
         let tag = fields["ETag"].flatMap { EntityTag(parsing: $0) }
         validators = RepresentationValidators(
             etag: tag, lastModified: fields["Last-Modified"].flatMap { HTTPDate.parse($0) })
         rangeCondition = Combining.condition(for: fields, tag)
         hasDate = fields["Date"] != nil
-        isCertainListing = fields["Content-Type"].map { Listing.isCertain(type: $0) } ?? false
-        self.isListing = isListing || isCertainListing || Listing.isListing(fields)
+        isCertainListing = kind.isCertainListing
+        self.isListing = isListing || kind.isListing
         (self.live, self.isUnchanging) = (live, isUnchanging)
+    }
+
+    /// What a type of media says. Nearly all responses have one of a few.
+    private struct Kind {
+        let safety: ContentSafety
+        let isCertainListing, isListing: Bool
+
+        private static let known = Mutex<[String: Kind]>([:])
+        /// How many types are remembered, and how long they may be.
+        private static let (most, longest) = (256, 128)
+
+        private init(_ fields: HeaderFields) {
+            safety = ContentSafety(fields)
+            isCertainListing = fields["Content-Type"].map { Listing.isCertain(type: $0) } ?? false
+            isListing = isCertainListing || Listing.isListing(fields)
+        }
+
+        static func of(_ fields: HeaderFields) -> Kind {
+            let types = fields.all("Content-Type")
+            guard types.count == 1, types[0].utf8.count <= longest else { return Kind(fields) }
+            if let kind = known.withLock({ $0[types[0]] }) { return kind }
+            let kind = Kind(fields)
+            known.withLock { known in
+                if known.count >= most { known = [:] }
+                known[types[0]] = kind
+            }
+            return kind
+        }
     }
 
     /// `fieldBytes` without some fields. Rendered once: all answers with a text that was made of this one leave out the

@@ -3,6 +3,7 @@ import Foundation
 import GRDB
 import Glibc
 import HTTPModel
+import Synchronization
 
 /// The database of an index: its tables, files, errors and totals.
 ///
@@ -23,9 +24,23 @@ final class IndexDatabase: Sendable {
     let path: String
     let role: Role
     let pool: DatabasePool
+    /// Idle connections for look-ups, the last used one at the end: GRDB's pool takes longer to hand one out than
+    /// SQLite to answer. There are as many as threads have looked something up at once.
+    private let lookups = Mutex<[DatabaseQueue]>([])
 
     init(path: String, role: Role) throws(StoreError) {
         (self.path, self.role) = (path, role)
+        do {
+            try FileSystem.makePrivateDatabase(path)
+            let pool = try DatabasePool(path: FileSystem.databaseName(path), configuration: Self.configuration)
+            // GRDB sets NORMAL when it opens a connection.
+            try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
+            try Self.schema.prepare(pool)
+            self.pool = pool
+        } catch { throw Self.storeError(error, path) }
+    }
+
+    private static var configuration: Configuration {
         var configuration = Configuration()
         configuration.label = "index"
         configuration.maximumReaderCount = 4
@@ -41,14 +56,7 @@ final class IndexDatabase: Sendable {
                     PRAGMA temp_store = MEMORY
                     """)
         }
-        do {
-            try FileSystem.makePrivateDatabase(path)
-            let pool = try DatabasePool(path: FileSystem.databaseName(path), configuration: configuration)
-            // GRDB sets NORMAL when it opens a connection.
-            try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
-            try Self.schema.prepare(pool)
-            self.pool = pool
-        } catch { throw Self.storeError(error, path) }
+        return configuration
     }
 
     static var schema: DatabaseSchema { DatabaseSchema(migrator, digest: 0xec72_d702_2b0e_7549) }
@@ -107,6 +115,21 @@ final class IndexDatabase: Sendable {
         do { return try pool.unsafeRead(body) } catch { throw Self.storeError(error, path) }
     }
 
+    /// The same for a statement that runs for each file.
+    func lookUp<Value>(_ body: (Database) throws -> Value) throws(StoreError) -> Value {
+        do {
+            let connection = try lookups.withLock { $0.popLast() } ?? newLookup()
+            defer { lookups.withLock { $0.append(connection) } }
+            return try connection.unsafeRead(body)
+        } catch { throw Self.storeError(error, path) }
+    }
+
+    private func newLookup() throws -> DatabaseQueue {
+        var configuration = Self.configuration
+        configuration.readonly = true
+        return try DatabaseQueue(path: FileSystem.databaseName(path), configuration: configuration)
+    }
+
     func write<Value>(_ body: (Database) throws -> Value) throws(StoreError) -> Value {
         do { return try pool.write(body) } catch { throw Self.storeError(error, path) }
     }
@@ -128,6 +151,7 @@ final class IndexDatabase: Sendable {
 
     func close() throws(StoreError) {
         do {
+            for connection in lookups.withLock({ $0 }) { try connection.close() }
             _ = try pool.writeWithoutTransaction { try $0.checkpoint(.truncate) }
             try pool.close()
         } catch { throw Self.storeError(error, path) }

@@ -63,6 +63,47 @@ struct IndexRows: Sendable {
         }
     }
 
+    /// What is stored of a resource, in one statement: each request of a file that is not open waits for it. The
+    /// extents come without checksums; damaged ones are left out.
+    /// - Throws: `.damagedRow` if the generation's values cannot be right.
+    func stored(_ key: CacheKey) throws(StoreError) -> Stored? {
+        try database.lookUp { db in
+            var found: Stored?
+            try IndexStatement(Self.selectStored, in: db).each(.text(key.text)) { statement in
+                let row = StoredRow(statement, names: Self.storedColumns)
+                var stored = try found.take() ?? Stored(row: Self.generationRow(row, of: key))
+                if try !row.databaseValue("ordinal").isNull {
+                    if let extent = try? Self.extentRow(row, stored.row, checksums: []) {
+                        stored.extents.append(extent)
+                    } else {
+                        stored.hasDamage = true
+                    }
+                }
+                found = stored
+            }
+            return found
+        }
+    }
+
+    struct Stored: Sendable {
+        let row: GenerationRow
+        var extents: [ExtentRow] = []
+        var hasDamage = false
+    }
+
+    private static let storedColumns = [
+        "ordinal", "present", "last_access", "session", "id", "length", "chunk_size", "overhead", "fields", "selecting",
+        "stored_at", "validated_at", "status", "final_url", "is_public", "initial_age", "whole", "pinned", "downloaded",
+    ]
+
+    private static let selectStored = """
+        SELECT e.ordinal, e.present, e.last_access, e.session, g.id, g.length, g.chunk_size, g.overhead, g.fields,
+            g.selecting, g.stored_at, g.validated_at, g.status, g.final_url, g.is_public, g.initial_age,
+            w.key, r.pinned, r.downloaded
+        FROM resource r JOIN generation g ON g.resource = r.id LEFT JOIN resource w ON w.id = r.part_of
+        LEFT JOIN extent e ON e.generation = g.id WHERE r.key = ?
+        """
+
     private static let selectGeneration = """
         SELECT g.*, r.key, r.pinned, r.downloaded, (SELECT w.key FROM resource w WHERE w.id = r.part_of) AS whole
         FROM resource r JOIN generation g ON g.resource = r.id
@@ -70,10 +111,7 @@ struct IndexRows: Sendable {
 
     static func generationRow(_ row: StoredRow) throws(StoreError) -> GenerationRow {
         guard let text = try? row.text("key") else { throw .damagedRow(key: nil, detail: "no key") }
-        var found = try generationRow(row, of: CacheKey(text: text))
-        found.whole = (try? row.text("whole")).map(CacheKey.init(text:))
-        found.isKept = (try? row.flag("pinned")) == true || (try? row.flag("downloaded")) == true
-        return found
+        return try generationRow(row, of: CacheKey(text: text))
     }
 
     static func generationRow(_ row: StoredRow, of key: CacheKey) throws(StoreError) -> GenerationRow {
@@ -89,7 +127,8 @@ struct IndexRows: Sendable {
             return GenerationRow(
                 // no trap: at least 1
                 id: GenerationID(value: UInt64(id)), key: key, head: try head(row), length: length, geometry: geometry,
-                overhead: overhead)
+                overhead: overhead, whole: (try? row.optional("whole", row.text))?.map(CacheKey.init(text:)),
+                isKept: (try? row.flag("pinned")) == true || (try? row.flag("downloaded")) == true)
         } catch { throw .damagedRow(key: key, detail: "\(error)") }
     }
 
@@ -163,15 +202,16 @@ struct IndexRows: Sendable {
     static let selectExtents =
         "SELECT ordinal, present, last_access, session, checksums FROM extent WHERE generation = ?"
 
-    static func extentRow(_ row: StoredRow, _ generation: GenerationRow) throws(RowDamage)
-        -> ExtentRow
+    /// - Parameter checksums: nil to read them.
+    static func extentRow(_ row: StoredRow, _ generation: GenerationRow, checksums: [UInt64]? = nil)
+        throws(RowDamage) -> ExtentRow
     {
         let ordinal = try extent("ordinal", in: row, length: generation.length, generation.geometry)
         let bits = Presence(bits: UInt64(bitPattern: try row.integer("present")))
         return ExtentRow(
             ordinal: ordinal, present: generation.geometry.existing(bits, inExtent: ordinal, length: generation.length),
             lastAccess: try row.integer("last_access"), session: try row.integer("session"),
-            checksums: ((try? row.bytes("checksums")) ?? Data()).withUnsafeBytes(unpack))
+            checksums: checksums ?? ((try? row.bytes("checksums")) ?? Data()).withUnsafeBytes(unpack))
     }
 
     /// The ordinal of an extent that exists in a resource of this length.

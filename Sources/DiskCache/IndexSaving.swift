@@ -184,7 +184,7 @@ extension IndexSaving {
         return text
     }
 
-    /// Decodes what `pairs` encodes without escapes; nil for anything else.
+    /// Decodes what `pairs` encodes; nil for other JSON, and for control characters.
     static func plainPairs(_ text: String) -> [(String, String?)]? {
         var (text, pairs) = (text, [(String, String?)]())
         return text.withUTF8 { bytes in
@@ -232,12 +232,23 @@ private extension Slice<UnsafeBufferPointer<UInt8>> {
         return isThere
     }
 
-    /// Takes off a JSON string; nil if it has escapes.
+    /// Takes off a JSON string; nil if it has other escapes than those of quotes and backslashes.
     mutating func takeString() -> String? {
-        guard first == UInt8(ascii: "\""), let end = dropFirst().firstIndex(where: IndexSaving.isEscaped),
-            self[end] == UInt8(ascii: "\"")
-        else { return nil }
-        defer { self = self[(end + 1)...] }
-        return String(decoding: self[(startIndex + 1)..<end], as: UTF8.self)
+        guard take("\"") else { return nil }
+        var text = String(decoding: takePlain(), as: UTF8.self)
+        while !take("\"") {
+            guard take("\\"), let byte = popFirst(), byte >= 0x20, IndexSaving.isEscaped(byte) else { return nil }
+            text.unicodeScalars.append(Unicode.Scalar(byte))
+            text += String(decoding: takePlain(), as: UTF8.self)
+        }
+        return text
+    }
+
+    /// Takes off what needs no escapes.
+    private mutating func takePlain() -> UnsafeBufferPointer<UInt8> {
+        var end = startIndex
+        while end < endIndex, !IndexSaving.isEscaped(self[end]) { end += 1 }
+        defer { self = self[end...] }
+        return UnsafeBufferPointer(rebasing: self[..<end])
     }
 }

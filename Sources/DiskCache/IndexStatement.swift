@@ -4,7 +4,7 @@ import GRDBSQLite
 /// A prepared statement that is bound and read by position, for what runs for each file: SQLite itself takes a fraction
 /// of the time that GRDB spends on arguments and rows.
 ///
-/// For use in a write transaction, which GRDB rolls back when a statement throws.
+/// A write belongs into a transaction, which GRDB rolls back when a statement throws.
 struct IndexStatement {
     enum Value {
         case integer(Int64)
@@ -23,23 +23,37 @@ struct IndexStatement {
 
     init(_ sql: String, in db: Database) throws { statement = try db.cachedStatement(sql: sql) }
 
-    func run(_ values: Value...) throws { _ = try step(values) { _ in } }
+    func run(_ values: Value...) throws { try step(values) { false } }
 
     /// - Parameter read: reads the first row.
     /// - Returns: nil if there is no row.
     func first<Found>(_ values: Value..., read: (IndexStatement) throws -> Found) throws -> Found? {
-        try step(values, read)
+        var found: Found?
+        try step(values) {
+            found = try read(self)
+            return false
+        }
+        return found
     }
 
-    private func step<Found>(_ values: [Value], _ read: (IndexStatement) throws -> Found) throws -> Found? {
+    /// - Parameter read: reads a row.
+    func each(_ values: Value..., read: (IndexStatement) throws -> Void) throws {
+        try step(values) {
+            try read(self)
+            return true
+        }
+    }
+
+    /// - Parameter hasNext: called for each row; whether to step to the next one.
+    private func step(_ values: [Value], _ hasNext: () throws -> Bool) throws {
         defer { sqlite3_reset(handle) }
         for (place, value) in zip((1 as Int32)..., values) { try check(bind(value, at: place)) }
-        switch sqlite3_step(handle) {
-        case SQLITE_ROW: return try read(self)
-        case let code:
-            try check(code)
-            return nil
+        var code = sqlite3_step(handle)
+        while code == SQLITE_ROW {
+            guard try hasNext() else { return }
+            code = sqlite3_step(handle)
         }
+        try check(code)
     }
 
     private func bind(_ value: Value, at place: Int32) -> Int32 {
@@ -73,6 +87,10 @@ struct IndexStatement {
     }
 
     // MARK: The current row
+
+    var columnCount: Int { Int(sqlite3_column_count(handle)) }
+
+    func value(_ column: Int) -> DatabaseValue { DatabaseValue(sqliteStatement: handle, index: CInt(column)) }
 
     /// nil if the value is not an integer.
     func integer(_ column: Int32) -> Int64? {

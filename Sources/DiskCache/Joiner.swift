@@ -24,6 +24,7 @@ final class Joiner {
     /// Parts that are now pinned with their whole.
     func notePinned(_ keys: [CacheKey]) throws(StoreError) {
         guard !keys.isEmpty else { return }
+        core.open.notePins()
         for key in keys { core.open.newest(of: key)?.setKept(true) }
         try pins.copyAll(of: keys, from: core.index)
     }

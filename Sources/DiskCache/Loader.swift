@@ -9,29 +9,36 @@ struct Loader: Sendable {
 
     /// - Returns: nil if nothing of it is cached.
     func load(_ key: CacheKey) throws(StoreError) -> Generation? {
-        if let open = core.open.newest(of: key) { return open }
-        let found: IndexRows.GenerationRow?
-        do throws(StoreError) { found = try core.index.rows.generation(of: key) } catch .damagedRow {
+        let (open, changes) = core.open.look(for: key)
+        if let open { return open }
+        guard var found = try stored(key) else { return nil }
+        // From here on the evictor leaves this generation alone. If it is being evicted or closed, wait for that.
+        let id = found.row.id, (known, isBusy, isChanged) = core.open.beginLoading(id, since: changes)
+        defer { core.open.endLoading(id) }
+        if let known { return known.isRetired ? nil : known }
+        if isBusy { queue.wait() }
+        if isChanged {
+            guard let again = try stored(key), again.row.id == id else { return core.open.newest(of: key) }
+            found = again
+        }
+        if found.hasDamage {
+            queue.sync { $0.remover.removeDamage(of: id) }
+            guard let mended = try stored(key), mended.row.id == id else { return nil }
+            found = mended
+        }
+        return try self.open(found.row, found.extents, since: changes)
+    }
+
+    /// Removes a row whose values cannot be right.
+    private func stored(_ key: CacheKey) throws(StoreError) -> IndexRows.Stored? {
+        do throws(StoreError) { return try core.index.rows.stored(key) } catch .damagedRow {
             for id in try core.index.rows.identifiers(of: key) { queue.sync { $0.remover.removeDamage(of: id) } }
             return nil
         }
-        guard let row = found else { return nil }
-        // From here on the evictor leaves this generation alone. If it is being evicted or closed, wait for that.
-        let (known, isBusy) = core.open.beginLoading(row.id)
-        defer { core.open.endLoading(row.id) }
-        if let known { return known.isRetired ? nil : known }
-        if isBusy { queue.wait() }
-        guard var contents = try core.index.rows.contents(of: row) else { return nil }
-        if contents.hasDamage {
-            queue.sync { $0.remover.removeDamage(of: row.id) }
-            guard let mended = try core.index.rows.contents(of: row) else { return nil }
-            contents = mended
-        }
-        return try open(row, contents.extents, contents.overhead)
     }
 
     /// - Throws: if the file exists and cannot be opened. It must not be replaced then.
-    private func open(_ row: IndexRows.GenerationRow, _ rows: [IndexRows.ExtentRow], _ overhead: Int64)
+    private func open(_ row: IndexRows.GenerationRow, _ rows: [IndexRows.ExtentRow], since changes: Int)
         throws(StoreError) -> Generation?
     {
         let file: SparseFile
@@ -47,7 +54,7 @@ struct Loader: Sendable {
         let isSealed = file.isSealed(length: row.length)
         var chunks = ChunkTable(
             row.geometry, length: row.length, isStored: true, extents: extents(rows, isSealed: isSealed),
-            overhead: overhead, wasSealed: isSealed, keepsHoles: core.files.keepsHoles)
+            overhead: row.overhead, wasSealed: isSealed, keepsHoles: core.files.keepsHoles)
         chunks.noteFilled(upTo: file.end)
         let generation = Generation(
             id: row.id, key: row.key, head: row.head, chunks: chunks, file: file, ledger: core.ledger, isIndexed: true,
@@ -55,10 +62,10 @@ struct Loader: Sendable {
         if row.length <= Listing.longest, generation.withChunks({ $0.extents[0].present.contains(0) }) {
             generation.lookAtBeginning(upTo: row.geometry.chunkBytes(0, length: row.length).upperBound)
         }
-        let opened = core.open.addLoaded(generation)
+        let (opened, isChanged) = core.open.addLoaded(generation, since: changes)
         // Ask again: a pin set before the generation was registered found none to update, and later ones will update
         // this one. If the index does not answer, its earlier answer holds.
-        if let opened {
+        if let opened, isChanged {
             core.faults.report("look up whether a resource is pinned") { () throws(StoreError) in
                 let isKept = try core.index.pins.isKept(row.key)
                 opened.state.withLock { $0.isKept = $0.isKept ?? isKept }

@@ -25,6 +25,9 @@ final class OpenGenerations: Sendable {
         /// many.
         var unreadable: Set<GenerationID> = []
         static let mostUnreadable = 100_000
+        /// Counts the ends of closings and claims, removals, and changes of pins: what was read from the index of a
+        /// generation that is neither open nor being closed or claimed holds while this stays the same.
+        var changes = 0
 
         /// The open generation of a key, if it is still current.
         func newest(of key: CacheKey) -> Generation? {
@@ -55,17 +58,25 @@ final class OpenGenerations: Sendable {
 
     func newest(of key: CacheKey) -> Generation? { table.withLock { $0.newest(of: key) } }
 
+    /// - Returns: the newest generation of a key if it is open, and the count of changes, for `beginLoading`.
+    func look(for key: CacheKey) -> (open: Generation?, changes: Int) {
+        table.withLock { ($0.newest(of: key), $0.changes) }
+    }
+
     /// The newest generations by key, retired ones included.
     var newestIDs: [CacheKey: GenerationID] { table.withLock { $0.newest } }
 
     // MARK: Opening
 
     /// Keeps the evictor away from a generation until `endLoading`.
-    /// - Returns: the generation if it is open; otherwise whether it is being closed, evicted or removed.
-    func beginLoading(_ id: GenerationID) -> (open: Generation?, isBusy: Bool) {
+    /// - Parameter changes: their count before its rows were read.
+    /// - Returns: the generation if it is open; otherwise whether it is being closed, evicted or removed, and whether
+    ///   its rows may have changed since they were read.
+    func beginLoading(_ id: GenerationID, since changes: Int) -> (open: Generation?, isBusy: Bool, isChanged: Bool) {
         table.withLock { table in
             table.loading[id, default: 0] += 1
-            return (table.open[id], table.claimed.contains(id) || table.closing.contains(id))
+            let isBusy = table.claimed.contains(id) || table.closing.contains(id)
+            return (table.open[id], isBusy, isBusy || table.changes != changes)
         }
     }
 
@@ -87,15 +98,21 @@ final class OpenGenerations: Sendable {
     }
 
     /// Adds a generation read from the index.
+    /// - Parameter changes: their count before its rows were read.
     /// - Returns: the resource's open generation, which may come from another look-up; nil if it was removed meanwhile.
-    func addLoaded(_ generation: Generation) -> Generation? {
+    ///   And whether its pin may have changed since its rows were read.
+    func addLoaded(_ generation: Generation, since changes: Int) -> (open: Generation?, isChanged: Bool) {
         table.withLock { table in
+            let isChanged = table.changes != changes
             // It may have been removed or replaced since its rows were read.
-            if table.removedWhileLoading.contains(generation.id) { return nil }
-            if let newest = table.newest(of: generation.key), newest.id != generation.id { return newest }
-            return table.add(generation)
+            if table.removedWhileLoading.contains(generation.id) { return (nil, isChanged) }
+            if let newest = table.newest(of: generation.key), newest.id != generation.id { return (newest, isChanged) }
+            return (table.add(generation), isChanged)
         }
     }
+
+    /// Pins have changed in the index: whoever is loading a generation reads its pin again.
+    func notePins() { table.withLock { $0.changes += 1 } }
 
     /// Makes an open generation the newest of its resource; nil leaves none.
     func setNewest(_ id: GenerationID?, of key: CacheKey) { table.withLock { $0.newest[key] = id } }
@@ -129,6 +146,7 @@ final class OpenGenerations: Sendable {
     /// - Parameter kept: those that could not be closed and stay open.
     func endClosing(_ generations: [Generation], keeping kept: Set<GenerationID>) {
         table.withLock { table in
+            table.changes += 1
             table.closing.subtract(generations.map(\.id))
             for generation in generations where kept.contains(generation.id) {
                 table.open[generation.id] = generation
@@ -179,12 +197,18 @@ final class OpenGenerations: Sendable {
         }
     }
 
-    func release(_ ids: some Sequence<GenerationID>) { table.withLock { $0.claimed.subtract(ids) } }
+    func release(_ ids: some Sequence<GenerationID>) {
+        table.withLock { table in
+            table.changes += 1
+            table.claimed.subtract(ids)
+        }
+    }
 
     /// The rows of a generation are gone: an opening in progress fails.
     /// - Returns: the generation if it is open.
     func noteRemoval(of id: GenerationID) -> Generation? {
         table.withLock { table in
+            table.changes += 1
             if table.open[id] == nil { table.noteRemoval(of: id) }
             return table.open[id]
         }

@@ -24,6 +24,7 @@ extension StoreWork {
 
     /// Updates the flags of open generations after a change of pins or downloads.
     func noteKept(_ keys: [CacheKey]) throws(StoreError) {
+        core.open.notePins()
         for key in keys {
             if let open = core.open.newest(of: key) { open.setKept(try core.index.pins.isKept(key)) }
         }

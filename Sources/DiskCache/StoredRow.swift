@@ -16,11 +16,21 @@ package struct RowDamage: Error, CustomStringConvertible {
 /// GRDB's own subscripts trap on all three. A database may be damaged, or changed by somebody else, so no module reads
 /// its rows in any other way.
 package struct StoredRow {
-    private let row: Row
     private let names: [String]
+    private let source: Source
+
+    private enum Source {
+        case row(Row)
+        case statement(IndexStatement)
+    }
 
     /// - Parameter names: replace the database's own column names, which may be damaged.
-    package init(_ row: Row, names: [String]? = nil) { (self.row, self.names) = (row, names ?? Array(row.columnNames)) }
+    package init(_ row: Row, names: [String]? = nil) {
+        (source, self.names) = (.row(row), names ?? Array(row.columnNames))
+    }
+
+    /// The current row of a statement, until its next one.
+    init(_ statement: IndexStatement, names: [String]) { (source, self.names) = (.statement(statement), names) }
 
     package func integer(_ column: String, in bounds: ClosedRange<Int64> = .min ... .max) throws(RowDamage) -> Int64 {
         let value: Int64 = try value(column)
@@ -59,10 +69,12 @@ package struct StoredRow {
     }
 
     package func databaseValue(_ column: String) throws(RowDamage) -> DatabaseValue {
-        guard let index = names.firstIndex(of: column), index < row.count else {
-            throw RowDamage(column: column, reason: "is missing")
+        let index = names.firstIndex(of: column) ?? .max
+        switch source {
+        case .row(let row) where index < row.count: return row[index]
+        case .statement(let statement) where index < statement.columnCount: return statement.value(index)
+        default: throw RowDamage(column: column, reason: "is missing")
         }
-        return row[index]
     }
 
     private func value<Value: DatabaseValueConvertible>(_ column: String) throws(RowDamage) -> Value {

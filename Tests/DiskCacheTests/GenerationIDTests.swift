@@ -48,8 +48,11 @@ import Testing
         }
     }
 
-    @Test func pairsWithoutEscapesAreReadBack() {
-        let pairs: [(String, String?)] = [("A", "b"), ("", ""), ("a", nil), ("é", "\u{1F3AC} \u{7F}/")]
+    @Test func pairsWithoutControlCharactersAreReadBack() {
+        let pairs: [(String, String?)] = [
+            ("A", "b"), ("", ""), ("a", nil), ("é", "\u{1F3AC} \u{7F}/"), ("ETag", "\"a\\b\""), ("\"", "\\\\"),
+            ("\"\"x", "\\x\""),
+        ]
         for count in 0...pairs.count {
             let read = IndexSaving.plainPairs(String(decoding: IndexSaving.pairs(pairs[..<count]), as: UTF8.self))
             #expect(read?.map(\.0) == pairs[..<count].map(\.0) && read?.map(\.1) == pairs[..<count].map(\.1))
@@ -60,7 +63,8 @@ import Testing
     @Test(arguments: [
         "", "[", "[]]", "[[]]", "[[\"a\"]]", "[[\"a\",\"b\"]", "[[\"a\",\"b\",\"c\"]]", "[[\"a\",nul]]", "[[\"a\",7]]",
         "{}", "null",
-        "[[\"a\",\"b\"] ]", "[[\"a\",\"\\\"\"]]", "[[\"a\",\"\\u0041\"]]", "[[\"a\",\"b\"],]", "[,[\"a\",\"b\"]]",
+        "[[\"a\",\"b\"] ]", "[[\"a\",\"\\\"]]", "[[\"a\",\"\\n\"]]", "[[\"a\",\"\\", "[[\"a\",\"\\u0041\"]]",
+        "[[\"a\",\"b\"],]", "[,[\"a\",\"b\"]]",
         "[[null,\"b\"]]",
         "[[\"a\",\"b\"][\"c\",\"d\"]]", "[[\"a\",\"b]]",
     ]) func otherTextsAreNotTakenForPairs(text: String) {
