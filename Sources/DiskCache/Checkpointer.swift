@@ -17,6 +17,10 @@ final class Checkpointer {
     private let pins: PinnedCopy
     private let remover: Remover
     private let joiner: Joiner
+    /// What was read of files since closed, until it is saved with that of open ones.
+    private var closed: [GenerationID: IndexSaving.Touch] = [:]
+    /// Beyond this many, they are saved at once: a report waits for that half a second.
+    var mostClosed = 16_384
 
     init(_ core: StoreCore, _ pins: PinnedCopy, _ remover: Remover, _ joiner: Joiner) {
         (self.core, self.pins, self.remover, self.joiner) = (core, pins, remover, joiner)
@@ -54,11 +58,10 @@ final class Checkpointer {
 
     /// A new generation's row replaces that of the former, whose hits the index may not know yet.
     private func inheriting(_ update: IndexSaving.Update, _ generation: Generation) -> IndexSaving.Update {
-        guard !update.wasIndexed, let former = generation.state.withLock(\.former).flatMap({ core.open[$0] }) else {
-            return update
-        }
+        guard !update.wasIndexed, let former = generation.state.withLock(\.former) else { return update }
         var update = update
-        update.hits +|= former.state.withLock { $0.takeHits() }
+        update.hits +|= closed.removeValue(forKey: former)?.resource?.hits ?? 0
+        update.hits +|= core.open[former]?.state.withLock { $0.takeHits() } ?? 0
         return update
     }
 
@@ -127,13 +130,11 @@ final class Checkpointer {
         return failed
     }
 
-    /// Saves what was read since the last time.
-    /// - Returns: the generations of which it could not be saved; the next time tries again.
-    @discardableResult
-    func saveTouches(of generations: [Generation], withResources: Bool) -> Set<GenerationID> {
-        let touched = generations.compactMap { generation in
-            generation.takeTouch(withResource: withResources).map { (generation, $0) }
-        }
+    /// Saves what was read since the last time, also of closed files. What cannot be saved is left for the next time.
+    func saveTouches(of open: [Generation], withResources: Bool) {
+        // In this order: what was closed may be open again, and was read later then.
+        var touched = takeClosed(withResources: withResources).map { (Generation?.none, $0) }
+        touched += open.compactMap { open in open.takeTouch(withResource: withResources).map { (open, $0) } }
         var left = touched[...]
         for batch in IndexSaving.Touch.batches(touched.map(\.1)) {
             let isSaved = core.faults.report("save last reads") { () throws(StoreError) in
@@ -144,11 +145,26 @@ final class Checkpointer {
             left = left.dropFirst(batch.count)
         }
         for (generation, touch) in left {
-            generation.restore(touch)
-            // It stays open until the index can be written again.
-            _ = core.unsaved.add(generation)
+            if let generation { generation.restore(touch) } else { keep(touch) }
         }
-        return Set(left.map(\.1.id))
+    }
+
+    /// Takes over what was read of files that are being closed.
+    func keepTouches(of generations: [Generation]) {
+        for generation in generations { generation.takeTouch(withResource: true).map(keep) }
+        if closed.count > mostClosed { saveTouches(of: [], withResources: true) }
+    }
+
+    private func keep(_ touch: IndexSaving.Touch) { closed[touch.id] = closed[touch.id]?.followed(by: touch) ?? touch }
+
+    private func takeClosed(withResources: Bool) -> [IndexSaving.Touch] {
+        if withResources {
+            defer { closed = [:] }
+            return Array(closed.values)
+        }
+        let reads = closed.values.filter { !$0.reads.isEmpty }
+        for touch in reads { closed[touch.id]?.reads = [] }
+        return reads.map { IndexSaving.Touch(id: $0.id, reads: $0.reads) }
     }
 
     /// - Returns: whether the batch was saved.

@@ -37,9 +37,9 @@ final class Closer {
     /// Saves, measures and seals generations that are not written any more.
     /// - Returns: those that could not be saved; they stay as they are.
     private func commit(_ generations: [Generation]) -> Set<GenerationID> {
-        // Save first: a chunk that the index calls present must not be punched, and the last reads would be lost.
+        // Save first: a chunk that the index calls present must not be punched.
         var failed = saveChanges(of: generations)
-        failed.formUnion(checkpointer.saveTouches(of: generations, withResources: true))
+        checkpointer.keepTouches(of: generations)
         let saved = generations.filter { !failed.contains($0.id) }
         for generation in saved {
             generation.releaseResidue()

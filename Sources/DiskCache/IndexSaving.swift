@@ -68,7 +68,7 @@ extension IndexSaving {
     /// What was read of a generation since the index was last told.
     struct Touch: Sendable {
         let id: GenerationID
-        let reads: [Read]
+        var reads: [Read]
         /// What its resource's row is to say of it; nil leaves that for later.
         var resource: Use?
 
@@ -81,6 +81,16 @@ extension IndexSaving {
         struct Use: Sendable {
             let hits: Int64
             let lastAccess: Int64
+        }
+
+        /// With what was read later.
+        func followed(by later: Touch) -> Touch {
+            let ordinals = Set(later.reads.map(\.ordinal))
+            var use = later.resource ?? resource
+            if let resource, let next = later.resource {
+                use = Use(hits: resource.hits +| next.hits, lastAccess: max(resource.lastAccess, next.lastAccess))
+            }
+            return Touch(id: id, reads: reads.filter { !ordinals.contains($0.ordinal) } + later.reads, resource: use)
         }
 
         /// The number of pages that it changes, at most: a row and its places in indexes.

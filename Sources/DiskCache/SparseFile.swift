@@ -204,6 +204,8 @@ final class SparseFile: GenerationBytes {
 
     /// Marks the file as complete until it is opened for writing again.
     func seal() {
+        // Most closed files were only read, and setting the time again would write their inode.
+        guard !hasSeal else { return }
         var times = (timespec(tv_sec: 0, tv_nsec: reel_utime_omit), Self.sealTime)
         withUnsafePointer(to: &times) { pair in
             // Without a seal, the only harm is that its chunks are verified once more.
@@ -212,10 +214,11 @@ final class SparseFile: GenerationBytes {
     }
 
     /// Whether the seal is intact and the file has its length.
-    func isSealed(length: Int64) -> Bool {
+    func isSealed(length: Int64) -> Bool { hasSeal && end == length }
+
+    private var hasSeal: Bool {
         var info = stat()
         return fstat(file, &info) == 0 && info.st_mtim.tv_sec == Self.sealTime.tv_sec && info.st_mtim.tv_nsec == 0
-            && Int64(info.st_size) == length
     }
 
     /// Cuts the file off at its length, once that is known.

@@ -75,6 +75,82 @@ import Testing
         #expect(try resource(opened).first == 1)
     }
 
+    /// A closed cache of one resource with three extents, of which the second was read, and which is closed again.
+    private func read(hits: Int = 1) throws -> OpenStore {
+        let (opened, generation) = try opened()
+        generation.withChunks { $0.touch(1, at: 70) }
+        for _ in 0..<hits { generation.countHit() }
+        return opened
+    }
+
+    private func checkpoint(_ opened: OpenStore, _ scope: Checkpointer.Scope) {
+        opened.store.queue.sync { $0.checkpointer.checkpoint(scope) }
+    }
+
+    /// Files that are opened and closed in turn cost no statement each time.
+    @Test func readsOfAClosedFileAreSavedWithThoseOfOpenOnes() throws {
+        let opened = try read()
+        opened.closeUnused()
+        #expect(opened.store.openCount == 0)
+        #expect(try extentTimes(opened) == [0, 0, 0] && resource(opened) == [0, 0])
+        checkpoint(opened, .reads)
+        #expect(try extentTimes(opened) == [0, 70, 0] && resource(opened) == [0, 0])
+        checkpoint(opened, .all)
+        #expect(try extentTimes(opened) == [0, 70, 0] && resource(opened) == [1, 70])
+        // Nothing is counted twice.
+        checkpoint(opened, .all)
+        #expect(try resource(opened) == [1, 70])
+    }
+
+    @Test func readsOfAFileThatIsClosedAgainAreAddedUp() throws {
+        let opened = try read()
+        opened.closeUnused()
+        for (ordinal, time) in [(1, 90 as Int64), (2, 80)] {
+            try #require(try opened.load("a")).withChunks { $0.touch(ordinal, at: time) }
+            try #require(try opened.load("a")).countHit()
+            opened.closeUnused()
+        }
+        // Open again, and read later than all that is to be saved.
+        let generation = try #require(try opened.load("a"))
+        generation.withChunks { $0.touch(2, at: 95) }
+        checkpoint(opened, .all)
+        #expect(try extentTimes(opened) == [0, 90, 95] && resource(opened) == [3, 95])
+    }
+
+    @Test func readsOfAClosedFileThatCannotBeSavedAreSavedLater() throws {
+        let opened = try read()
+        opened.closeUnused()
+        let blocker = IndexBlocker(opened.directory.file("index.sqlite"))
+        checkpoint(opened, .reads)
+        checkpoint(opened, .all)
+        blocker.release()
+        #expect(try extentTimes(opened) == [0, 0, 0] && resource(opened) == [0, 0])
+        checkpoint(opened, .all)
+        #expect(try extentTimes(opened) == [0, 70, 0] && resource(opened) == [1, 70])
+    }
+
+    @Test func readsOfManyClosedFilesAreSavedAtOnce() throws {
+        let opened = try read()
+        opened.store.queue.sync { $0.checkpointer.mostClosed = 0 }
+        opened.closeUnused()
+        #expect(try extentTimes(opened) == [0, 70, 0] && resource(opened) == [1, 70])
+    }
+
+    @Test func readsOfAClosedFileOutliveTheSession() throws {
+        var opened = try read()
+        opened.closeUnused()
+        opened = try opened.reopened()
+        #expect(try extentTimes(opened) == [0, 70, 0] && resource(opened) == [1, 70])
+    }
+
+    @Test func hitsOfWhatWasClosedBeforeItsSuccessorIsSavedAreItsSuccessors() throws {
+        let opened = try read(hits: 2)
+        _ = try opened.make("a", media, filling: 0..<media.size)
+        opened.closeUnused()
+        checkpoint(opened, .chunks)
+        #expect(try resource(opened).first == 2)
+    }
+
     /// A HEAD counts, and reads nothing: what is to be evicted first stays so.
     @Test func hitThatReadsNothingIsNoRead() throws {
         let (opened, generation) = try opened()

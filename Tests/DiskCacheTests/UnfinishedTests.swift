@@ -180,7 +180,7 @@ import Testing
         do {
             let a = try opened.make("a", media, filling: 0..<media.size)
             opened.checkpoint()
-            a.touch(0, at: 9)
+            a.freshen(\.doubted)
         }
         let blocker = IndexBlocker(opened.directory.file("index.sqlite"))
         opened.closeUnused()
