@@ -17,10 +17,10 @@ final class Checkpointer {
     private let pins: PinnedCopy
     private let remover: Remover
     private let joiner: Joiner
-    /// What was read of files since closed, until it is saved with that of open ones.
+    /// What was read of files since closed, until it is saved.
     private var closed: [GenerationID: IndexSaving.Touch] = [:]
-    /// Beyond this many, they are saved at once: a report waits for that half a second.
-    var mostClosed = 16_384
+    /// How many of these are kept, which take 20 MB, and how many are saved at once: a report waits for that a second.
+    var (mostClosed, closedAtOnce) = (131_072, 4096)
 
     init(_ core: StoreCore, _ pins: PinnedCopy, _ remover: Remover, _ joiner: Joiner) {
         (self.core, self.pins, self.remover, self.joiner) = (core, pins, remover, joiner)
@@ -29,8 +29,10 @@ final class Checkpointer {
     /// What a checkpoint saves, besides new chunks.
     enum Scope {
         case chunks
-        /// Other changes, and the last reads of extents, which are the order of eviction.
+        /// Other changes, and the last reads of the extents of open files.
         case reads
+        /// Those of closed files, too: the order of eviction.
+        case order
         /// Those of resources, too, and their hits: nobody but reports needs them, unless whole files are evicted.
         case all
     }
@@ -49,7 +51,9 @@ final class Checkpointer {
         for generation in open where unsaved[generation.id] == nil {
             if let update = generation.takeChanges() { updates.append((generation, update)) }
         }
-        saveTouches(of: open, withResources: scope == .all || scope == .reads && !core.files.punchesHoles)
+        let withResources = scope == .all || scope == .reads && !core.files.punchesHoles
+        saveTouches(of: open, withResources: withResources, withClosed: scope == .order || scope == .all)
+        if scope == .reads { saveClosed(beyond: closedAtOnce) }
         guard !updates.isEmpty else { return }
         save(updates)
         core.metrics.checkpoints.add()
@@ -130,10 +134,10 @@ final class Checkpointer {
         return failed
     }
 
-    /// Saves what was read since the last time, also of closed files. What cannot be saved is left for the next time.
-    func saveTouches(of open: [Generation], withResources: Bool) {
+    /// Saves what was read since the last time. What cannot be saved is left for the next time.
+    private func saveTouches(of open: [Generation], withResources: Bool, withClosed: Bool) {
         // In this order: what was closed may be open again, and was read later then.
-        var touched = takeClosed(withResources: withResources).map { (Generation?.none, $0) }
+        var touched = withClosed ? takeClosed(withResources: withResources).map { (Generation?.none, $0) } : []
         touched += open.compactMap { open in open.takeTouch(withResource: withResources).map { (open, $0) } }
         var left = touched[...]
         for batch in IndexSaving.Touch.batches(touched.map(\.1)) {
@@ -149,22 +153,32 @@ final class Checkpointer {
         }
     }
 
-    /// Takes over what was read of files that are being closed.
+    /// Takes over what was read of files that are being closed: each of them would cost several statements.
     func keepTouches(of generations: [Generation]) {
         for generation in generations { generation.takeTouch(withResource: true).map(keep) }
-        if closed.count > mostClosed { saveTouches(of: [], withResources: true) }
     }
 
-    private func keep(_ touch: IndexSaving.Touch) { closed[touch.id] = closed[touch.id]?.followed(by: touch) ?? touch }
+    /// Saves some of what was kept if that is of more files. Not while files are being closed, which others wait for.
+    func saveClosed(beyond count: Int) {
+        if closed.count > count { saveTouches(of: [], withResources: true, withClosed: true) }
+    }
+
+    private func keep(_ touch: IndexSaving.Touch) {
+        // An index that cannot be written for long loses them.
+        guard closed.count < 2 * mostClosed else { return }
+        closed[touch.id] = closed[touch.id]?.followed(by: touch) ?? touch
+    }
 
     private func takeClosed(withResources: Bool) -> [IndexSaving.Touch] {
         if withResources {
-            defer { closed = [:] }
-            return Array(closed.values)
+            let some = Array(closed.values.prefix(closedAtOnce))
+            for touch in some { closed[touch.id] = nil }
+            return some
         }
-        let reads = closed.values.filter { !$0.reads.isEmpty }
+        let some = closed.values.lazy.filter { !$0.reads.isEmpty }.prefix(closedAtOnce)
+        let reads = Array(some.map { IndexSaving.Touch(id: $0.id, reads: $0.reads) })
         for touch in reads { closed[touch.id]?.reads = [] }
-        return reads.map { IndexSaving.Touch(id: $0.id, reads: $0.reads) }
+        return reads
     }
 
     /// - Returns: whether the batch was saved.

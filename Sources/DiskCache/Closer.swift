@@ -31,6 +31,7 @@ final class Closer {
         }
         // Those that could not be saved or forgotten are tried again at the next tick.
         core.open.endClosing(unused, keeping: kept)
+        checkpointer.saveClosed(beyond: checkpointer.mostClosed)
         return freed
     }
 

@@ -39,7 +39,7 @@ final class Evictor {
     /// - Returns: the bytes freed.
     func evict(_ wanted: Int64) -> Int64 {
         // The last reads, which are the order of eviction, are in memory until a checkpoint.
-        checkpointer.checkpoint(core.files.punchesHoles ? .reads : .all)
+        checkpointer.checkpoint(core.files.punchesHoles ? .order : .all)
         let freed = closer.closeUnused()
         guard freed < wanted else { return freed }
         let evicted = core.files.punchesHoles ? evictExtents(wanted - freed) : evictResources(wanted - freed)

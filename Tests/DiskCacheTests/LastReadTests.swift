@@ -88,18 +88,27 @@ import Testing
     }
 
     /// Files that are opened and closed in turn cost no statement each time.
-    @Test func readsOfAClosedFileAreSavedWithThoseOfOpenOnes() throws {
+    @Test func readsOfAClosedFileAreSavedWhenTheyMatter() throws {
         let opened = try read()
         opened.closeUnused()
         #expect(opened.store.openCount == 0)
         #expect(try extentTimes(opened) == [0, 0, 0] && resource(opened) == [0, 0])
         checkpoint(opened, .reads)
+        #expect(try extentTimes(opened) == [0, 0, 0] && resource(opened) == [0, 0])
+        checkpoint(opened, .order)
         #expect(try extentTimes(opened) == [0, 70, 0] && resource(opened) == [0, 0])
         checkpoint(opened, .all)
         #expect(try extentTimes(opened) == [0, 70, 0] && resource(opened) == [1, 70])
         // Nothing is counted twice.
         checkpoint(opened, .all)
         #expect(try resource(opened) == [1, 70])
+    }
+
+    @Test func readsOfClosedFilesAreSavedBeforeAnEviction() throws {
+        let opened = try read()
+        opened.closeUnused()
+        _ = opened.store.queue.sync { $0.evictor.evict(1) }
+        #expect(try extentTimes(opened) == [70, 0])
     }
 
     @Test func readsOfAFileThatIsClosedAgainAreAddedUp() throws {
@@ -121,7 +130,7 @@ import Testing
         let opened = try read()
         opened.closeUnused()
         let blocker = IndexBlocker(opened.directory.file("index.sqlite"))
-        checkpoint(opened, .reads)
+        checkpoint(opened, .order)
         checkpoint(opened, .all)
         blocker.release()
         #expect(try extentTimes(opened) == [0, 0, 0] && resource(opened) == [0, 0])
@@ -129,11 +138,26 @@ import Testing
         #expect(try extentTimes(opened) == [0, 70, 0] && resource(opened) == [1, 70])
     }
 
-    @Test func readsOfManyClosedFilesAreSavedAtOnce() throws {
-        let opened = try read()
-        opened.store.queue.sync { $0.checkpointer.mostClosed = 0 }
+    /// However many there are, a report waits for a few.
+    @Test func readsOfManyClosedFilesAreSavedAFewAtATime() throws {
+        let opened = try read(hits: 0)
+        for name in ["b", "c", "d"] { _ = try opened.make(name, media, filling: 0..<4096) }
+        opened.store.queue.sync { work in
+            work.checkpointer.checkpoint()
+            for open in opened.store.core.open.all { open.countHit() }
+            (work.checkpointer.closedAtOnce, work.checkpointer.mostClosed) = (1, 3)
+        }
+        let hits = {
+            try opened.store.core.index.database.read { try Int.fetchOne($0, sql: "SELECT sum(hits) FROM resource") }
+        }
+        let before = try #require(try hits())
+        // Of four, one is too many.
         opened.closeUnused()
-        #expect(try extentTimes(opened) == [0, 70, 0] && resource(opened) == [1, 70])
+        #expect(try hits() == before + 1)
+        for (sum, scope) in [(2, Checkpointer.Scope.reads), (3, .all), (4, .all), (4, .all)] {
+            checkpoint(opened, scope)
+            #expect(try hits() == before + sum)
+        }
     }
 
     @Test func readsOfAClosedFileOutliveTheSession() throws {
