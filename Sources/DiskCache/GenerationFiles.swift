@@ -20,10 +20,10 @@ final class GenerationFiles: Sendable {
     private let block: Int64
 
     private struct State {
-        /// Directories known to exist.
-        var shards: Set<String> = []
+        /// Directories known to exist, by the identifiers' highest byte.
+        var shards: Set<UInt64> = []
         /// Of these, the ones made in this session whose names are not durable yet.
-        var newShards: Set<String> = []
+        var newShards: Set<UInt64> = []
         /// Files that the disk failed to punch or remove: the next session tries again.
         var leftUnfinished: Set<GenerationID> = []
     }
@@ -68,12 +68,12 @@ final class GenerationFiles: Sendable {
 
     // MARK: Names
 
-    func path(of id: GenerationID) -> String { "\(directory)/\(Self.relativePath(of: id))" }
+    func path(of id: GenerationID) -> String { directory + "/" + Self.relativePath(of: id) }
 
     /// The path below the cache directory.
     static func relativePath(of id: GenerationID) -> String {
         let name = id.description
-        return "data/\(name.prefix(2))/\(name)"
+        return "data/" + name.prefix(2) + "/" + name
     }
 
     /// Visits the files that have a generation's name in the right place. Other files there are not ours.
@@ -96,22 +96,26 @@ final class GenerationFiles: Sendable {
     // MARK: Making and removing
 
     func make(_ id: GenerationID, length: Int64?) throws(StoreError) -> SparseFile {
-        let shard = "\(directory)/data/\(id.description.prefix(2))"
+        let path = path(of: id)
         do throws(StoreError) {
-            try makeShard(shard)
-            return try SparseFile(path: path(of: id), length: length, creating: true, keepsHoles: keepsHoles)
+            try makeShard(of: id)
+            return try SparseFile(path: path, length: length, creating: true, keepsHoles: keepsHoles)
         } catch .system("open", _, ENOENT) {
             // Somebody has removed the directory.
-            state.withLock { _ = $0.shards.remove(shard) }
-            try makeShard(shard)
-            return try SparseFile(path: path(of: id), length: length, creating: true, keepsHoles: keepsHoles)
+            state.withLock { _ = $0.shards.remove(Self.shard(of: id)) }
+            try makeShard(of: id)
+            return try SparseFile(path: path, length: length, creating: true, keepsHoles: keepsHoles)
         }
     }
 
-    private func makeShard(_ shard: String) throws(StoreError) {
+    private static func shard(of id: GenerationID) -> UInt64 { id.value >> 56 }
+
+    private func makeShard(of id: GenerationID) throws(StoreError) {
+        let shard = Self.shard(of: id)
         guard !state.withLock({ $0.shards.contains(shard) }) else { return }
-        let isNew = mkdir(shard, 0o700) == 0
-        guard isNew || errno == EEXIST else { throw .lastSystemError("mkdir", shard) }
+        let path = "\(directory)/data/\(id.description.prefix(2))"
+        let isNew = mkdir(path, 0o700) == 0
+        guard isNew || errno == EEXIST else { throw .lastSystemError("mkdir", path) }
         state.withLock { state in
             state.shards.insert(shard)
             if isNew { state.newShards.insert(shard) }

@@ -8,8 +8,13 @@ package struct GenerationID: Hashable, Sendable, CustomStringConvertible {
 
     /// 16 hexadecimal digits.
     package var description: String {
-        let digits = String(value, radix: 16)
-        return String(repeating: "0", count: 16 - digits.count) + digits
+        String(unsafeUninitializedCapacity: 16) { digits in
+            for place in 0..<16 {
+                let digit = UInt8(value >> UInt64(60 - 4 * place) & 0xF)
+                digits[place] = digit + (digit < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
+            }
+            return 16
+        }
     }
 
     init(value: UInt64) { self.value = value }

@@ -256,9 +256,10 @@ private extension Slice<UnsafeBufferPointer<UInt8>> {
 
     /// Takes off what needs no escapes.
     private mutating func takePlain() -> UnsafeBufferPointer<UInt8> {
-        var end = startIndex
-        while end < endIndex, !IndexSaving.isEscaped(self[end]) { end += 1 }
-        defer { self = self[end...] }
-        return UnsafeBufferPointer(rebasing: self[..<end])
+        let rest = UnsafeBufferPointer(rebasing: self)
+        var count = 0
+        while count < rest.count, !IndexSaving.isEscaped(rest[count]) { count += 1 }
+        self = dropFirst(count)
+        return UnsafeBufferPointer(rebasing: rest[..<count])
     }
 }
