@@ -3,30 +3,39 @@ import HTTPModel
 /// The name under which people know a player, from its `User-Agent`: `mpv 0.35.1`, `VLC 3.0.18`, `Chromium 131`.
 package struct PlayerName: Sendable, Equatable, CustomStringConvertible {
     package let description: String
+    /// Whether it fetches files to be played later, so that what it reads is not played by that.
+    package let isDownloadClient: Bool
 
     /// The longest name, in scalars.
     private static let longest = 40
 
     /// Products that players name besides their own, with what people call them. The first that occurs in a
-    /// `User-Agent` is the player, so that a program comes before the engine that it contains.
-    private static let known: [(product: String, name: String)] = [
-        ("AntennaPod", "AntennaPod"), ("gPodder", "gPodder"), ("Kodi", "Kodi"), ("Jellyfin", "Jellyfin"),
-        ("mpv", "mpv"), ("libmpv", "mpv"), ("VLC", "VLC"), ("LibVLC", "VLC"), ("Lavf", "FFmpeg"),
-        ("GStreamer", "GStreamer"),
-        ("ExoPlayer", "ExoPlayer"), ("ExoPlayerLib", "ExoPlayer"), ("AppleCoreMedia", "Apple player"),
-        ("yt-dlp", "yt-dlp"), ("curl", "curl"), ("Wget", "Wget"),
-        ("OPR", "Opera"), ("Edg", "Edge"), ("Firefox", "Firefox"), ("HeadlessChrome", "Chromium"),
-        ("Chromium", "Chromium"), ("Chrome", "Chromium"), ("Version", "Safari"),
+    /// `User-Agent` is the player, so that a program comes before the engine that it contains. `downloads` are those
+    /// that fetch files to be played later.
+    private static let known: [(product: String, name: String, downloads: Bool)] = [
+        ("AntennaPod", "AntennaPod", true), ("gPodder", "gPodder", true), ("Kodi", "Kodi", false),
+        ("Jellyfin", "Jellyfin", false), ("mpv", "mpv", false), ("libmpv", "mpv", false), ("VLC", "VLC", false),
+        ("LibVLC", "VLC", false), ("Lavf", "FFmpeg", false), ("GStreamer", "GStreamer", false),
+        ("ExoPlayer", "ExoPlayer", false), ("ExoPlayerLib", "ExoPlayer", false),
+        ("AppleCoreMedia", "Apple player", false), ("yt-dlp", "yt-dlp", true), ("curl", "curl", true),
+        ("Wget", "Wget", true), ("aria2", "aria2", true), ("Axel", "Axel", true), ("rclone", "rclone", true),
+        ("castget", "castget", true), ("newsboat", "newsboat", true), ("reelcache", "reelcache", true),
+        ("python-requests", "python-requests", true), ("Python-urllib", "Python-urllib", true),
+        ("Go-http-client", "Go-http-client", true), ("OPR", "Opera", false), ("Edg", "Edge", false),
+        ("Firefox", "Firefox", false), ("HeadlessChrome", "Chromium", false), ("Chromium", "Chromium", false),
+        ("Chrome", "Chromium", false), ("Version", "Safari", false),
     ]
 
     /// - Parameter agent: the value of `User-Agent`; nil if the player sends none.
     package init(userAgent agent: String?) {
         let products = Self.products(agent ?? "")
-        for (product, name) in Self.known {
+        for (product, name, downloads) in Self.known {
             guard let found = products.first(where: { $0.name == product }) else { continue }
             description = Self.text(name, found.version, isBrowser: products.first?.name == "Mozilla")
+            isDownloadClient = downloads
             return
         }
+        isDownloadClient = false
         guard let first = products.first else {
             description = "unknown player"
             return

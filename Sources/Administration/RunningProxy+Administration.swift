@@ -44,13 +44,36 @@ extension RunningProxy {
         }
     }
 
-    /// Removes resources that are not pinned.
-    /// - Parameter olderThan: removes only resources that were last read that long ago; nil for all.
-    package func removeAll(olderThan: TimeSpan?, isDryRun: Bool) throws -> RemovalReport {
-        try client.call(
+    /// Which resources to remove, of all that are cached.
+    package struct Removal: Sendable {
+        /// Only those that were last read that long ago; nil for all.
+        let olderThan: TimeSpan?
+        /// Only those that were played.
+        let isPlayed: Bool
+        let includesPinned: Bool
+
+        package init(olderThan: TimeSpan?, isPlayed: Bool, includesPinned: Bool) {
+            (self.olderThan, self.isPlayed, self.includesPinned) = (olderThan, isPlayed, includesPinned)
+        }
+
+        /// Those that are cached now, for a person who is to confirm it; those read longest ago first.
+        package func resources(in proxy: RunningProxy) throws -> [ResourceReport] {
+            let before = olderThan.map { Int64(time(nil)) -| $0.seconds }
+            return try proxy.allResources(ResourceQuery()).resources.reversed().filter {
+                $0.lastAccess < before ?? .max && (!isPlayed || $0.played != nil)
+                    && (includesPinned || !$0.isPinned)
+            }
+        }
+    }
+
+    /// Removes resources.
+    package func removeAll(_ removal: Removal, isDryRun: Bool) throws -> RemovalReport {
+        let isAll = removal.olderThan == nil && !removal.isPlayed
+        return try client.call(
             \.removeResources,
             [
-                .olderThan: olderThan.map { "\($0.seconds)s" }, .all: olderThan == nil ? "true" : nil,
+                .olderThan: removal.olderThan.map { "\($0.seconds)s" }, .all: isAll ? "true" : nil,
+                .played: removal.isPlayed ? "true" : nil, .includePinned: removal.includesPinned ? "true" : nil,
                 .dryRun: "\(isDryRun)",
             ])
     }

@@ -54,6 +54,8 @@ package final class CacheReader {
     private var piece: UnsafeMutableRawBufferPointer?
     private var followed: SharedFetch?
     private var isBypassing = false
+    /// Whether what it reads counts as played.
+    package var isPlay = false
     /// Whether it is to continue past the cache because the disk could not read its bytes.
     private var leavesDisk = false
     /// Whether the generation can never be completed. Detected before the first byte is sent, so that the response can
@@ -429,6 +431,6 @@ package final class CacheReader {
         lease = nil
         mapping = nil
         giveBackPiece()
-        generation.endReading()
+        generation.endReading(having: isPlay && !isBypassing ? Range(from: start, upTo: offset) ?? 0..<0 : 0..<0)
     }
 }

@@ -27,7 +27,7 @@ package struct DownloadOrders: RequestBody {
 extension DownloadOrder: Codable {
     private enum Member: String, CodingKey, CaseIterable {
         case url, first, limitRate, priority, connections, category, pinned, quality, audio, subtitles, all
-        case last, atOnce
+        case last, atOnce, title
         case recordFor = "for"
     }
 
@@ -54,6 +54,7 @@ extension DownloadOrder: Codable {
         options.connections =
             try members.decodeIfThere(Int.self, forKey: .connections, form: "a whole number") ?? options.connections
         options.category = try members.decodeIfThere(String.self, forKey: .category, form: "a string")
+        title = try members.decodeIfThere(String.self, forKey: .title, form: "a string").map { $0.beginning(500) }
         options.isPinned = try flag(.pinned) ?? options.isPinned
         options.isAtOnce = try flag(.atOnce) ?? options.isAtOnce
         let standard = options.renditions
@@ -69,6 +70,7 @@ extension DownloadOrder: Codable {
     package func encode(to encoder: any Encoder) throws {
         var members = encoder.container(keyedBy: Member.self)
         try members.encode(url.absolute, forKey: .url)
+        try members.encodeIfPresent(title, forKey: .title)
         try members.encodeIfPresent(options.first, forKey: .first)
         try members.encodeIfPresent(options.last, forKey: .last)
         try members.encodeIfPresent(options.bytesPerSecond, forKey: .limitRate)

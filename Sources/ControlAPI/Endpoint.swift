@@ -61,7 +61,9 @@ package struct EndpointTraits: Sendable {
         case after, all, brief, buckets, cap, category, ended, every, filter, from, growing, id, keep, latest, limit,
             offset
         case repair, replace, secrets, segments, sort, span, state, title, to, url, urls
+        case played
         case dryRun = "dry_run"
+        case includePinned = "include_pinned"
         case olderThan = "older_than"
     }
 }

@@ -19,7 +19,7 @@ package struct Endpoints: Sendable {
     package let resource = Endpoint<Void, ResourceDetail>(.get, "/resources", .url, .segments, key: .url)
     package let changeResource = Endpoint<ResourceChange, ResourceDetail>(.patch, "/resources", .url)
     package let removeResources = Endpoint<Void, RemovalReport>(
-        .delete, "/resources", .url, .all, .olderThan, .dryRun)
+        .delete, "/resources", .url, .all, .olderThan, .played, .includePinned, .dryRun)
     /// Its body is the file.
     package let importResource = Endpoint<Void, ResourceReport>(.put, "/resources", .url, .replace)
     /// With `growing`, lines of `HeldFile.Growth` follow.

@@ -1,4 +1,5 @@
 import CachePolicy
+import GRDB
 import HTTPModel
 
 /// The commands about a cache. They block: call them neither on loops (use `perform`) nor on the store's own threads.
@@ -100,22 +101,32 @@ extension CacheStore {
             parts: parts.count)
     }
 
-    /// Removes everything that is not pinned. The parts of a presentation stay if the whole is pinned or was read
-    /// later.
-    /// - Parameter before: remove only what was last read before this time, in seconds since 1970; nil for everything.
-    package func removeAll(before: Int64?, isDryRun: Bool) throws(StoreError) -> RemovalReport {
-        defer { if !isDryRun, before == nil { listeners.notifyChangedByHand(nil) } }
+    /// Removes all resources of a selection. The parts of a presentation stay if the whole is pinned or was read later.
+    /// - Parameter isNeeded: returns whether a pinned resource has to stay; called on this thread.
+    package func removeAll(
+        _ selection: RemovalSelection, isDryRun: Bool, unless isNeeded: (CacheKey) -> Bool = { _ in false }
+    ) throws(StoreError) -> RemovalReport {
+        defer { if !isDryRun, selection.before == nil { listeners.notifyChangedByHand(nil) } }
         saveTouches()
         var sum = RemovalReport(resources: 0, bytes: 0, pinned: 0, isDryRun: isDryRun)
         var (place, parts) = (0 as Int64, 0)
         while !core.isEnding {
             let page = try core.index.listing.page(
                 after: place,
-                readBefore: before.map { $0.multipliedReportingOverflow(by: 1_000_000) }.map { $1 ? .max : $0 },
-                limit: 256)
+                readBefore: selection.before.map { $0.multipliedReportingOverflow(by: 1_000_000) }.map {
+                    $1 ? .max : $0
+                }, isPlayed: selection.isPlayed, limit: 256)
             guard let last = page.last else { break }
             place = last.resource
-            sum.pinned += page.count { $0.isPinned && !$0.isPart }
+            for whole in page where whole.isPinned && !whole.isPart {
+                guard selection.includesPinned, !isNeeded(whole.key) else {
+                    sum.pinned += 1
+                    continue
+                }
+                let report = try remove(whole.key, isDryRun: isDryRun)
+                (sum.resources, sum.bytes) = (sum.resources + 1, sum.bytes +| (report?.bytes ?? 0))
+                parts += report?.parts ?? 0
+            }
             for isPart in [false, true] {
                 let ids = page.filter { !$0.isPinned && $0.isPart == isPart }.map(\.generation)
                 let (count, bytes) = try remove(ids, isDryRun: isDryRun)
@@ -125,6 +136,25 @@ extension CacheStore {
         }
         sum.parts = parts > 0 ? parts : nil
         return sum
+    }
+
+    /// The keys of all that was played, with the time, in seconds since 1970.
+    package func played() throws(StoreError) -> [CacheKey: Int64] {
+        saveTouches()
+        return try core.index.listing.played()
+    }
+
+    /// The pinned resources that people miss least: those that were played first, then those that were read longest ago.
+    package func leastMissed(limit: Int) throws(StoreError) -> [ResourceReport] {
+        try core.index.listing.leastMissed(limit: limit)
+    }
+
+    /// Notes what the feed or playlist of a resource calls it.
+    package func setTitle(_ title: String, _ key: CacheKey) throws(StoreError) {
+        try core.index.database.write { db in
+            try db.execute(
+                sql: "UPDATE resource SET title = ? WHERE key = ?", arguments: [title.beginning(500), key.text])
+        }
     }
 
     /// Removes a page at a time, so that others get their turn on the queue.

@@ -51,13 +51,15 @@ final class Checkpointer {
         for generation in open where unsaved[generation.id] == nil {
             if let update = generation.takeChanges() { updates.append((generation, update)) }
         }
+        if !updates.isEmpty {
+            save(updates)
+            core.metrics.checkpoints.add()
+            shortenList()
+        }
+        // What was read of a new generation needs its row.
         let withResources = scope == .all || scope == .reads && !core.files.punchesHoles
         saveTouches(of: open, withResources: withResources, withClosed: scope == .order || scope == .all)
         if scope == .reads { saveClosed(beyond: closedAtOnce) }
-        guard !updates.isEmpty else { return }
-        save(updates)
-        core.metrics.checkpoints.add()
-        shortenList()
     }
 
     /// A new generation's row replaces that of the former, whose hits the index may not know yet.

@@ -41,6 +41,8 @@ extension Generation {
             var hits: Int64 = 0
             /// Whether its resource has an older last read than its extents.
             var isRead = false
+            /// What players have read of it: more of it makes it played.
+            var played = ReadRanges()
             /// Whether the head differs from the one in the index.
             var isHeadChanged = false
             /// The overhead that the index knows; nil to save it in any case.
@@ -100,14 +102,15 @@ extension Generation {
             guard news.isIndexed, !isRetired else { return nil }
             let reads = chunks.takeReads()
             news.isRead = news.isRead || !reads.isEmpty
-            guard withResource, news.isRead || news.hits > 0 else {
+            guard withResource, news.isRead || news.hits > 0 || !news.played.ranges.isEmpty else {
                 return reads.isEmpty ? nil : IndexSaving.Touch(id: id, reads: reads)
             }
-            defer { (news.isRead, news.hits) = (false, 0) }
+            defer { (news.isRead, news.hits, news.played) = (false, 0, ReadRanges()) }
             return IndexSaving.Touch(
                 id: id, reads: reads,
                 // A hit that reads nothing, as of HEAD, does not undo that it is to be evicted first.
-                resource: .init(hits: news.hits, lastAccess: news.isRead ? chunks.lastAccess ?? 0 : 0))
+                resource: .init(
+                    hits: news.hits, lastAccess: news.isRead ? chunks.lastAccess ?? 0 : 0, played: news.played))
         }
 
         /// Takes hits that the index has not been told, for the generation that replaces it.
@@ -120,6 +123,7 @@ extension Generation {
         mutating func restore(_ touch: IndexSaving.Touch) {
             chunks.restore(touch.reads)
             news.hits += touch.resource?.hits ?? 0
+            for range in touch.resource?.played.ranges ?? [] { news.played.insert(range) }
             news.isRead = news.isRead || touch.resource.map { $0.lastAccess > 0 } ?? false
         }
 

@@ -159,10 +159,12 @@ package final class Generation: Sendable {
         }
     }
 
-    package func endReading() {
+    /// - Parameter range: what of it was played; empty for nothing.
+    package func endReading(having range: Range<Int64> = 0..<0) {
         state.withLock { state in
             state.usage.users -= 1
             state.usage.readers -= 1
+            state.news.played.insert(range)
         }
     }
 

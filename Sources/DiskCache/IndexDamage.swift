@@ -101,10 +101,12 @@ enum IndexDamage {
     }
 
     private static let resourceColumns =
-        ["id", "key", "pinned", "hits", "last_access", "cached", "downloaded"] + IndexDatabase.partsColumns
+        ["id", "key", "pinned", "hits", "last_access", "cached", "downloaded"] + IndexDatabase.partsColumns + [
+            "played", "title",
+        ]
     private static let generationColumns = [
         "id", "resource", "length", "status", "fields", "final_url", "chunk_size", "stored_at", "overhead",
-        "validated_at", "initial_age", "selecting", "is_public",
+        "validated_at", "initial_age", "selecting", "is_public", "read_ranges",
     ]
     private static let extentColumns = [
         "generation", "ordinal", "present", "checksums", "last_access", "session", "pinned",

@@ -59,7 +59,7 @@ final class IndexDatabase: Sendable {
         return configuration
     }
 
-    static var schema: DatabaseSchema { DatabaseSchema(migrator, digest: 0xec72_d702_2b0e_7549) }
+    static var schema: DatabaseSchema { DatabaseSchema(migrator, digest: 0xba97_43a7_28ea_73b0) }
 
     private static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -103,6 +103,17 @@ final class IndexDatabase: Sendable {
             try db.execute(sql: "ALTER TABLE resource ADD COLUMN downloaded INTEGER NOT NULL DEFAULT 0")
         }
         migrator.registerMigration("4: parts") { try $0.execute(sql: partsSchema) }
+        // `played`: when players had read three quarters of it, in seconds since 1970. `read_ranges`: what they have read
+        // of it since. `title`: what its feed or playlist calls it.
+        migrator.registerMigration("5: played, titles") { db in
+            try db.execute(
+                sql: """
+                    ALTER TABLE resource ADD COLUMN played INTEGER;
+                    ALTER TABLE resource ADD COLUMN title TEXT;
+                    ALTER TABLE generation ADD COLUMN read_ranges TEXT;
+                    CREATE INDEX resource_played ON resource(key) WHERE played IS NOT NULL;
+                    """)
+        }
         return migrator
     }
 

@@ -130,6 +130,29 @@ struct IndexListing: Sendable {
         }
     }
 
+    /// The pinned resources that people miss least: those that were played first, then those that were read longest ago.
+    func leastMissed(limit: Int) throws(StoreError) -> [ResourceReport] {
+        try database.read { db in
+            let rows = try Row.fetchAll(
+                db,
+                sql: """
+                    \(Self.selectResources) WHERE \(Self.isListed) AND r.pinned = 1
+                    ORDER BY r.played IS NULL, r.last_access LIMIT ?
+                    """, arguments: [limit])
+            return rows.compactMap(Self.resourceReport)
+        }
+    }
+
+    /// The keys of all that was played, with the time, in seconds since 1970.
+    func played() throws(StoreError) -> [CacheKey: Int64] {
+        try database.read { db in
+            let rows = try Row.fetchAll(db, sql: "SELECT key, played FROM resource WHERE played IS NOT NULL")
+            return rows.map { StoredRow($0) }.reduce(into: [:]) { played, row in
+                if let key = try? row.text("key") { played[CacheKey(text: key)] = (try? row.integer("played")) ?? 0 }
+            }
+        }
+    }
+
     /// A resource by itself, without parts; nil if nothing of it is cached.
     func own(_ key: CacheKey) throws(StoreError) -> OwnRow? {
         try database.readOne { db in
@@ -150,8 +173,8 @@ struct IndexListing: Sendable {
     }
 
     private static let selectResources = """
-        SELECT r.key, g.length, r.cached, r.pinned, r.hits, r.last_access, g.stored_at, g.fields, r.parts, r.part_length,
-            r.part_cached, r.part_hits, (SELECT w.key FROM resource w WHERE w.id = r.part_of) AS whole
+        SELECT r.key, g.length, r.cached, r.pinned, r.hits, r.last_access, r.played, r.title, g.stored_at, g.fields, r.parts,
+            r.part_length, r.part_cached, r.part_hits, (SELECT w.key FROM resource w WHERE w.id = r.part_of) AS whole
         FROM \(resources)
         """
 
@@ -173,20 +196,29 @@ struct IndexListing: Sendable {
             // no trap: a length is never negative
             cached = ((try? row.integer("cached", in: 0...own)) ?? 0) +| sum("part_cached", upTo: length -| own),
             fields = try? row.decoded([[String]].self, "fields")
+        func field(_ name: String) -> String? {
+            fields?.first { $0.count == 2 && $0[0].lowercased() == name }?[1]
+        }
         return ResourceReport(
             url: url, length: length, cached: cached, isComplete: parts == 0 && cached == length,
             isPinned: (try? row.flag("pinned")) ?? false,
             hits: ((try? row.integer("hits", in: 0...1 << 60)) ?? 0) +| sum("part_hits", upTo: 1 << 60),
             lastAccess: ((try? row.integer("last_access")) ?? 0) / 1_000_000,
             storedAt: (try? row.integer("stored_at")) ?? 0,
-            type: fields?.first { $0.count == 2 && $0[0].lowercased() == "content-type" }?[1],
-            parts: parts > 0 ? parts : nil, partOf: try? row.text("whole"))
+            played: try? row.integer("played"),
+            type: field("content-type"), parts: parts > 0 ? parts : nil, partOf: try? row.text("whole"),
+            title: (try? row.text("title"))
+                ?? field("content-disposition").flatMap { ContentDisposition(parsing: $0)?.fileName })
     }
 
     /// Resources with their generations after an ID, in order, for work on all of them page by page. A part counts as
     /// read and pinned when its presentation was, or it itself.
-    /// - Parameter before: only resources last read before this time, in microseconds since 1970; nil for all.
-    func page(after id: Int64, readBefore before: Int64? = nil, limit: Int) throws(StoreError) -> [Listed] {
+    /// - Parameters:
+    ///   - before: only resources last read before this time, in microseconds since 1970; nil for all.
+    ///   - isPlayed: only resources that were played.
+    func page(after id: Int64, readBefore before: Int64? = nil, isPlayed: Bool = false, limit: Int) throws(StoreError)
+        -> [Listed]
+    {
         try database.read { db in
             let rows = try Row.fetchAll(
                 db.cachedStatement(
@@ -194,8 +226,9 @@ struct IndexListing: Sendable {
                         SELECT r.id AS resource, r.key, r.pinned OR coalesce(w.pinned, 0) AS pinned, g.id AS generation,
                             w.id IS NOT NULL AS is_part
                         FROM resource r JOIN generation g ON g.resource = r.id LEFT JOIN resource w ON w.id = r.part_of
-                        WHERE r.id > ?1 AND r.last_access < ?2 AND coalesce(w.last_access, 0) < ?2 ORDER BY r.id LIMIT ?3
-                        """), arguments: [id, before ?? .max, limit])
+                        WHERE r.id > ?1 AND r.last_access < ?2 AND coalesce(w.last_access, 0) < ?2
+                            AND (?4 = 0 OR coalesce(w.played, r.played) IS NOT NULL) ORDER BY r.id LIMIT ?3
+                        """), arguments: [id, before ?? .max, limit, isPlayed])
             return rows.compactMap { row in
                 let row = StoredRow(row)
                 guard let resource = try? row.integer("resource"), let key = try? row.text("key"),

@@ -81,6 +81,8 @@ extension IndexSaving {
         struct Use: Sendable {
             let hits: Int64
             let lastAccess: Int64
+            /// What players have read.
+            var played = ReadRanges()
         }
 
         /// With what was read later.
@@ -88,7 +90,11 @@ extension IndexSaving {
             let ordinals = Set(later.reads.map(\.ordinal))
             var use = later.resource ?? resource
             if let resource, let next = later.resource {
-                use = Use(hits: resource.hits +| next.hits, lastAccess: max(resource.lastAccess, next.lastAccess))
+                var played = resource.played
+                for range in next.played.ranges { played.insert(range) }
+                use = Use(
+                    hits: resource.hits +| next.hits, lastAccess: max(resource.lastAccess, next.lastAccess),
+                    played: played)
             }
             return Touch(id: id, reads: reads.filter { !ordinals.contains($0.ordinal) } + later.reads, resource: use)
         }
@@ -172,12 +178,34 @@ struct IndexSaving: Sendable {
                 }
                 guard let resource = touch.resource else { continue }
                 try use.run(.id(touch.id), .integer(resource.hits), .integer(resource.lastAccess))
+                if !resource.played.ranges.isEmpty { try Self.save(resource.played, of: touch.id, in: db) }
             }
         }
     }
 }
 
 extension IndexSaving {
+    /// Adds what players have read of a generation. At three quarters of it, its resource counts as played, and what was
+    /// read is counted from the beginning.
+    private static func save(_ played: ReadRanges, of id: GenerationID, in db: Database) throws {
+        let query = try db.cachedStatement(sql: "SELECT length, read_ranges FROM generation WHERE id = ?")
+        guard let row = try Row.fetchOne(query, arguments: [id]).map({ StoredRow($0) }),
+            let length = try? row.integer("length", in: 1...ChunkGeometry.longestBody)
+        else { return }
+        var ranges = played
+        if let text = try? row.text("read_ranges") { ranges.insert(text) }
+        let isPlayed = ranges.count >= ReadRanges.threeQuarters(of: length)
+        try db.cachedStatement(sql: "UPDATE generation SET read_ranges = ? WHERE id = ?").execute(
+            arguments: [isPlayed ? nil : ranges.text, id])
+        guard isPlayed else { return }
+        try db.cachedStatement(
+            sql: """
+                UPDATE resource SET played = last_access / 1000000
+                WHERE id = (SELECT resource FROM generation WHERE id = ?)
+                """
+        ).execute(arguments: [id])
+    }
+
     /// Encodes pairs as JSON (RFC 8259) in UTF-8: an array of arrays of two. Written by hand because it runs for each
     /// small file.
     static func pairs(_ pairs: some Sequence<(String, String?)>) -> [UInt8] {

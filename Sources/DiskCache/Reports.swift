@@ -27,6 +27,8 @@ package struct ResourceReport: Codable, Sendable, Equatable {
     package var hits: Int64
     package var lastAccess: Int64
     package var storedAt: Int64
+    /// When players had read three quarters of it, the last time; nil before.
+    package var played: Int64?
     /// The origin's `Content-Type`, if it sent one.
     package var type: String?
     /// For a presentation, listed under its first playlist: the number of its other resources. Sizes, hits and last
@@ -37,7 +39,7 @@ package struct ResourceReport: Codable, Sendable, Equatable {
     package var partOf: String?
     /// For a presentation whose playlists are cached: how much of it is cached. `isComplete` is then taken from here.
     package var presentation: PresentationReport?
-    /// The author's title of a presentation, where that is all that was asked about its content.
+    /// Its title in its feed or playlist, otherwise the file name that its origin gives; nil if neither is known.
     package var title: String?
 }
 
@@ -194,6 +196,18 @@ package struct ResourceCoverage: Sendable, Equatable {
     package var chunkSize: Int64
     /// The origin's `Content-Type`, if it sent one.
     package var type: String?
+}
+
+/// Which resources a removal takes, of all that are cached.
+package struct RemovalSelection: Sendable, Equatable {
+    /// Only what was last read before this time, in seconds since 1970; nil for everything.
+    package var before: Int64?
+    /// Only what was played.
+    package var isPlayed = false
+    /// Whether pinned resources are taken as well.
+    package var includesPinned = false
+
+    package init(before: Int64? = nil) { self.before = before }
 }
 
 /// What a removal has removed, or would remove.

@@ -89,6 +89,8 @@ public struct Download: Codable, Sendable, Equatable, Identifiable {
     public package(set) var finished: Date?
     /// The last error, the outcome, or why it has to wait although it is its turn: one line.
     public package(set) var message: String?
+    /// What its feed or playlist calls it; nil if that is not known.
+    public package(set) var title: String?
     /// The file name that the origin gives; nil while unknown. Not safe to use as a file's name as it is.
     public package(set) var fileName: String?
     // Only for playlists; nil for the default
@@ -115,7 +117,8 @@ public struct Download: Codable, Sendable, Equatable, Identifiable {
     /// A property with a default that is not listed compiles, and is missing from JSON.
     private enum CodingKeys: String, CodingKey {
         case id, state, priority, category, first, connections, limitRate, isPinned, bytes, total, eta, failures, isHeld
-        case heldUntil, added, started, finished, message, fileName, quality, audio, subtitles, all, recordFor, last
+        case heldUntil, added, started, finished, message, title, fileName, quality, audio, subtitles, all, recordFor,
+            last
         case feed, segments, totalSegments
         case urlText = "url", bytesPerSecond = "rate", retryDate = "retryAt", ignoresLimits = "isAtOnce"
     }
@@ -129,13 +132,14 @@ public struct Download: Codable, Sendable, Equatable, Identifiable {
         id: ID, url: String, state: State, options: DownloadOptions = DownloadOptions(), bytes: Int64 = 0,
         total: Int64? = nil, bytesPerSecond: Int64? = nil,
         timeLeft: Duration? = nil, added: Date = Date(), started: Date? = nil, finished: Date? = nil,
-        message: String? = nil, fileName: String? = nil, segments: Int64? = nil, totalSegments: Int64? = nil
+        message: String? = nil, title: String? = nil, fileName: String? = nil, segments: Int64? = nil,
+        totalSegments: Int64? = nil
     ) {
         self.init(id: id, url: url, added: added)
         take(options)
         (self.state, self.bytes, self.total, self.bytesPerSecond) = (state, bytes, total, bytesPerSecond)
         (eta, self.started, self.finished) = (timeLeft?.components.seconds, started, finished)
-        (self.message, self.fileName) = (message, fileName)
+        (self.message, self.title, self.fileName) = (message, title, fileName)
         (self.segments, self.totalSegments) = (segments, totalSegments)
     }
 

@@ -28,7 +28,7 @@ final class DownloadDatabase {
         } catch { throw DownloadError(error) }
     }
 
-    static var schema: DatabaseSchema { DatabaseSchema(migrator, digest: 0x8a1a_8114_dc9b_bb18) }
+    static var schema: DatabaseSchema { DatabaseSchema(migrator, digest: 0xf64a_19e4_3eb3_789f) }
 
     private static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -71,6 +71,9 @@ final class DownloadDatabase {
         }
         migrator.registerMigration("5: held") { db in
             try db.execute(sql: "ALTER TABLE download ADD COLUMN failing_since REAL")
+        }
+        migrator.registerMigration("6: titles") { db in
+            try db.execute(sql: "ALTER TABLE download ADD COLUMN title TEXT")
         }
         return migrator
     }

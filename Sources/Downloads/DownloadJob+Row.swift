@@ -50,6 +50,7 @@ extension DownloadJob {
         .init("episode", stored: { $0.order.episode?.identity }, read: { _, _ in }),
         .init("last", \.order.options.last, .whole),
         .init("failing_since", \.failingSince, .time),
+        .init("title", \.order.title, .text),
         .init("at_once", \.order.options.isAtOnce, .flag, nullFor: false),
     ]
 

@@ -64,6 +64,9 @@ struct DownloadJob: Sendable, Equatable {
     /// The URL that people see, which is also the key of resources without rules.
     var url: String { order.url.absolute }
 
+    /// What its feed, whoever ordered it, or its playlist calls it.
+    var title: String? { order.title ?? progress.title }
+
     var identity: Identity { Identity(order) }
 
     /// The order as it is carried out.
@@ -100,6 +103,7 @@ struct DownloadJob: Sendable, Equatable {
         var report = Download(id: id, url: url, added: Date(second: added))
         report.take(order.options)
         (report.state, report.failures, report.message, report.feed) = (state, failures, message, order.episode?.feed)
+        report.title = title
         (report.bytes, report.total, report.fileName) = (progress.bytes, progress.total, progress.fileName)
         (report.segments, report.totalSegments) = (progress.segments, progress.totalSegments)
         report.bytesPerSecond = state == .downloading ? rate.bytesPerSecond : nil

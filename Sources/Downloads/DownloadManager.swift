@@ -332,13 +332,18 @@ package actor DownloadManager {
     }
 
     private func endAttempt(_ id: Int64, _ end: DownloadEnd) {
+        var end = end
+        if case .failed(let fault, let progress) = end, fault.lacksRoom {
+            end = .failed(DownloadFault(fault.kind, fault.message + makingRoom, lacksRoom: true), progress)
+        }
         let before = queue[id], origin = before?.order.url.origin ?? "", wasLong = queue.rests[origin]?.isLong == true
         queue.attemptEnded(id, end, now: clock.now, monotonic: clock.monotonic)
         if !wasLong, let rest = queue.rests[origin], rest.isLong {
             logger.warning("downloads from \(origin) wait: \(rest.reason); one of them tries again later")
         }
         guard let before, let job = queue[id], (job.state, job.isHeld) != (before.state, before.isHeld) else { return }
-        let name = job.progress.fileName.map { "\"\($0)\", " } ?? ""
+        let name = (job.title ?? job.progress.fileName).map { "\"\($0)\", " } ?? ""
+        if job.state == .completed { noteTitle(of: job) }
         switch job.state {
         case .completed: logger.notice("downloaded \(name)\(job.url): \(ByteSize(bytes: job.progress.bytes))")
         case .failed: logger.warning("could not download \(name)\(job.url): \(job.message ?? "")")
@@ -346,6 +351,26 @@ package actor DownloadManager {
             logger.warning("cannot download \(name)\(job.url) for now: \(job.message ?? ""); it is tried again later")
         default: break
         }
+    }
+
+    private func noteTitle(of job: DownloadJob) {
+        guard let title = job.title, let key = job.key else { return }
+        do { try restorePoints.setTitle(title, of: key) } catch {
+            logger.error("cannot note the title of \(job.url): \(error)")
+        }
+    }
+
+    /// What could go, in words that complete a sentence; empty if nothing is pinned.
+    private var makingRoom: String {
+        let all = (try? restorePoints.leastMissed(limit: 3)) ?? [], played = all.filter { $0.played != nil }
+        let some = played.isEmpty ? all : played
+        guard !some.isEmpty else { return "" }
+        let names = some.map {
+            "\"\(DisplayName(title: $0.title, url: $0.url))\" (\(ByteSize(bytes: $0.cached)))"
+        }
+        let command = played.isEmpty ? some.map { "'\($0.url)'" }.joined(separator: " ") : "--played --include-pinned"
+        return "; \(played.isEmpty ? "read longest ago" : "played"): \(names.joined(separator: ", "));"
+            + " reelcache rm \(command) removes \(some.count == 1 ? "it" : "them")"
     }
 
     // MARK: Restore points

@@ -11,6 +11,8 @@ import Presentations
     package var recordedFrom: Int64?
     /// The episode that it is; nil if no subscription ordered it.
     package var episode: EpisodeName?
+    /// What its feed or whoever ordered it calls it; nil if that is not known.
+    package var title: String?
 
     package init(url: OriginURL, options: DownloadOptions = DownloadOptions()) {
         (self.url, self.options) = (url, options)

@@ -76,6 +76,7 @@ extension DownloadJob {
         // A playlist's own length is not the presentation's total.
         if progress.total == nil, progress.segments == nil { self.progress.total = known.total }
         if progress.fileName == nil { self.progress.fileName = known.fileName }
+        if progress.title == nil { self.progress.title = known.title }
         guard progress.bytes > best else { return }
         best = progress.bytes
         forgetFailures()

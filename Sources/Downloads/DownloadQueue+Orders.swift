@@ -86,9 +86,9 @@ extension DownloadJob {
             place = endOfPriority
             endOfPriority += 1
         }
-        let episode = order.episode ?? self.order.episode
+        let (episode, title) = (order.episode ?? self.order.episode, order.title ?? self.order.title)
         self.order = order
-        self.order.episode = episode
+        (self.order.episode, self.order.title) = (episode, title)
         if state == .paused { state = .waiting }
         if state == .waiting { forgetFailures() }
     }

@@ -1,4 +1,5 @@
 import CachePolicy
+import DiskCache
 import HTTPModel
 
 /// Fetches bytes into the cache for downloads.
@@ -38,6 +39,8 @@ package struct DownloadProgress: Sendable, Equatable {
     package var total: Int64?
     /// The origin's name for the file, as it sent it; nil if it sent none.
     package var fileName: String?
+    /// The title that its playlist states; nil if it states none.
+    package var title: String?
     /// For a presentation, the number of cached segments; nil for a file.
     package var segments: Int64?
     /// The number of segments; nil while unknown.
@@ -78,13 +81,16 @@ package struct DownloadFault: Error, Sendable, Equatable {
     package let message: String
     /// The host to which no connection could be made; nil for other faults.
     package let unreachable: String?
+    /// Whether the cache has no room for it.
+    package let lacksRoom: Bool
 
-    package init(_ kind: Kind, _ message: String, unreachable: String? = nil) {
-        (self.kind, self.message, self.unreachable) = (kind, message, unreachable)
+    package init(_ kind: Kind, _ message: String, unreachable: String? = nil, lacksRoom: Bool = false) {
+        (self.kind, self.message, self.unreachable, self.lacksRoom) = (kind, message, unreachable, lacksRoom)
     }
 }
 
-/// Records what is cached before a download begins, so that cancelling it can return to that. Blocks.
+/// What downloads need of the cache: it records what is cached before one begins, so that cancelling it can return to
+/// that. Blocks.
 package protocol RestorePointKeeper: Sendable {
     /// The current content of a resource, before anything is fetched for it.
     func restorePoint(_ url: OriginURL) throws -> RestorePoint
@@ -92,6 +98,10 @@ package protocol RestorePointKeeper: Sendable {
     /// before.
     /// - Returns: the bytes freed on the disk.
     func release(_ restorePoint: RestorePoint) throws -> Int64
+    /// Notes what people call a resource, by its cache key.
+    func setTitle(_ title: String, of key: String) throws
+    /// The pinned resources that people miss least, in that order.
+    func leastMissed(limit: Int) throws -> [ResourceReport]
 }
 
 /// What was cached of a resource before a download. Stored with the download.

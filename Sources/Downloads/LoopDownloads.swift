@@ -68,6 +68,7 @@ extension DownloadProgress {
         bytes = progress.bytes
         total = progress.total
         (segments, totalSegments, note) = (progress.segments, progress.totalSegments, progress.note)
+        title = progress.title
         fileName = progress.disposition.flatMap { ContentDisposition(parsing: $0)?.fileName }
     }
 }
@@ -84,7 +85,8 @@ extension DownloadFault {
         case .first(let error): self.init(error, adviceWords: words)
         case .part(let name, let url, let error):
             let fault = DownloadFault(error, adviceWords: words)
-            self.init(fault.kind, "\(name), \(url.absolute.printable): \(fault.message)")
+            self.init(
+                fault.kind, "\(name), \(url.absolute.printable): \(fault.message)", lacksRoom: fault.lacksRoom)
         default: self.init(.final, "\(fault)")
         }
     }
@@ -106,8 +108,8 @@ extension DownloadFault {
         case .fill(.notStored(let why)), .noRoom(let why):
             self.init(
                 .final,
-                "there is no room for it in the cache: \(why); raise max_size, free disk space, or unpin something"
-            )
+                "there is no room for it in the cache: \(why); raise max_size, free disk space, or unpin something",
+                lacksRoom: true)
         case .fill(.unlocated(let failure)): self.init(failure.isTransient ? .network : .final, "\(failure)")
         case .fill(.strayPage): self.init(.final, Self.words(.page))
         case .fill(let error): self.init(.network, "\(error)")

@@ -25,6 +25,10 @@ package struct StoreRestorePoints: RestorePointKeeper {
             }, hasMoreParts: content.hasMoreParts)
     }
 
+    package func setTitle(_ title: String, of key: String) throws { try store.setTitle(title, CacheKey(text: key)) }
+
+    package func leastMissed(limit: Int) throws -> [ResourceReport] { try store.leastMissed(limit: limit) }
+
     package func release(_ restorePoint: RestorePoint) throws -> Int64 {
         let parts = restorePoint.former.map { former in
             FormerContent.Part(

@@ -88,6 +88,8 @@ package final class LoopPlays {
 final class LoopPlay: ExchangeFollower {
     let key: PlaySample.Key
     let began: UInt64
+    /// Whether its player fetches files to be played later.
+    private(set) lazy var isDownload = PlayerName(userAgent: key.player.agent).isDownloadClient
     /// Monotonic, in nanoseconds.
     private(set) var lastUse: UInt64
     /// The answers that are being sent, the latest last.

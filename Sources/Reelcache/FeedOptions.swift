@@ -12,7 +12,8 @@ public struct FeedOptions: Sendable, Equatable {
     public var category: String?
     /// The time between two checks, five minutes to thirty days. A feed may ask for a longer one.
     public var every: Duration
-    /// How much stays cached; nil for everything. Older episodes are removed, but none that is being played.
+    /// How much stays cached, and for how long; nil for everything. Older episodes are removed, but none that is being
+    /// played.
     public var keep: Limit?
     /// Only episodes whose title contains this text, or matches it if it has a `*`; nil for all. Case does not matter.
     public var title: String?
@@ -22,7 +23,7 @@ public struct FeedOptions: Sendable, Equatable {
 
     /// Each argument is the property of the same name.
     public init(
-        latest: Int = 3, category: String? = nil, every: Duration = .seconds(3600), keep: Limit? = nil,
+        latest: Int = 3, category: String? = nil, every: Duration = .seconds(3600), keep: Limit? = .untilPlayed,
         title: String? = nil, caps: [String] = []
     ) {
         self.caps = caps

@@ -122,8 +122,8 @@ extension MediaCache {
     /// - Throws: `CacheError`: `.disk`, `.closed`.
     @discardableResult
     public func removeAll(notReadSince date: Date? = nil) throws -> Int64 {
-        let seconds = date.map { Int64(saturating: $0.timeIntervalSince1970) }
-        return try inStore { store throws(StoreError) in try store.removeAll(before: seconds, isDryRun: false) }.bytes
+        let selection = RemovalSelection(before: date.map { Int64(saturating: $0.timeIntervalSince1970) })
+        return try inStore { store throws(StoreError) in try store.removeAll(selection, isDryRun: false) }.bytes
     }
 
     /// Counts a resource as read now, so that it is the last to be evicted.

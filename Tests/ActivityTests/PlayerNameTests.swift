@@ -27,6 +27,18 @@ import Testing
         #expect(PlayerName(userAgent: agent).description == name)
     }
 
+    @Test(
+        arguments: [
+            ("curl/8.5.0", true), ("Wget/1.21.3", true), ("aria2/1.36.0", true), ("gPodder/3.11.4 (+x) Linux", true),
+            ("AntennaPod/3.4.0", true), ("reelcache/0.1", true), ("mpv 0.35.1", false),
+            ("VLC/3.0.18 LibVLC/3.0.18", false),
+            ("Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0", false), (nil, false),
+            ("x/1", false),
+        ] as [(String?, Bool)])
+    func downloadClientsPlayNothing(agent: String?, isDownloadClient: Bool) {
+        #expect(PlayerName(userAgent: agent).isDownloadClient == isDownloadClient)
+    }
+
     @Test func aLongNameIsCut() {
         #expect(PlayerName(userAgent: String(repeating: "x", count: 100_000)).description.count == 40)
     }

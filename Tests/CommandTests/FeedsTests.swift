@@ -78,6 +78,9 @@ import Testing
         let added = try run("feeds", "add", feed, "--latest", "2", "--category", "talks")
         #expect(added.exit == .exited(0) && added.stdout.hasPrefix("Talk: 2 of 5 episodes queued\n"), "\(added)")
         #expect(added.stdout.contains("no proxy is running"))
+        let keeping = "each episode is kept until it was played"
+        #expect(added.stdout.contains(keeping))
+        #expect(try !run("feeds", "add", feed, "--latest", "2").stdout.contains(keeping), "it is said once")
         #expect(try states() == ["waiting", "waiting", "passed_over", "passed_over", "passed_over"])
         #expect(requests() == [:])
 

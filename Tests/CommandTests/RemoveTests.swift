@@ -37,7 +37,11 @@ import Testing
         let shelf = try Shelf(ownership, whole: ["/a.mp4", "/b.mp4", "/c.mp4"])
         _ = try shelf.say("pin", shelf.origin.url("/a.mp4"))
         let tried = try shelf.say("rm", shelf.origin.url("/a.mp4"), shelf.origin.url("/b.mp4"), "--dry-run")
-        #expect(tried.hasPrefix("would remove 2 resources; 2.") && tried.hasSuffix(" MB to be freed\n"), "\(tried)")
+        #expect(
+            tried.lines.count == 4 && tried.lines[1...2].map { $0.split(separator: " ").last } == ["a.mp4", "b.mp4"])
+        #expect(
+            tried.lines[3].hasPrefix("would remove 2 resources; 2.") && tried.hasSuffix(" MB to be freed\n"), "\(tried)"
+        )
         #expect(try shelf.names == ["/a.mp4", "/b.mp4", "/c.mp4"])
         let removed = try shelf.json("rm", shelf.origin.url("/a.mp4"), shelf.origin.url("/b.mp4"))
         #expect(
@@ -53,14 +57,36 @@ import Testing
         _ = try shelf.say("pin", shelf.origin.url("/b.mp4"))
         let tried = try shelf.say("rm", "--all", "--dry-run")
         #expect(
-            tried.hasPrefix("would remove 2 resources; ") && tried.hasSuffix(" to be freed; 1 pinned left\n"),
-            "\(tried)")
+            tried.lines.last?.hasPrefix("would remove 2 resources; ") == true
+                && tried.hasSuffix(" to be freed; 1 pinned left\n"), "\(tried)")
+        #expect(tried.lines.count == 4 && !tried.contains("b.mp4"), "\(tried)")
         #expect(try shelf.names.count == 3)
         let removed = try shelf.json("rm", "--all")
         #expect(
             removed["resources"] as? Int == 2 && removed["pinned"] as? Int == 1
                 && removed["bytes"] as? Int ?? 0 >= 2_000_000, "\(removed)")
         #expect(try shelf.names == ["/b.mp4"] && shelf.plays("/b.mp4"))
+    }
+
+    /// What a player has read, not what a download client has fetched.
+    @Test func whatWasPlayedIsRemoved() throws {
+        let shelf = try Shelf(whole: ["/played.mp4", "/pinned.mp4"])
+        shelf.origin.serve("/fetched.mp4", shelf.film)
+        _ = try shelf.say("prefetch", "--no-pin", shelf.origin.url("/fetched.mp4"))
+        _ = try shelf.say("pin", shelf.origin.url("/pinned.mp4"))
+        let tried = try shelf.say("rm", "--played", "--dry-run")
+        #expect(tried.contains("played.mp4") && tried.hasSuffix("; 1 pinned left\n"), "\(tried)")
+        #expect(try shelf.json("rm", "--played")["resources"] as? Int == 1)
+        #expect(try shelf.names == ["/fetched.mp4", "/pinned.mp4"])
+        let listed = try shelf.say("rm", "--played", "--include-pinned", "--dry-run")
+        #expect(listed.contains("  pinned  pinned.mp4\n"), "\(listed)")
+        #expect(try shelf.json("rm", "--played", "--include-pinned")["resources"] as? Int == 1)
+        #expect(try shelf.names == ["/fetched.mp4"])
+        for wrong in [
+            ["rm", "--include-pinned"], ["rm", "--all", "--played"], ["rm", "--include-pinned", "http://a/b"],
+        ] {
+            #expect(try ReelcacheCommand.run(wrong + ["--cache-dir", shelf.cache.path]).exit == .exited(2))
+        }
     }
 
     @Test func whatWasReadLatelyIsNotOld() throws {

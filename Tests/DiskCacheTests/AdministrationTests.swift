@@ -253,12 +253,12 @@ import Testing
         try store.core.index.database.write {
             try $0.execute(sql: "UPDATE resource SET last_access = 1000000000 WHERE key NOT LIKE '%new'")
         }
-        let dry = try store.removeAll(before: 5000, isDryRun: true)
+        let dry = try store.removeAll(.init(before: 5000), isDryRun: true)
         #expect(dry.resources == 1 && dry.pinned == 1 && opened.dataFiles.count == 3)
-        let done = try store.removeAll(before: 5000, isDryRun: false)
+        let done = try store.removeAll(.init(before: 5000), isDryRun: false)
         #expect(done.resources == 1 && done.pinned == 1 && done.bytes == dry.bytes)
         #expect(try listed { $0.order = .name } == ["new", "pinned"])
-        #expect(try store.removeAll(before: nil, isDryRun: false).resources == 1)
+        #expect(try store.removeAll(RemovalSelection(), isDryRun: false).resources == 1)
         #expect(try listed() == ["pinned"])
     }
 

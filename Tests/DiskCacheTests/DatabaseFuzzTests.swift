@@ -64,7 +64,7 @@ import Testing
         _ = try? opened.store.setPinned(true, OpenStore.key("b"))
         opened.evict(200 * 4096)
         _ = try? opened.store.remove(OpenStore.key("c"), isDryRun: false)
-        _ = try? opened.store.removeAll(before: nil, isDryRun: false)
+        _ = try? opened.store.removeAll(RemovalSelection(), isDryRun: false)
         opened.evict(.max)
         try? opened.close()
     }

@@ -330,7 +330,7 @@ import Testing
         try opened.load("new2")?.touch(at: 9_000_000_000_000)
         opened.checkpoint()
         #expect(try store.setPinned(true, key("kept")))
-        let removed = try store.removeAll(before: 5_000_000, isDryRun: false)
+        let removed = try store.removeAll(.init(before: 5_000_000), isDryRun: false)
         #expect(removed.resources == 1 && removed.parts == 2 && removed.pinned == 1)
         #expect(try listed() == ["kept", "new"])
         #expect(try parts(of: "new") == ["new1", "new2"] && parts(of: "kept").count == 2)

@@ -1,3 +1,4 @@
+@testable import DiskCache
 import Downloads
 import Testing
 
@@ -12,6 +13,45 @@ import Testing
         #expect(desk.begun.count == attempts, "it is not tried before")
         desk.pass(1)
         return delay
+    }
+
+    @Test(
+        arguments: [
+            (
+                [(nil, nil), ("B", nil)],
+                "; read longest ago: \"0.mp3\" (100 bytes), \"B\" (100 bytes); reelcache rm 'https://a/0.mp3' 'https://a/1.mp3' removes them"
+            ),
+            ([("A", 5), ("B", nil)], "; played: \"A\" (100 bytes); reelcache rm --played --include-pinned removes it"),
+            ([], ""),
+        ] as [([(String?, Int64?)], String)])
+    func lackOfRoomNamesWhatCouldGo(pinned: [(String?, Int64?)], words: String) throws {
+        let desk = try Desk()
+        desk.restorePoints.hasPinned(
+            pinned.enumerated().map { number, resource in
+                var report = ResourceReport(
+                    url: "https://a/\(number).mp3", length: 100, cached: 100, isComplete: true, isPinned: true, hits: 0,
+                    lastAccess: 0, storedAt: 0)
+                (report.title, report.played) = resource
+                return report
+            })
+        try desk.add("a")
+        try desk.transfer("a").fail(.final, "there is no room", lacksRoom: true)
+        #expect(desk["a"].state == .failed && desk["a"].message == "there is no room" + words)
+    }
+
+    @Test func titleIsKeptWithTheDownloadAndItsResource() throws {
+        let desk = try Desk()
+        var order = Desk.order("a")
+        order.title = "A title"
+        _ = try desk.add([order])
+        // Who orders it again without a title does not take it away.
+        try desk.add("a")
+        #expect(desk["a"].title == "A title")
+        try desk.transfer("a").complete(100)
+        #expect(desk["a"].state == .completed)
+        #expect(desk.restorePoints.titles == [Desk.url("a"): "A title"])
+        desk.manager.perform { $0.stop() }
+        #expect(try Desk(after: desk)["a"].title == "A title")
     }
 
     /// What waits for tonight's network is there in the morning.

@@ -1,4 +1,5 @@
 import CachePolicy
+import DiskCache
 import Downloads
 import Synchronization
 
@@ -15,6 +16,8 @@ final class FakeRestorePoints: RestorePointKeeper {
         var released: [RestorePoint] = []
         var failure: Failure?
         var freed: Int64 = 1000
+        var titles: [String: String] = [:]
+        var leastMissed: [ResourceReport] = []
         var releases: (@Sendable () -> Void)?
     }
 
@@ -47,6 +50,15 @@ final class FakeRestorePoints: RestorePointKeeper {
             return state.present[key] ?? RestorePoint(key: key, wasPinned: false, former: [])
         }
     }
+
+    /// What could go if room is needed.
+    func hasPinned(_ reports: [ResourceReport]) { state.withLock { $0.leastMissed = reports } }
+
+    var titles: [String: String] { state.withLock { $0.titles } }
+
+    func setTitle(_ title: String, of key: String) { state.withLock { $0.titles[key] = title } }
+
+    func leastMissed(limit: Int) -> [ResourceReport] { state.withLock { Array($0.leastMissed.prefix(limit)) } }
 
     func release(_ restorePoint: RestorePoint) throws -> Int64 {
         let (freed, body) = try state.withLock { state in

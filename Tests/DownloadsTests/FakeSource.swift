@@ -111,9 +111,9 @@ final class FakeTransfer: RunningDownload {
         end(.completed(progress))
     }
 
-    func fail(_ kind: DownloadFault.Kind, _ message: String = "it broke") {
+    func fail(_ kind: DownloadFault.Kind, _ message: String = "it broke", lacksRoom: Bool = false) {
         let unreachable = kind == .network ? order.url.host : nil
-        end(.failed(DownloadFault(kind, message, unreachable: unreachable), progress))
+        end(.failed(DownloadFault(kind, message, unreachable: unreachable, lacksRoom: lacksRoom), progress))
     }
 
     /// Also after it was stopped, as an end may be on its way just then.

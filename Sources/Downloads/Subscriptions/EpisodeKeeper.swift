@@ -47,6 +47,7 @@ struct EpisodeKeeper {
         let orders = episodes.filter { !isBeingDownloaded($0.url) }.map { episode in
             var order = DownloadOrder(url: episode.url)
             (order.priority, order.category) = (.low, subscription.options.category)
+            order.title = episode.title
             order.episode = EpisodeName(feed: subscription.url.absolute, identity: episode.identity)
             return order
         }
@@ -104,6 +105,7 @@ struct EpisodeKeeper {
 
     /// Removes episodes beyond what the subscriber keeps.
     func retain(_ id: Int64) {
+        defer { subscriptions.repairLoss() }
         guard let subscription = subscriptions[id], subscription.options.keep != nil else { return }
         do {
             let database = subscriptions.database
@@ -111,6 +113,53 @@ struct EpisodeKeeper {
             let removed = retain(ordered, of: subscription) { try database.ordered(among: $0, except: id) }
             try letGo(of: removed, in: subscription)
         } catch { logger.error("\(error)") }
+    }
+
+    /// Notes which episodes were played, and unpins those that are kept until then. One that is still being played stays
+    /// as it is until a later call.
+    /// - Parameter now: seconds since 1970. It looks every ten minutes.
+    func notePlayed(now: Double) {
+        guard abs(now - subscriptions.lookedAtPlayed) >= Self.playedWait else { return }
+        subscriptions.lookedAtPlayed = now
+        defer { subscriptions.repairLoss() }
+        do {
+            for subscription in subscriptions.all {
+                let unplayed = try subscriptions.database.episodes(of: subscription.id, in: [.ordered]).filter {
+                    $0.played == nil
+                }
+                let times = try unplayed.isEmpty ? [:] : store.played(among: unplayed.map(\.url))
+                let played = try unplayed.compactMap { episode -> KnownEpisode? in
+                    guard let time = times[episode.url], try release(episode, of: subscription) else { return nil }
+                    var episode = episode
+                    episode.played = time
+                    return episode
+                }
+                if !played.isEmpty { try subscriptions.save(subscription, played) }
+            }
+        } catch { logger.error("cannot note which episodes were played: \(error); tried again soon") }
+    }
+
+    private static let playedWait = 600.0
+
+    /// Seconds until there is something to do: a check, or the next look at what was played; nil for never.
+    /// - Parameter check: seconds until the next check; nil for none.
+    func wait(upTo check: Double?, now: Double) -> Double? {
+        guard !subscriptions.all.isEmpty else { return check }
+        return min(check ?? .infinity, max(0, subscriptions.lookedAtPlayed + Self.playedWait - now))
+    }
+
+    /// Unpins an episode that was played, unless its feed keeps more, or a person or another feed keeps it.
+    /// - Returns: false if it is being played or downloaded.
+    private func release(_ episode: KnownEpisode, of subscription: Subscription) throws -> Bool {
+        guard subscription.options.keep == .untilPlayed else { return true }
+        let orders = downloads.snapshots.downloads(of: episode.url)
+        guard orders.allSatisfy(\.state.hasEnded) else { return false }
+        let isKept =
+            try orders.contains { $0.feed == nil && $0.isPinned && $0.state == .completed }
+            || subscriptions.database.episodes(at: episode.url).contains {
+                $0.state == .ordered && subscriptions[$0.subscription]?.options.keep != .untilPlayed
+            }
+        return try isKept || store.unpin(episode.url)
     }
 
     /// The episodes that a person has removed since their downloads failed: bytes had arrived, and none is cached.
@@ -194,7 +243,8 @@ struct EpisodeKeeper {
         return FeedEpisode(
             urlText: episode.url.absolute, title: episode.title,
             published: episode.published.map(Date.init(seconds:)), state: state,
-            bytes: cached?.bytes ?? 0, download: download?.id,
+            bytes: cached?.bytes ?? 0,
+            played: (cached?.played ?? episode.played).map(Date.init(seconds:)), download: download?.id,
             message: download?.state == .completed ? nil : download?.message)
     }
 }

@@ -6,7 +6,7 @@ enum EpisodeRetention {
     /// - Parameter cached: the cached episodes and their bytes, in any order.
     static func surplus(_ cached: [(episode: KnownEpisode, bytes: Int64)], limit: EpisodeLimit) -> [KnownEpisode] {
         let newestFirst = cached.sorted { $0.episode.isNewer(than: $1.episode) }
-        let kept: Int
+        let kept: Int?
         switch limit {
         case .episodes(let count): kept = count
         case .bytes(let limit):
@@ -16,7 +16,9 @@ enum EpisodeRetention {
                     sum +|= entry.bytes
                     return sum <= limit
                 }.count
+        case .untilPlayed: kept = nil
         }
+        guard let kept else { return [] }
         return newestFirst.dropFirst(max(1, kept)).reversed().map(\.episode)
     }
 }

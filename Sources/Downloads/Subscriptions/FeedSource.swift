@@ -73,12 +73,21 @@ package protocol EpisodeStore: Sendable {
     /// Removes an episode from the cache, unless it is being played.
     /// - Returns: false if it is.
     func remove(_ url: OriginURL) throws -> Bool
+    /// When some episodes were played, in seconds since 1970; those that were not are left out.
+    func played(among urls: [OriginURL]) throws -> [OriginURL: Int64]
+    /// Unpins an episode, so that it may go when room is needed, unless it is being played.
+    /// - Returns: false if it is.
+    func unpin(_ url: OriginURL) throws -> Bool
 }
 
 /// How much of an episode is cached.
 package struct CachedEpisode: Sendable, Equatable {
     package var bytes: Int64
     package var isComplete: Bool
+    /// When it had been played, in seconds since 1970; nil before.
+    package var played: Int64?
 
-    package init(bytes: Int64, isComplete: Bool) { (self.bytes, self.isComplete) = (bytes, isComplete) }
+    package init(bytes: Int64, isComplete: Bool, played: Int64? = nil) {
+        (self.bytes, self.isComplete, self.played) = (bytes, isComplete, played)
+    }
 }

@@ -14,7 +14,7 @@ public struct FeedSubscription: Codable, Sendable, Equatable {
     package var latest: Int
     /// Seconds.
     package var every: Int64
-    /// As `EpisodeLimit.text` writes it; nil if everything stays.
+    /// As `EpisodeLimit.text` writes it; nil if everything stays pinned.
     package var keep: String?
     package var titlePattern: String?
     /// As `DownloadCap.text` writes each, with commas between them; nil if there are none.
@@ -83,13 +83,15 @@ public struct FeedEpisode: Codable, Sendable, Equatable {
     public package(set) var state: State
     /// The number of its cached bytes.
     public package(set) var bytes: Int64
+    /// When it had been played: a player read three quarters of it. nil before.
+    public package(set) var played: Date?
     /// Its download, while that is remembered.
     public package(set) var download: Download.ID?
     /// What is wrong with the download.
     package var message: String?
 
     private enum CodingKeys: String, CodingKey {
-        case title, published, state, bytes, download, message
+        case title, published, state, bytes, played, download, message
         case urlText = "url"
     }
 

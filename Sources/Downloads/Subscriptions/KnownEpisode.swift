@@ -27,6 +27,8 @@ struct KnownEpisode: Sendable, Equatable {
     /// When it was first seen, in seconds since 1970.
     var found: Int64
     var state: State
+    /// When it had been played, in seconds since 1970; nil before.
+    var played: Int64?
 
     init(_ item: FeedItem, found: Int64, state: State) {
         (guid, file, url, title) = (item.guid, item.file, item.enclosure.url, item.title)

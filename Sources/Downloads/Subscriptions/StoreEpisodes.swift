@@ -24,7 +24,8 @@ package struct StoreEpisodes: EpisodeStore {
 
     package func cached(_ url: OriginURL) throws -> CachedEpisode? {
         guard let resource = try policy().find(url, store.resource)?.resource, resource.cached > 0 else { return nil }
-        return CachedEpisode(bytes: resource.cached, isComplete: resource.isComplete || resource.parts != nil)
+        return CachedEpisode(
+            bytes: resource.cached, isComplete: resource.isComplete || resource.parts != nil, played: resource.played)
     }
 
     package func remove(_ url: OriginURL) throws -> Bool {
@@ -33,6 +34,19 @@ package struct StoreEpisodes: EpisodeStore {
         return try policy.find(url) { key throws(StoreError) in
             guard try !isBeingPlayed(key) else { return false }
             return try store.remove(key, isDryRun: false).map { _ in true }
+        } ?? true
+    }
+
+    package func played(among urls: [OriginURL]) throws -> [OriginURL: Int64] {
+        let (policy, played) = (policy(), try store.played())
+        guard !played.isEmpty else { return [:] }
+        return urls.reduce(into: [:]) { $0[$1] = played[policy.resolve($1).key] }
+    }
+
+    package func unpin(_ url: OriginURL) throws -> Bool {
+        try policy().find(url) { key throws(StoreError) in
+            guard try !isBeingPlayed(key) else { return false }
+            return try store.setPinned(false, key) ? true : nil
         } ?? true
     }
 

@@ -70,6 +70,7 @@ extension KnownEpisode {
         .init("published", \.published, .integer()),
         .init("found", \.found, .integer()),
         .init("state", \.state, .name),
+        .init("played", \.played, .integer()),
     ]
 
     /// - Throws: for a row with an invalid value, which is dropped as a whole.

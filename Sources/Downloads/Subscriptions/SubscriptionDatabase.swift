@@ -22,11 +22,11 @@ final class SubscriptionDatabase {
         } catch { throw DownloadError(error) }
     }
 
-    static var schema: DatabaseSchema { DatabaseSchema(migrator, digest: 0x5687_b879_c9d9_9189) }
+    static var schema: DatabaseSchema { DatabaseSchema(migrator, digest: 0x2c9a_0686_98e4_d50f) }
 
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
-        // `keep` is a number of episodes or a size, as the option is written. `lifetime` is the feed's own. The ID of a
+        // `keep` is a number of episodes, a size or `until-played`, as the option is written. `lifetime` is the feed's own. The ID of a
         // removed subscription is not assigned again.
         migrator.registerMigration("1: feeds") { db in
             try db.execute(
@@ -53,6 +53,10 @@ final class SubscriptionDatabase {
             // Items of the last reading without media, a line each.
             try db.execute(sql: "ALTER TABLE subscription ADD COLUMN skipped TEXT")
             try db.execute(sql: "CREATE INDEX episode_url ON episode(url)")
+        }
+        // When it had been played, in seconds since 1970.
+        migrator.registerMigration("4: played episodes") { db in
+            try db.execute(sql: "ALTER TABLE episode ADD COLUMN played INTEGER")
         }
         return migrator
     }

@@ -126,13 +126,15 @@ package actor SubscriptionManager {
         for subscription in subscriptions.all where subscription.checked ?? now > now {
             subscriptions[subscription.id]?.follow(clockAt: now)
         }
+        episodes.notePlayed(now: now)
         if isOffline { refuseWaiting() }
         while checking.count < Self.mostAtOnce, !isOffline, let id = nextDue { begin(id) }
         guard checksByItself else { return }
         let waiting = subscriptions.all.filter { !checking.contains($0.id) }.map(\.due).min()
-        let mayBegin = checking.count < Self.mostAtOnce
-        let seconds = mayBegin ? waiting.map { max($0 - clock.now, isOffline ? Self.offlineWait : 0) } : nil
-        clock.wake(after: seconds) { [weak self] in self?.post { $0.commit() } }
+        let check =
+            checking.count < Self.mostAtOnce
+            ? waiting.map { max($0 - clock.now, isOffline ? Self.offlineWait : 0) } : nil
+        clock.wake(after: episodes.wait(upTo: check, now: clock.now)) { [weak self] in self?.post { $0.commit() } }
     }
 
     private var nextDue: Int64? {
@@ -211,7 +213,7 @@ package actor SubscriptionManager {
             (check.outcome, check.message) = (.failed, failure.message)
             fail(id, failure)
         }
-        retain(id)
+        episodes.retain(id)
         if check.outcome != .failed { episodes.retryDownloads(of: id, now: clock.now) }
         return check
     }
@@ -276,12 +278,6 @@ package actor SubscriptionManager {
 
     // MARK: Episodes
 
-    /// Removes episodes beyond what the subscriber keeps.
-    func retain(_ id: Int64) {
-        episodes.retain(id)
-        subscriptions.repairLoss()
-    }
-
     private nonisolated func postLook() {
         let isFirst = isLookPosted.withLock { isPosted in
             defer { isPosted = true }
@@ -301,7 +297,7 @@ package actor SubscriptionManager {
         let feeds = Set(changes.listing.downloads.compactMap(\.feed))
         guard !feeds.isEmpty else { return }
         for subscription in subscriptions.all where feeds.contains(subscription.url.absolute) {
-            retain(subscription.id)
+            episodes.retain(subscription.id)
         }
     }
 }

@@ -13,8 +13,8 @@ package struct SubscriptionOptions: Sendable, Equatable {
     package var category: String?
     /// Seconds between two checks.
     package var every: Int64 = 3600
-    /// How much of the feed stays cached; nil for all.
-    package var keep: EpisodeLimit?
+    /// How much of the feed stays cached, and for how long; nil for all.
+    package var keep: EpisodeLimit? = .untilPlayed
     /// Only episodes whose title matches are downloaded; nil for all.
     package var title: TitlePattern?
     /// The most bytes that its downloads may fetch from origins, besides the caps of all downloads; none for any number.
@@ -29,12 +29,19 @@ public enum EpisodeLimit: Sendable, Equatable {
     case episodes(Int)
     /// The newest episodes, up to this many bytes.
     case bytes(Int64)
+    /// Each episode, pinned until it was played. After that, it goes when its room is needed.
+    case untilPlayed
 
     private static let longestCount = 100_000
 
-    /// Parses a number of episodes, `5`, or a size with a unit, `2GB`; nil for anything else, and for zero.
+    private static let untilPlayedText = "until-played"
+
+    /// Parses a number of episodes, `5`, a size with a unit, `2GB`, or `until-played`; nil for anything else, and for
+    /// zero.
     package init?(_ text: String) {
-        if let count = Int(text) {
+        if text == Self.untilPlayedText {
+            self = .untilPlayed
+        } else if let count = Int(text) {
             self = .episodes(count)
         } else {
             guard let size = ByteSize(text) else { return nil }
@@ -48,6 +55,7 @@ public enum EpisodeLimit: Sendable, Equatable {
         switch self {
         case .episodes(let count): "\(count)"
         case .bytes(let bytes): ByteSize.exactText(bytes) + (bytes % 1000 == 0 || bytes % 1024 == 0 ? "" : "B")
+        case .untilPlayed: Self.untilPlayedText
         }
     }
 
@@ -55,6 +63,7 @@ public enum EpisodeLimit: Sendable, Equatable {
         switch self {
         case .episodes(let count): (1...Self.longestCount).contains(count)
         case .bytes(let bytes): bytes > 0
+        case .untilPlayed: true
         }
     }
 

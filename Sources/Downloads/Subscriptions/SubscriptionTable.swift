@@ -15,6 +15,8 @@ final class SubscriptionTable {
     private var rows: [Int64: Subscription]
     /// Whether a new database lacks subscriptions, because they could not be written yet.
     private var isRepairing = false
+    /// When somebody looked last which episodes were played, in seconds since 1970.
+    var lookedAtPlayed = -Double.infinity
 
     /// Opens the database, and applies the caps of feeds, before any download begins.
     init(directory: String, downloads: DownloadManager, logger: Logger) throws(DownloadError) {

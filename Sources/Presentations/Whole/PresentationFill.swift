@@ -126,6 +126,7 @@ package final class PresentationFill {
     private func take(_ document: PlaylistDocument, _ plan: Result<PresentationPlan, PresentationFault>?) {
         guard order.first == nil, order.ends == nil else { return fail(.firstBytes) }
         self.document = document
+        state.setTitle(document.title)
         if let recorded = order.recording { return record(document, recorded) }
         guard let plan else {
             guard !hasRefreshed else { return fail(.live) }

@@ -29,6 +29,8 @@ package final class PresentationState: Sendable {
         package var totalSegments: Int64?
         /// A note about the finished download.
         package var note: String?
+        /// The title that the first playlist states.
+        package var title: String?
     }
 
     package var progress: Progress {
@@ -56,6 +58,8 @@ package final class PresentationState: Sendable {
     func expect(_ total: Int64?, note: String?) {
         state.withLock { ($0.arrived.totalSegments, $0.arrived.note) = (total, note) }
     }
+
+    func setTitle(_ title: String?) { state.withLock { $0.arrived.title = title } }
 
     /// Counts segments that were cached before.
     func came(segments: Int64, bytes: Int64 = 0) {

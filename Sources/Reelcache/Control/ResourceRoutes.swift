@@ -101,8 +101,9 @@ struct ResourceRoutes: Sendable {
     private func remove(_ request: ControlRequest<Void, RemovalReport>) throws(ControlError) {
         let parameters = request.parameters
         let isDryRun = try parameters.flag(.dryRun)
-        switch (try parameters.url(), try parameters.flag(.all), parameters[.olderThan]) {
-        case (let url?, false, nil):
+        let (all, played, text) = (try parameters.flag(.all), try parameters.flag(.played), parameters[.olderThan])
+        switch try parameters.url() {
+        case let url? where !all && !played && text == nil:
             request.answer { [policy, downloads] store in
                 let policy = policy.value
                 if let download = try downloads.value().snapshots.unfinished(of: url, under: policy) {
@@ -113,15 +114,27 @@ struct ResourceRoutes: Sendable {
                 }
                 return report
             }
-        case (nil, true, nil):
-            request.answer { try $0.removeAll(before: nil, isDryRun: isDryRun) }
-        case (nil, false, let text?):
-            guard let span = TimeSpan(text) else {
-                throw ControlError(400, "older_than is a time such as 30d, 12h or 90m, not \(text.prefix(100))")
+        case nil where all != (played || text != nil):
+            var selection = RemovalSelection()
+            (selection.isPlayed, selection.includesPinned) = (played, try parameters.flag(.includePinned))
+            if let text {
+                guard let span = TimeSpan(text) else {
+                    throw ControlError(400, "older_than is a time such as 30d, 12h or 90m, not \(text.prefix(100))")
+                }
+                selection.before = now() -| span.seconds
             }
-            request.answer { [now] in try $0.removeAll(before: now() -| span.seconds, isDryRun: isDryRun) }
+            request.answer { [selection, policy, downloads] store in
+                let snapshots = selection.includesPinned ? try downloads.value().snapshots : nil
+                return try store.removeAll(selection, isDryRun: isDryRun) { key in
+                    guard let snapshots, let url = try? OriginURL(url: String(key.text.prefix { $0 != " " })) else {
+                        return false
+                    }
+                    return snapshots.unfinished(of: url, under: policy.value) != nil
+                }
+            }
         default:
-            throw ControlError(400, "say what to remove: one of url=URL, all=true or older_than=30d")
+            throw ControlError(
+                400, "say what to remove: url=URL, all=true, or older_than=30d or played=true or both")
         }
     }
 

@@ -11,12 +11,13 @@ struct Remove: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rm", abstract: "Remove resources from the cache.",
         discussion: """
-            Resources selected by URL, pattern, --filter or --category are removed, pinned or not; --all and --older-than \
-            leave pinned ones. A resource that a player is reading is removed when the player has finished. A resource \
-            with a download that has not ended stays: cancel the download first.
+            Resources selected by URL, pattern, --filter or --category are removed, pinned or not; --all, --older-than \
+            and --played leave pinned ones, unless --include-pinned. A resource that a player is reading is removed when \
+            the player has finished. One with a download that has not ended stays: cancel the download first.
 
               reelcache rm https://example.org/film.mp4
               reelcache rm --older-than 30d --dry-run
+              reelcache rm --played --include-pinned
             """)
 
     @OptionGroup var selection: ResourceSelection
@@ -26,6 +27,10 @@ struct Remove: ParsableCommand {
         help: ArgumentHelp(
             "Remove what was not read for this long, such as 30d, 12h or 2w, and is not pinned.", valueName: "time"))
     var olderThan: TimeSpan?
+    @Flag(help: "Remove what was played: a player, not a download client, has read three quarters of it.")
+    var played = false
+    @Flag(help: "With --all, --older-than or --played, remove pinned resources, too.")
+    var includePinned = false
     @Flag(help: "Print what would be removed, and remove nothing.")
     var dryRun = false
     @Flag(help: "Do not ask. (default: on a terminal, ask before removing more than the URLs given)")
@@ -36,29 +41,53 @@ struct Remove: ParsableCommand {
     @OptionGroup var cache: CacheOptions
 
     func validate() throws {
-        guard selection.wayCount + [all, olderThan != nil].count(where: { $0 }) == 1 else {
+        guard selection.wayCount + [all, olderThan != nil || played].count(where: { $0 }) == 1 else {
             throw ValidationError(
-                "select what to remove: write one or more URLs, --filter TEXT, --category NAME, --all or --older-than TIME"
+                "select what to remove: URLs, --filter TEXT, --category NAME, --all, --older-than TIME or --played"
             )
+        }
+        if includePinned, selection.wayCount > 0 {
+            throw ValidationError("what is selected by name is removed, pinned or not: leave --include-pinned out")
         }
     }
 
     func run() throws {
         guard selection.wayCount == 0 else { return try removeNamed() }
         let configuration = try cache.configuration
-        if confirms {
+        let removal = RunningProxy.Removal(olderThan: olderThan, isPlayed: played, includesPinned: includePinned)
+        if confirms || dryRun && !json {
             // The cache is not held open meanwhile: the answer may take long.
-            let report = try configuration.withProxy { try $0.removeAll(olderThan: olderThan, isDryRun: true) }
-            guard report.resources == 0 || Self.isConfirmed(report.resources, report.bytes, pinned: 0) else {
+            let (going, report) = try configuration.withProxy {
+                (try removal.resources(in: $0), try $0.removeAll(removal, isDryRun: true))
+            }
+            try show(going, configuration)
+            guard dryRun || report.resources == 0 || Self.isConfirmed(report.resources, report.bytes, pinned: 0) else {
                 throw CacheAccessError("nothing was removed")
             }
         }
-        let report = try configuration.withProxy { try $0.removeAll(olderThan: olderThan, isDryRun: dryRun) }
+        let report = try configuration.withProxy { try $0.removeAll(removal, isDryRun: dryRun) }
         print(
             json
                 ? try ControlJSON.pretty(report)
                 : Self.text(
                     report.resources, report.bytes, parts: report.parts, pinned: report.pinned, isDryRun: dryRun))
+    }
+
+    /// The most resources that are named.
+    private static let mostNamed = 20
+
+    /// Names what goes: on standard output, or where it is asked.
+    private func show(_ going: [ResourceReport], _ configuration: ProxyConfiguration) throws {
+        let table = TerminalTable(
+            width: Terminal.width, isUnicode: Terminal.isUnicode, mask: try secret.mask(configuration))
+        let rows = going.prefix(Self.mostNamed).map {
+            TerminalTable.Row(
+                [$0.cached.size, $0.isPinned ? "pinned" : ""],
+                text: DisplayName(title: $0.title, url: $0.url).description)
+        }
+        var lines = table.lines([.init("SIZE", -9), .init("FLAGS", 6, rank: 1)], "NAME", Array(rows))
+        if going.count > rows.count { lines.append("and \((going.count - rows.count).grouped) more") }
+        for line in lines { if dryRun { print(line) } else { Terminal.writeError(line) } }
     }
 
     private var confirms: Bool { !dryRun && !yes && Terminal.isOne(STDIN_FILENO) && Terminal.isOne(STDERR_FILENO) }
@@ -72,17 +101,22 @@ struct Remove: ParsableCommand {
     private func removeNamed() throws {
         let configuration = try cache.configuration
         var matches: [ResourceSelection.Match]?
-        if selection.isBulk && confirms {
-            let (found, tried, pinned) = try configuration.withProxy { proxy in
+        let isConfirming = selection.isBulk && confirms
+        if isConfirming || dryRun && !json {
+            let (found, tried, going) = try configuration.withProxy { proxy in
                 let found = try selection.matches(proxy)
-                var pinned = 0
+                var going: [ResourceReport] = []
                 let batch = try Batch(found) { url, text in
-                    if try proxy.resource(url).resource.isPinned { pinned += 1 }
-                    return Removed(url: text, report: try proxy.remove(url, isDryRun: true))
+                    let removed = Removed(url: text, report: try proxy.remove(url, isDryRun: true))
+                    going.append(try proxy.resource(url).resource)
+                    return removed
                 }
-                return (found, Outcome(batch, isDryRun: true), pinned)
+                return (found, Outcome(batch, isDryRun: true), going)
             }
-            if tried.resources > 0, !Self.isConfirmed(tried.resources, tried.bytes, pinned: pinned) {
+            try show(going, configuration)
+            if isConfirming, tried.resources > 0,
+                !Self.isConfirmed(tried.resources, tried.bytes, pinned: going.count(where: \.isPinned))
+            {
                 throw CacheAccessError("nothing was removed")
             }
             matches = found

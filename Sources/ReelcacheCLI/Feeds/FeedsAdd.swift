@@ -29,8 +29,12 @@ struct FeedsAdd: ParsableCommand {
     func run() throws {
         let configuration = allowing.applied(to: try cache.configuration)
         let interruption = Interruption()
-        let (check, isOwn) = try configuration.withProxy(for: .fetching, isWanted: { !interruption.isRequested }) {
-            (try $0.subscribe($0.url(url), options.change) { !interruption.isRequested }, $0.isOwn)
+        let (check, isOwn, isNew) = try configuration.withProxy(
+            for: .fetching, isWanted: { !interruption.isRequested }
+        ) { proxy in
+            let named = try proxy.url(url)
+            let isNew = try !proxy.feeds().contains { $0.urlText == named.absolute }
+            return (try proxy.subscribe(named, options.change) { !interruption.isRequested }, proxy.isOwn, isNew)
         }
         if json {
             print(try secret.json(check, configuration))
@@ -39,6 +43,7 @@ struct FeedsAdd: ParsableCommand {
             for item in check.skippedItems ?? [] {
                 Terminal.writeError("reelcache: skipped: \(try secret.shown(item, configuration))")
             }
+            if isNew, options.keep == nil { print(FeedOptions.defaultKeeping) }
             if isOwn, !check.downloads.isEmpty {
                 print("no proxy is running: the downloads start when one is started, or with reelcache feeds check")
             }
@@ -85,6 +90,7 @@ struct FeedsImport: ParsableCommand {
         print(
             "\(result.added.count.of("feed")) added"
                 + (result.known > 0 ? ", \(result.known.grouped) subscribed before" : ""))
+        if options.keep == nil, !result.added.isEmpty { print(FeedOptions.defaultKeeping) }
         if isOwn, !result.added.isEmpty {
             print("no proxy is running: the feeds are checked when one is started, or with reelcache feeds check")
         }

@@ -42,8 +42,8 @@ struct FeedOptions: ParsableArguments {
     var every: Int64?
     @Option(
         help: ArgumentHelp(
-            "Keep this many of its newest episodes, such as 5, or this much of them, such as 2GB, and remove older ones. (default: all)",
-            valueName: "number|size|all"), transform: FeedArgument.keep)
+            "Keep each episode until it was played, or this many of its newest episodes, such as 5, or this much of them, such as 2GB, and remove older ones. (default: until-played)",
+            valueName: "until-played|number|size|all"), transform: FeedArgument.keep)
     var keep: SubscriptionChange.Keep?
     @Option(
         help: ArgumentHelp(
@@ -55,6 +55,10 @@ struct FeedOptions: ParsableArguments {
             "Let its downloads fetch at most this much in a day or month, such as 500MB/day. (default: none)",
             valueName: "size/day|month|none"), transform: FeedArgument.caps)
     var cap: [DownloadCap]?
+
+    /// What the default of `keep` means, for whoever has not chosen it.
+    static let defaultKeeping =
+        "each episode is kept until it was played, then as long as there is room; --keep all keeps everything"
 
     func validate() throws {
         if let latest, !SubscriptionOptions.latestRange.contains(latest) {
@@ -150,6 +154,8 @@ struct FeedsShow: ParsableCommand {
     var url: String
     @Option(help: ArgumentHelp("Limit the list to this many episodes.", valueName: "number"))
     var limit = 20
+    @Flag(name: .shortAndLong, help: "On a terminal, list URLs besides titles.")
+    var long = false
     @Flag(help: "Print JSON.")
     var json = false
     @OptionGroup var secret: SecretOptions
@@ -171,7 +177,7 @@ struct FeedsShow: ParsableCommand {
         }
         let table = FeedTable(
             width: Terminal.width, isUnicode: Terminal.isUnicode, now: now, mask: try secret.mask(configuration))
-        for line in table.episodes(detail.episodes) { print(line) }
+        for line in table.episodes(detail.episodes, isLong: long) { print(line) }
         for item in detail.skippedItems ?? [] {
             print(try secret.shown("\("skipped".padded(to: Self.labelWidth))\(item.printable)", configuration))
         }

@@ -30,13 +30,14 @@ package struct FeedTable {
                     "\(index + 1)", cut(feed.title), "\(feed.ordered)", "\(feed.episodes)",
                     feed.unfinished > 0 ? "\(feed.unfinished)" : "",
                     feed.checked.map { TimeSpan.ago($0.seconds, now: now) } ?? "",
-                    feed.category?.printable ?? "",
+                    feed.keep ?? "all", feed.category?.printable ?? "",
                 ], url: feed.urlText, below: Self.fault(feed, now: now))
         }
         return table.lines(
             [
                 .init("#", -2), .init("TITLE", 12), .init("ORDERED", -7, rank: 1), .init("OF", -4, rank: 2),
-                .init("QUEUED", -6, rank: 3), .init("CHECKED", 11, rank: 4), .init("CATEGORY", 8, rank: 5),
+                .init("QUEUED", -6, rank: 3), .init("CHECKED", 11, rank: 4), .init("KEEP", 4, rank: 5),
+                .init("CATEGORY", 8, rank: 6),
             ], "URL", rows)
     }
 
@@ -49,18 +50,26 @@ package struct FeedTable {
     }
 
     /// Each episode, with what is wrong with its download below it.
-    package func episodes(_ episodes: [FeedEpisode]) -> [String] {
+    /// - Parameter isLong: whether URLs are listed besides titles, as they are in a pipe.
+    package func episodes(_ episodes: [FeedEpisode], isLong: Bool = false) -> [String] {
+        let isNamed = isCut && !isLong
         let rows = episodes.map { episode in
-            TerminalTable.Row(
-                [
-                    episode.state.rawValue.replacing("_", with: " "),
+            let
+                cells = [
+                    episode.state.rawValue.replacing("_", with: " ") + (episode.played == nil ? "" : ", played"),
                     episode.published.map { DownloadTable.date($0.seconds) } ?? "",
-                    episode.bytes > 0 ? ByteSize(bytes: episode.bytes).description : "", cut(episode.title),
-                ], url: episode.urlText, below: episode.message?.printable)
+                    episode.bytes > 0 ? ByteSize(bytes: episode.bytes).description : "",
+                ], below = episode.message?.printable
+            let name = DisplayName(title: episode.title, url: episode.urlText).description
+            return isNamed
+                ? TerminalTable.Row(cells, text: name, below: below)
+                : TerminalTable.Row(cells + [cut(episode.title)], url: episode.urlText, below: below)
         }
-        return table.lines(
-            [.init("STATE", 11), .init("DATE", 16, rank: 2), .init("SIZE", -9, rank: 1), .init("TITLE", 12)], "URL",
-            rows)
+        let columns: [TerminalTable.Column] = [
+            .init("STATE", 11), .init("DATE", 16, rank: 2), .init("SIZE", -9, rank: 1),
+        ]
+        return isNamed
+            ? table.lines(columns, "TITLE", rows) : table.lines(columns + [.init("TITLE", 12)], "URL", rows)
     }
 
     private func cut(_ title: String?) -> String {

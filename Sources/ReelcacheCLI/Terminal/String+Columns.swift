@@ -24,6 +24,18 @@ extension String {
         return prefix(toColumns: width - 1 - tail) + (isUnicode ? "…" : "~") + end
     }
 
+    /// The same, but never within an encoded byte: a part of one would stand for nothing, or for another character.
+    package func cutInsideURL(toColumns width: Int, isUnicode: Bool) -> String {
+        let cut = cutInside(toColumns: width, isUnicode: isUnicode), mark: Character = isUnicode ? "…" : "~"
+        guard cut != self, let place = cut.lastIndex(of: mark) else { return cut }
+        let (begin, end) = (cut[..<place], cut[cut.index(after: place)...])
+        let whole = begin.count - (begin.suffix(2).lastIndex(of: "%").map { begin[$0...].count } ?? 0)
+        // How much of an escape the end begins with, which the text before it has begun.
+        let before = dropLast(end.count).suffix(2)
+        let rest = before.lastIndex(of: "%").map { 3 - before[$0...].count } ?? 0
+        return begin.prefix(whole) + String(mark) + end.dropFirst(rest)
+    }
+
     /// The longest prefix that fits.
     private func prefix(toColumns width: Int) -> String {
         var (text, taken) = ("", 0)

@@ -36,8 +36,8 @@ package struct TerminalTable: Sendable {
         }
 
         /// - Parameter text: drawing masks and cuts it.
-        package init(_ cells: [String], text: String) {
-            (self.cells, self.last, self.below) = (cells, .text(text), nil)
+        package init(_ cells: [String], text: String, below: String? = nil) {
+            (self.cells, self.last, self.below) = (cells, .text(text), below)
         }
     }
 
@@ -68,7 +68,7 @@ package struct TerminalTable: Sendable {
                 $0 + cells[$1].padded(toColumns: widths[$1]) + String(repeating: " ", count: Self.gap)
             }
             guard let width else { return before + url }
-            return (before + url.cutInside(toColumns: max(0, width - before.columns), isUnicode: isUnicode)).cut(
+            return (before + url.cutInsideURL(toColumns: max(0, width - before.columns), isUnicode: isUnicode)).cut(
                 toColumns: width, isUnicode: isUnicode)
         }
         let indent = String(repeating: " ", count: kept.first.map { abs(widths[$0]) + Self.gap } ?? Self.gap)

@@ -28,4 +28,21 @@ import Testing
     func whatIsNotSafeStaysEncoded(url: String) {
         #expect(url.readableURL == url)
     }
+
+    /// Wherever it is cut, each escape is there as a whole or not at all.
+    @Test func urlIsCutBetweenEscapes() {
+        let url = "https://a.example/%20%21%22%23%24%25%26%27%28%29%2A%2B/%5B%5C%5D%5E%5F%60%61%62%63%64"
+        for width in 3..<url.count {
+            let cut = url.cutInsideURL(toColumns: width, isUnicode: true)
+            let parts = cut.split(separator: "…", omittingEmptySubsequences: false)
+            #expect(parts.count == 2 && cut.count <= width, "\(cut)")
+            #expect(url.hasPrefix(parts[0]) && url.hasSuffix(parts[1]), "\(cut)")
+            for end in [url.dropFirst(parts[0].count), parts[1]] {
+                // What is left begins with no part of an escape.
+                let before = url.dropLast(end.count).suffix(2)
+                #expect(!before.contains("%"), "\(cut)")
+            }
+        }
+        #expect(url.cutInsideURL(toColumns: 200, isUnicode: true) == url)
+    }
 }

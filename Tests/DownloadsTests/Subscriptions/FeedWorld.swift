@@ -1,4 +1,5 @@
 import CachePolicy
+import DiskCache
 import Downloads
 import Foundation
 import GRDB
@@ -306,6 +307,8 @@ final class EpisodeShelf: EpisodeStore {
     private struct State {
         var bytes: [String: Int64] = [:]
         var playing: Set<String> = []
+        var played: [String: Int64] = [:]
+        var unpinned: [String] = []
         var removed: [String] = []
         var begun: [String] = []
         var sizes: [String: Int64] = [:]
@@ -330,6 +333,23 @@ final class EpisodeShelf: EpisodeStore {
     func play(_ url: String, _ isPlaying: Bool = true) {
         state.withLock { state in
             if isPlaying { state.playing.insert(url) } else { state.playing.remove(url) }
+        }
+    }
+
+    /// What a player has read three quarters of.
+    func finish(_ url: String, at time: Int64) { state.withLock { $0.played[url] = time } }
+
+    var unpinned: [String] { state.withLock { $0.unpinned.map(Self.name) } }
+
+    func played(among urls: [OriginURL]) -> [OriginURL: Int64] {
+        state.withLock { state in urls.reduce(into: [:]) { $0[$1] = state.played[$1.absolute] } }
+    }
+
+    func unpin(_ url: OriginURL) -> Bool {
+        state.withLock { state in
+            guard !state.playing.contains(url.absolute) else { return false }
+            state.unpinned.append(url.absolute)
+            return true
         }
     }
 
@@ -412,4 +432,6 @@ private struct NoRestorePoints: RestorePointKeeper {
         RestorePoint(key: url.absolute, wasPinned: false, former: [])
     }
     func release(_ restorePoint: RestorePoint) -> Int64 { 0 }
+    func setTitle(_ title: String, of key: String) {}
+    func leastMissed(limit: Int) -> [ResourceReport] { [] }
 }

@@ -61,7 +61,7 @@ import Testing
             var episode = KnownEpisode(
                 file: "f\(number)", url: FeedWorld.url("https://a.test/"), found: 6, state: state)
             (episode.subscription, episode.title) = (subscription.id, "t")
-            if number > 0 { (episode.guid, episode.published) = ("g\(number)", 5) }
+            if number > 0 { (episode.guid, episode.published, episode.played) = ("g\(number)", 5, 7) }
             return episode
         }
         try database.save(subscription, episodes, all: { [] })
@@ -73,6 +73,28 @@ import Testing
         #expect(try database.counts()[subscription.id] == [.passedOver: 1, .ordered: 1, .removed: 1])
         try database.save(subscription, [], forgetting: [1, 2], all: { [] })
         #expect(try database.episodes(of: subscription.id).map(\.id) == [3])
+    }
+
+    /// What the former version has left: its subscriptions keep everything, as they did.
+    @Test func aDatabaseOfFormat3IsTakenOver() throws {
+        let directory = try TemporaryDirectory()
+        let database = try Self.open(directory)
+        var former = Self.full
+        former.options.keep = nil
+        let saved = try #require(try database.save([former], all: { [] }).first)
+        try database.save(
+            saved, [KnownEpisode(file: "f", url: saved.url, found: 6, state: .ordered)], all: { [] })
+        try database.close()
+        try DatabaseQueue(path: directory.file("feeds.sqlite")).write {
+            try $0.execute(
+                sql: """
+                    ALTER TABLE episode DROP COLUMN played; PRAGMA user_version = 3;
+                    DELETE FROM grdb_migrations WHERE identifier LIKE '4:%'
+                    """)
+        }
+        let read = try Self.open(directory)
+        #expect(try read.load() == [saved] && saved.options.keep == nil)
+        #expect(try read.episodes(of: saved.id).map(\.played) == [nil])
     }
 
     @Test func damagedValueCostsNeitherItsSubscriptionNorItsEpisodes() throws {

@@ -559,6 +559,60 @@ import Testing
         #expect(world.shelf.cached == ["e2.mp3"] && world.shelf.removed == ["e1.mp3"])
     }
 
+    // MARK: Until played
+
+    private static func url(_ number: Int) -> String { "https://media.test/e\(number).mp3" }
+
+    @Test func newSubscriptionKeepsEpisodesUntilTheyArePlayed() throws {
+        world.origin.serve(Self.feed, FeedWriter.episodes([2, 1]))
+        try world.subscribe(Self.feed)
+        #expect(try world.report(Self.feed).keep == "until-played")
+        world.pass(86_400)
+        #expect(world.shelf.unpinned.isEmpty)
+        world.shelf.finish(Self.url(1), at: 77)
+        // It is not taken from its player.
+        world.shelf.play(Self.url(1))
+        world.pass(3600)
+        #expect(world.shelf.unpinned.isEmpty)
+        world.shelf.play(Self.url(1), false)
+        world.pass(3600)
+        #expect(world.shelf.unpinned == ["e1.mp3"] && world.shelf.cached == ["e1.mp3", "e2.mp3"])
+        #expect(try world.episodes(Self.feed).map { $0.played?.seconds } == [nil, 77])
+        // It only unpins, and once: whoever pins it again keeps it, also after a restart.
+        let next = try FeedWorld(after: world)
+        next.pass(86_400)
+        #expect(next.shelf.unpinned == ["e1.mp3"] && next.shelf.removed.isEmpty)
+        #expect(try next.episodes(Self.feed).map { $0.played?.seconds } == [nil, 77])
+        // When its room was needed, it is not fetched again.
+        next.shelf.takeAway(Self.url(1))
+        next.pass(86_400)
+        #expect(next.shelf.begun.sorted() == ["e1.mp3", "e2.mp3"])
+        #expect(try next.episodes(Self.feed).map(\.state) == [.cached, .removed])
+    }
+
+    @Test func whatAPersonOrAnotherFeedKeepsStaysPinnedWhenPlayed() throws {
+        let other = "https://all.test/rss"
+        _ = try world.downloads.perform { try $0.add([DownloadOrder(url: FeedWorld.url(Self.url(1)))]) }
+        for feed in [Self.feed, other] { world.origin.serve(feed, FeedWriter.episodes([3, 2, 1])) }
+        try world.subscribe(Self.feed)
+        world.origin.serve(other, FeedWriter.episodes([2]))
+        try world.subscribe(other) { $0.keep = .all }
+        for number in 1...3 { world.shelf.finish(Self.url(number), at: 77) }
+        world.pass(3600)
+        #expect(world.shelf.unpinned == ["e3.mp3"])
+        #expect(try world.episodes(other).map { $0.played?.seconds } == [77])
+    }
+
+    @Test(arguments: [.all, .limit(.episodes(9))] as [SubscriptionChange.Keep])
+    func otherWaysOfKeepingUnpinNothing(keep: SubscriptionChange.Keep) throws {
+        world.origin.serve(Self.feed, FeedWriter.episodes([1]))
+        try world.subscribe(Self.feed) { $0.keep = keep }
+        world.shelf.finish(Self.url(1), at: 77)
+        world.pass(3600)
+        #expect(world.shelf.unpinned.isEmpty)
+        #expect(try world.episodes(Self.feed).map { $0.played?.seconds } == [77])
+    }
+
     @Test func whatAPersonOrderedTooStays() throws {
         let url = FeedWorld.url("https://media.test/e1.mp3")
         _ = try world.downloads.perform { try $0.add([DownloadOrder(url: url)]) }

@@ -295,7 +295,8 @@ import Testing
 
     @Test(
         arguments: [
-            ("5", EpisodeLimit.episodes(5)), ("2GB", .bytes(2_000_000_000)), ("500 kB", .bytes(500_000)),
+            ("until-played", .untilPlayed), ("5", EpisodeLimit.episodes(5)), ("2GB", .bytes(2_000_000_000)),
+            ("500 kB", .bytes(500_000)),
             ("1B", .bytes(1)),
             ("0", nil), ("-1", nil), ("0GB", nil), ("", nil), ("all", nil), ("999999999", nil), ("5 episodes", nil),
         ] as [(String, EpisodeLimit?)])
