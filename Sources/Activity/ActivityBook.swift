@@ -189,16 +189,8 @@ package struct ActivityBook: Sendable {
     }
 
     private static func title(_ sample: PlaySample, _ mask: URLMask) -> String {
-        (sample.title ?? fileName(of: mask.masked(sample.url))).printable(upTo: longestTitle, keepsJoiners: true)
-    }
-
-    /// The last part of a URL's path, decoded; the host if there is none.
-    private static func fileName(of url: String) -> String {
-        guard let url = try? OriginURL(url: url) else { return url }
-        let path = url.pathAndQuery.utf8.prefix { $0 != UInt8(ascii: "?") }
-        guard let last = path.split(separator: UInt8(ascii: "/")).last else { return url.host }
-        return PercentEncoding.decoded(last).flatMap { String(validating: $0, as: UTF8.self) }
-            ?? String(Substring(last))
+        DisplayName(title: sample.title, url: mask.masked(sample.url)).description.printable(
+            upTo: longestTitle, keepsJoiners: true)
     }
 
     // MARK: Transfers

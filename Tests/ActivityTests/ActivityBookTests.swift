@@ -183,7 +183,7 @@ import Testing
             ("/a/", nil, "a"), ("/%FF.mp4", nil, "%FF.mp4"), ("/film.mp4", "A film", "A film"),
             ("/%E2%80%AEgpj.exe", nil, "\\u{202E}gpj.exe"),
             ("/x", "\u{1F468}\u{200D}\u{1F469}\u{2066}", "\u{1F468}\u{200D}\u{1F469}\\u{2066}"),
-            ("/x", "<b>\u{1B}[2J</b>\n", "<b>\\u{1B}[2J</b>\\n"),
+            ("/x", "<b>\u{1B}[2J</b>\n", "<b>\\u{1B}[2J</b>"),
         ] as [(String, String?, String)])
     mutating func titlesAreOneLineOfPlainText(path: String, title: String?, shown: String) {
         let sample = Self.play(path) { $0.title = title }

@@ -137,7 +137,7 @@ import Testing
                 #expect(try terminal.waitForExit() == .exited(0))
                 #expect(
                     terminal.lines.count == 3 && terminal.lines.allSatisfy { $0.count <= columns }, "\(terminal.lines)")
-                #expect(terminal.lines[1].hasSuffix("Grüße%20a.mp4"), "\(terminal.lines)")
+                #expect(terminal.lines[1].hasSuffix("Grüße a.mp4"), "\(terminal.lines)")
             }
         }
         // In a pipe the URL is exact.

@@ -380,7 +380,7 @@ import Testing
         #expect(requests() == ["e5": 1, "e4": 1])
         #expect(try members(run("feeds", "--json")).isEmpty)
         let queued = try run("prefetch", "--feed", feed, "--detach")
-        #expect(queued.exit == .exited(0) && queued.stdout.contains("queued e3.mp3"), "\(queued)")
+        #expect(queued.exit == .exited(0) && queued.stdout.contains("queued Episode 3"), "\(queued)")
         #expect(queued.stdout.contains("no proxy is running") == (proxy == nil))
         #expect(try proxy?.process.terminate() ?? .exited(0) == .exited(0))
     }

@@ -282,7 +282,7 @@ import Testing
         let outcome = try prefetch(shelf, ["/main.m3u8"], ["--quality", "480p"])
         #expect(outcome.exit == .exited(0) && outcome.stderr == "", "\(outcome)")
         #expect(
-            outcome.lines.last?.hasPrefix("completed main.m3u8, 200 kB in 2 segments: 360p 800 kbit/s") == true,
+            outcome.lines.last?.contains("/main.m3u8, 200 kB in 2 segments: 360p 800 kbit/s") == true,
             "\(outcome)")
         let failure = try prefetch(shelf, ["/main.m3u8"])
         #expect(failure.exit == .exited(1), "\(failure)")

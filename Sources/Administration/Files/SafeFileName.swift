@@ -108,3 +108,14 @@ package struct SafeFileName: Sendable, Equatable, CustomStringConvertible {
         "image/png": "png", "image/webp": "webp",
     ]
 }
+
+extension SafeFileName {
+    /// The name of the same file by a title, with the extension that it has; nil leaves it as it is.
+    package func titled(_ title: String?) -> SafeFileName {
+        // A slash would end the title.
+        guard let title = title.map({ Self.cleaned(String($0.map { $0 == "/" ? "-" : $0 })) }), !title.isEmpty else {
+            return self
+        }
+        return SafeFileName(stem: title, suffix: suffix)
+    }
+}

@@ -153,6 +153,7 @@ final class LiveState: Sendable {
         let (statistics, moment, page, queue) = (statistics(), moment(), currentDownloads(), downloads.summary)
         let mask = policy.value.mask
         let (watched, unwritten) = state.withLock { ($0.watched, $0.unwritten) }
+        let samples = titled(samples)
         let (report, texts) = record.withLock { record in
             let found = record.book.look(samples, at: moment, mask: mask)
             var report = NowReport(
@@ -171,6 +172,18 @@ final class LiveState: Sendable {
         let wakes = state.withLock { $0.put(texts) }
         for wake in wakes { wake() }
         return Look(report: report, fetches: samples.fetches)
+    }
+
+    /// What was downloaded has the title of its download.
+    private func titled(_ samples: ActivitySamples) -> ActivitySamples {
+        var samples = samples
+        for place in samples.plays.indices {
+            guard let url = try? OriginURL(url: samples.plays[place].url),
+                let title = downloads.downloads(of: url).lazy.compactMap(\.title).first
+            else { continue }
+            samples.plays[place].title = title
+        }
+        return samples
     }
 
     private func currentDownloads() -> (downloads: [Download], hidden: Int) {

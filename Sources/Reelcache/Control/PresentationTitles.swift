@@ -41,7 +41,8 @@ final class PresentationTitles: Sendable {
 
     /// Adds titles to the first hundred presentations of a list. Blocks.
     func add(to reports: inout [ResourceReport], in store: CacheStore) {
-        let places = reports.indices.filter { reports[$0].parts != nil }.prefix(Self.mostOfAList)
+        let places = reports.indices.filter { reports[$0].parts != nil && reports[$0].title == nil }.prefix(
+            Self.mostOfAList)
         let titles = titles(of: places.map { CacheKey(text: reports[$0].url) }) { key in
             (try? PlaylistDocument.stored(key, in: store))?.title
         }

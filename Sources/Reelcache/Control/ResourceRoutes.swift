@@ -76,9 +76,8 @@ struct ResourceRoutes: Sendable {
         let isBrief = try parameters.flag(.brief)
         try request.answerList(isLong: true, urls: { $0.resources.map(\.url) }) { [query, policy, titles] store in
             var listing = try store.resources(query)
-            if isBrief {
-                titles.add(to: &listing.resources, in: store)
-            } else {
+            titles.add(to: &listing.resources, in: store)
+            if !isBrief {
                 PresentationContents.describe(&listing.resources, in: store, policy.value)
             }
             return listing

@@ -20,6 +20,8 @@ struct List: ParsableCommand {
     var filter: String?
     @Option(help: ArgumentHelp("Limit the list to this many resources. (default: all)", valueName: "number"))
     var limit: Int?
+    @Flag(name: .shortAndLong, help: "On a terminal, list URLs in place of names.")
+    var long = false
     @Flag(help: "Print JSON.")
     var json = false
     @OptionGroup var secret: SecretOptions
@@ -40,7 +42,10 @@ struct List: ParsableCommand {
         let now = Int64(time(nil))
         let table = TerminalTable(
             width: Terminal.width, isUnicode: Terminal.isUnicode, mask: try secret.mask(configuration))
-        for line in table.lines(Self.columns, "URL", listing.resources.map { Self.row($0, now: now) }) { print(line) }
+        // Elsewhere, whatever reads the list needs URLs.
+        let isNamed = Terminal.width != nil && !long
+        let rows = listing.resources.map { Self.row($0, now: now, isNamed: isNamed) }
+        for line in table.lines(Self.columns, isNamed ? "NAME" : "URL", rows) { print(line) }
         let bytes = listing.resources.reduce(0) { $0 +| $1.cached }
         print("\(listing.resources.count.grouped) of \(listing.total.of("resource")); \(bytes.size)")
     }
@@ -52,15 +57,18 @@ struct List: ParsableCommand {
         .init("FLAGS", 6, rank: 2),
     ]
 
-    private static func row(_ resource: ResourceReport, now: Int64) -> TerminalTable.Row {
-        TerminalTable.Row(
-            [
-                resource.cached.size,
-                resource.isComplete ? "complete" : PresentationText.share(resource) ?? resource.length.size,
-                resource.hits.grouped,
-                TimeSpan.ago(resource.lastAccess, now: now),
-                (PresentationText.flags(resource) + (resource.isPinned ? ["pinned"] : [])).joined(separator: ", "),
-            ], url: resource.url)
+    private static func row(_ resource: ResourceReport, now: Int64, isNamed: Bool) -> TerminalTable.Row {
+        let flags = PresentationText.flags(resource) + (resource.isPinned ? ["pinned"] : [])
+        let cells = [
+            resource.cached.size,
+            resource.isComplete ? "complete" : PresentationText.share(resource) ?? resource.length.size,
+            resource.hits.grouped,
+            TimeSpan.ago(resource.lastAccess, now: now),
+            flags.joined(separator: ", "),
+        ]
+        return isNamed
+            ? TerminalTable.Row(cells, text: DisplayName(title: resource.title, url: resource.url).description)
+            : TerminalTable.Row(cells, url: resource.url)
     }
 }
 

@@ -37,6 +37,8 @@ struct DownloadsList: ParsableCommand {
     @Option(
         help: ArgumentHelp("List only downloads of this category.", valueName: "name"), completion: .known(.categories))
     var category: String?
+    @Flag(name: .shortAndLong, help: "On a terminal, list URLs in place of names.")
+    var long = false
     @Flag(help: "Print JSON.")
     var json = false
     @OptionGroup var secret: SecretOptions
@@ -57,7 +59,7 @@ struct DownloadsList: ParsableCommand {
         guard !json else { return print(try secret.json(listing, configuration)) }
         let table = DownloadTable(
             width: Terminal.width, isUnicode: Terminal.isUnicode, now: Int64(time(nil)),
-            mask: try secret.mask(configuration))
+            mask: try secret.mask(configuration), isLong: long)
         for line in table.list(listing.downloads, hold: listing.summary.hold) { print(line) }
         print(Self.summary(listing, isFetching: isFetching))
     }

@@ -23,6 +23,8 @@ struct History: ParsableCommand {
     var category: String?
     @Flag(help: "List only those that failed.")
     var failed = false
+    @Flag(name: .shortAndLong, help: "On a terminal, list URLs in place of names.")
+    var long = false
     @Flag(help: "Print a JSON array with everything known about each.")
     var json = false
     @OptionGroup var secret: SecretOptions
@@ -40,7 +42,7 @@ struct History: ParsableCommand {
         guard !json else { return print(try secret.json(reports, configuration)) }
         let table = DownloadTable(
             width: Terminal.width, isUnicode: Terminal.isUnicode, now: Int64(time(nil)),
-            mask: try secret.mask(configuration))
+            mask: try secret.mask(configuration), isLong: long)
         for line in table.history(reports) { print(line) }
         let bytes = reports.filter { $0.state == .completed }.reduce(0) { $0 +| $1.bytes }
         print("\(reports.count.of("download")); \(bytes.size) completed")

@@ -170,6 +170,7 @@ final class Placing: Sendable {
                 report.fileName, url: report.urlText,
                 type: try proxy.resource(OriginURL(url: report.urlText)).resource.type)
         }
+        name = name.titled(report.title)
         return try placement.place(lent.path, copied, length: lent.length, as: name, isHeld: lent.isHeld) { done in
             let note = "\(name): \(done.size) of \(lent.length.size) copied".printable
             state.withLock { $0.note = note }

@@ -165,7 +165,7 @@ struct Prefetch: ParsableCommand {
             let interruption = Interruption()
             let isWanted = { !interruption.isRequested }
             let wanted = { (proxy: RunningProxy) in
-                orders(try named + (feed.map { try episodes(of: $0, proxy, display, isWanted) } ?? []))
+                try orders(named) + (feed.map { try episodes(of: $0, proxy, display, isWanted) } ?? [])
             }
             if detach {
                 try configuration.withProxy(for: feed == nil ? .adding : .fetching, isWanted: isWanted) {
@@ -197,15 +197,21 @@ struct Prefetch: ParsableCommand {
         return urls.map { DownloadOrder(url: $0, options: options) }
     }
 
-    /// The newest episodes of a feed.
+    /// Orders of the newest episodes of a feed, with their titles.
     private func episodes(
         of feed: OriginURL, _ proxy: RunningProxy, _ display: DownloadDisplay, _ isWanted: @escaping () -> Bool
-    ) throws -> [OriginURL] {
+    ) throws -> [DownloadOrder] {
         let preview = try proxy.previewFeed(feed, latest: latest ?? 3, title: nil, isWanted: isWanted)
-        let urls = preview.episodes.compactMap { try? OriginURL(url: $0.url) }
-        guard !urls.isEmpty else { throw CacheAccessError("\(feed.absolute) has no episodes that can be downloaded") }
-        display.say("\((preview.title ?? feed.absolute).printable): \(urls.count.of("episode"))")
-        return urls
+        let found = preview.episodes.flatMap { episode in
+            orders((try? OriginURL(url: episode.url)).map { [$0] } ?? []).map { order in
+                var order = order
+                order.title = episode.title
+                return order
+            }
+        }
+        guard !found.isEmpty else { throw CacheAccessError("\(feed.absolute) has no episodes that can be downloaded") }
+        display.say("\((preview.title ?? feed.absolute).printable): \(found.count.of("episode"))")
+        return found
     }
 
     private func queue(_ orders: [DownloadOrder], _ proxy: RunningProxy, _ display: DownloadDisplay) throws {

@@ -5,7 +5,7 @@ import HTTPModel
 
 extension Download {
     /// A short name for display.
-    package var name: String { SafeFileName(fileName, url: urlText).description.printable }
+    package var name: String { DisplayName(title: title, fileName: fileName, url: urlText).description.printable }
 
     /// 0 to 100, rounded down; nil while the total is not known.
     package var percent: Int? {

@@ -11,22 +11,33 @@ package struct DownloadTable {
     /// Seconds since 1970.
     private let now: Int64
     private let mask: URLMask?
+    /// Whether the last column has the names of downloads rather than their URLs.
+    private let isNamed: Bool
 
-    /// - Parameter mask: masks secrets in URLs; nil to mask nothing.
-    package init(width: Int?, isUnicode: Bool, now: Int64, mask: URLMask? = nil) {
+    /// - Parameters:
+    ///   - mask: masks secrets in URLs; nil to mask nothing.
+    ///   - isLong: whether URLs are listed in place of names, as they are in a pipe.
+    package init(width: Int?, isUnicode: Bool, now: Int64, mask: URLMask? = nil, isLong: Bool = false) {
         (self.width, self.isUnicode, self.now, self.mask) = (width, isUnicode, now, mask)
+        isNamed = width != nil && !isLong
+    }
+
+    private func row(_ cells: [String], _ report: Download, below: String?) -> TerminalTable.Row {
+        isNamed
+            ? TerminalTable.Row(cells, text: report.name, below: below)
+            : TerminalTable.Row(cells, url: report.urlText, below: below)
     }
 
     /// Each download, with its reason below if it has one.
     /// - Parameter hold: why all wait, which is not repeated for each.
     package func list(_ reports: [Download], hold: String? = nil) -> [String] {
         let rows = reports.map { report in
-            TerminalTable.Row(
+            row(
                 [
                     "\(report.id)", report.state.rawValue, report.priority.rawValue, Self.progress(report),
                     report.bytesPerSecond.map(ProgressText.rate) ?? "",
                     report.eta.map(ProgressText.time) ?? "",
-                ], url: report.urlText,
+                ], report,
                 below: report.attempt(now: now) ?? report.hold(besides: hold)
                     ?? (report.state == .failed ? report.reason : report.note))
         }
@@ -47,13 +58,13 @@ package struct DownloadTable {
             }
             // no trap: compared with 0
             let rate = seconds.flatMap { $0 > 0 && report.bytes > 0 ? ProgressText.rate(report.bytes / $0) : nil }
-            return TerminalTable.Row(
+            return row(
                 [
                     report.finished.map { date($0.seconds) } ?? "", report.state.rawValue,
                     ByteSize(bytes: report.bytes).description,
                     seconds.map(ProgressText.time) ?? "", rate ?? "",
                     report.category?.printable ?? "",
-                ], url: report.urlText, below: report.state == .completed ? report.note : report.message?.printable)
+                ], report, below: report.state == .completed ? report.note : report.message?.printable)
         }
         return lines(
             [
@@ -84,6 +95,7 @@ package struct DownloadTable {
     }
 
     private func lines(_ columns: [TerminalTable.Column], _ rows: [TerminalTable.Row]) -> [String] {
-        TerminalTable(width: width, isUnicode: isUnicode, mask: mask).lines(columns, "URL", rows)
+        TerminalTable(width: width, isUnicode: isUnicode, mask: mask).lines(
+            columns, isNamed ? "NAME" : "URL", rows)
     }
 }

@@ -211,7 +211,7 @@ import Testing
             ])
         // What tells least goes first, then URLs are cut inside; reasons are folded.
         #expect(
-            DownloadTable(width: 60, isUnicode: true, now: 1_000).list(Array(reports.prefix(3))) == [
+            DownloadTable(width: 60, isUnicode: true, now: 1_000, isLong: true).list(Array(reports.prefix(3))) == [
                 "ID  STATE        PROGRESS         URL",
                 " 1  downloading  45 % of 100 MB   http://a/one.mp4",
                 " 2  downloading  0 bytes          http://a/episode-two.mp4",
@@ -219,8 +219,16 @@ import Testing
                 "    503 from the origin; next attempt in 4 s",
             ])
         #expect(
-            DownloadTable(width: 30, isUnicode: true, now: 1_000).list(Array(reports.prefix(2)))[2]
+            DownloadTable(width: 30, isUnicode: true, now: 1_000, isLong: true).list(Array(reports.prefix(2)))[2]
                 == " 2  downloading  http…-two.mp4")
+        // On a terminal, what people call them.
+        reports[1].title = "Episode 2: Bridges"
+        #expect(
+            DownloadTable(width: 60, isUnicode: true, now: 1_000).list(Array(reports.prefix(2))) == [
+                "ID  STATE        PROGRESS            ETA  NAME",
+                " 1  downloading  45 % of 100 MB     0:11  one.mp4",
+                " 2  downloading  0 bytes                  Episode 2: Bridges",
+            ])
         for width in [1, 5, 20, 30, 40, 50] {
             let lines = DownloadTable(width: width, isUnicode: true, now: 1_000).list(reports)
             #expect(width < 30 || lines.allSatisfy { $0.columns <= width }, "\(lines)")
