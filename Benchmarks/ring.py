@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How a ring of caches behaves as it grows: a simulation, for docs/guide/cluster.md.
+"""How a ring of caches behaves as it grows: a simulation, for docs/operators/cluster.md.
 
     Benchmarks/ring.py [--plays 150000] [--films 5000] [--seed 18] [--zipf 0.8,1.0] [--nodes 1,3,10,30,100] [--json FILE]
 

@@ -333,7 +333,7 @@ extension Setting {
             "Write the lines of the access log as objects of JSON, or as web servers do: json or combined.",
             """
             `combined` is the format of Apache httpd, which most programs for logs read. What the cache knows besides \
-            stands at the end of each line; docs/guide/http-api.md lists it.
+            stands at the end of each line; docs/operators/monitoring.md lists it.
             """, example: "combined"),
         Setting(
             "player", .player, at: \.player, standard: "mpv, vlc or ffplay, the first that is installed",

@@ -3,7 +3,7 @@ import DiskCache
 import Downloads
 
 /// The table of the control interface: each request that there is, once. The server carries out what is here
-/// (`ControlRoute`), and clients send it; docs/guide/http-api.md describes it.
+/// (`ControlRoute`), and clients send it; docs/programs/http-api.md describes it.
 package struct Endpoints: Sendable {
     package static let all = Endpoints()
 

@@ -39,7 +39,7 @@ extension AccessLog {
 
         // MARK: JSON
 
-        /// An object of JSON (RFC 8259). Unknown members are left out; `docs/guide/http-api.md` lists them all.
+        /// An object of JSON (RFC 8259). Unknown members are left out; `docs/operators/monitoring.md` lists them all.
         private mutating func addJSON(_ record: AccessRecord) {
             // RFC 3339, in UTC, with milliseconds.
             bytes.append("{\"time\":\"")

@@ -1,4 +1,4 @@
-/// The form of the lines of the access log. `docs/guide/http-api.md` lists their parts.
+/// The form of the lines of the access log. `docs/operators/monitoring.md` lists their parts.
 public enum AccessLogFormat: String, Sendable, CaseIterable {
     /// An object of JSON on each line.
     case json

@@ -12,7 +12,7 @@
 /// ```
 ///
 /// The program runs without a shell, with a small environment and without input. It prints one line with a URL, or a
-/// JSON object; `docs/guide/resolvers.md` describes both.
+/// JSON object; `docs/programs/resolvers.md` describes both.
 public struct MediaResolver: Sendable, Equatable {
     /// Hosts, one of which must match, as in a `ResourceRule`. An empty list matches all hosts; then `paths` must not be
     /// empty.

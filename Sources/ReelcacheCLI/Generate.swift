@@ -6,9 +6,9 @@ import Reelcache
 /// repository use it.
 struct Generate: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Write the manual pages, the completions, the sample configuration and the tables of the guide.",
+        abstract: "Write the manual pages, the completions and the sample configuration.",
         shouldDisplay: false,
-        subcommands: [GenerateMan.self, GenerateConfig.self, GenerateGuide.self, GenerateCompletions.self])
+        subcommands: [GenerateMan.self, GenerateConfig.self, GenerateCompletions.self])
 
     /// Makes the directories that are missing.
     static func write(_ text: String, to path: String, in directory: String) throws {
@@ -71,21 +71,4 @@ struct GenerateConfig: ParsableCommand {
         commandName: "config", abstract: "Print the sample configuration, config/reelcache.yaml.")
 
     func run() { print(Manual.sampleFile, terminator: "") }
-}
-
-struct GenerateGuide: HelpReader {
-    static let configuration = CommandConfiguration(
-        commandName: "guide", abstract: "Rewrite the generated parts of commands.md and configuration.md in DIR.")
-
-    @Argument(help: "The directory, docs/guide.")
-    var directory: String
-
-    func run(help: String) throws {
-        let manual = Manual(try ToolInfo(json: help))
-        for page in ["commands.md", "configuration.md"] {
-            let path = directory + "/" + page
-            let text = try manual.guidePage(String(contentsOfFile: path, encoding: .utf8))
-            try Generate.write(text, to: page, in: directory)
-        }
-    }
 }

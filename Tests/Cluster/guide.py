@@ -1,4 +1,4 @@
-"""The commands of docs/guide/cluster.md, in order, each on the machine that its first line names."""
+"""The commands of docs/operators/cluster.md, in order, each on the machine that its first line names."""
 import os
 import re
 import subprocess
@@ -28,7 +28,7 @@ set -e -o pipefail
 
 def guide(cluster, options):
     """The commands of the guide's page work."""
-    with open(os.path.join(ROOT, "docs/guide/cluster.md")) as file:
+    with open(os.path.join(ROOT, "docs/operators/cluster.md")) as file:
         found = list(blocks(file.read()))
     lay_out(cluster)
     cluster.start()

@@ -116,7 +116,7 @@ struct PrometheusTests {
 
     @Test func guideHasEachMetricAndNoOther() throws {
         let page = Prometheus.configuration.deletingLastPathComponent().appendingPathComponent(
-            "docs/guide/monitoring.md")
+            "docs/operators/monitoring.md")
         let named = Self.metricNames(in: try String(contentsOf: page, encoding: .utf8)).subtracting(["process_"])
         let names = try names()
         let families = Set(names.map { $0.replacing(/_seconds_(bucket|sum|count)$/, with: "_seconds") })

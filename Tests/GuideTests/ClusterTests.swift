@@ -2,7 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Several machines behind a balancer: the files of `config/cluster`, and what `docs/guide/cluster.md` says of them.
+/// Several machines behind a balancer: the files of `config/cluster`, and what `docs/operators/cluster.md` says of
+/// them.
 @Suite(.serialized) struct ClusterTests {
     private static let configurations = Documents.root.appendingPathComponent("config/cluster").path
 
@@ -108,7 +109,7 @@ import Testing
         #expect(socket.contains("\nConflicts=reelcache.socket\n"))
         // As the nodes' configuration has it.
         #expect(try text("node.yaml").contains("\nlisten: \":7335\"\n") && socket.contains("\nListenStream=7335\n"))
-        let guide = try Documents.text("docs/guide/cluster.md")
+        let guide = try Documents.text("docs/operators/cluster.md")
         #expect(guide.contains("cp reelcache-node.service reelcache-node.socket /etc/systemd/system/"))
     }
 }

@@ -2,10 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `docs/guide/http-api.md` describes each path of the interface, each method there, and each parameter: what a running
-/// proxy says of itself.
+/// `docs/programs/http-api.md` describes each path of the interface, each method there, and each parameter: what a
+/// running proxy says of itself.
 @Suite struct ControlPathTests {
-    private static let path = "docs/guide/http-api.md"
+    private static let path = "docs/programs/http-api.md"
     private let cache: TemporaryDirectory
     private let proxy: ProxyProcess
 

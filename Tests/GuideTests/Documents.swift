@@ -7,8 +7,8 @@ enum Documents {
     static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
 
-    /// The documents for users, by their paths from the root. Their commands are run.
-    static let guide = ["README.md"] + pages(below: "docs/guide")
+    /// The documents for users, operators and programs, by their paths from the root. Their commands are run.
+    static let guide = ["README.md"] + ["guide", "operators", "programs"].flatMap { pages(below: "docs/\($0)") }
 
     /// All documents whose links are checked.
     static let all = ["README.md", "Benchmarks/README.md"] + pages(below: "docs")

@@ -7,7 +7,9 @@ import Testing
 @Suite(.enabled(if: Packages.built != nil, "scripts/test-packages runs these"), .serialized)
 struct PackageTests {
     /// Whose blocks with the marker `packages` are run here.
-    static let pages = ["docs/guide/installing.md", "docs/guide/troubleshooting.md"]
+    static let pages = [
+        "docs/guide/installing.md", "docs/guide/troubleshooting.md", "docs/operators/service.md",
+    ]
 
     private let packages: Packages
     private let install = "sudo apt-get install -y ./reelcache_*.deb >/dev/null\n"
@@ -46,10 +48,14 @@ struct PackageTests {
         expectSuccess(try await run(commands), of: commands.count, path)
     }
 
-    @Test func commandsAgainstTroubleWork() async throws {
-        let commands = try blocks(of: "docs/guide/troubleshooting.md").map(\.text)
-        let start = install + "systemctl --user enable --now reelcache\n"
-        expectSuccess(try await run([start] + commands), of: commands.count + 1, "docs/guide/troubleshooting.md")
+    /// Pages for those who have installed it, each with what runs before its commands.
+    @Test(arguments: [
+        ("docs/guide/troubleshooting.md", "systemctl --user enable --now reelcache\n"),
+        ("docs/operators/service.md", ""),
+    ])
+    func commandsOfAnInstalledProgramWork(path: String, start: String) async throws {
+        let commands = try blocks(of: path).map(\.text)
+        expectSuccess(try await run([install + start] + commands), of: commands.count + 1, path)
     }
 
     /// Waits for the proxy of a service.

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The short program of `docs/guide/embedding.md`, with the settings that it has.
+/// The short program of `docs/programs/embedding.md`, with the settings that it has.
 @Suite struct ProgramTests {
     @Test(.enabled(if: GuideWorld.isExpected, "\(GuideWorld.obstacle ?? "")"))
     func shortProgramDownloadsAFilm() async throws {

@@ -118,7 +118,8 @@ extension Scenarios {
             try await scenario { stage in
                 let guide = try String(
                     contentsOfFile: #filePath.replacing(
-                        "Tests/ScenarioTests/S25_MetricsTests.swift", with: "docs/guide/http-api.md"), encoding: .utf8)
+                        "Tests/ScenarioTests/S25_MetricsTests.swift", with: "docs/programs/http-api.md"),
+                    encoding: .utf8)
                 let section = try #require(guide.components(separatedBy: "\n#### Other errors\n").last)
                 let rows = section.components(separatedBy: "\n## ")[0].split(separator: "\n").filter {
                     $0.hasPrefix("| `")

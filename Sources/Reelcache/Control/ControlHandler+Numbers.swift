@@ -54,7 +54,7 @@ extension ControlHandler {
 extension ControlHandler {
     /// The names under which errors are counted, and which `/metrics` lists from the start.
     enum ErrorName {
-        /// Errors that are no failures of an origin: the table "Other errors" of docs/guide/http-api.md.
+        /// Errors that are no failures of an origin: the table "Other errors" of docs/programs/http-api.md.
         static let others = [
             "refused", "bad-request", "request-timeout", "tunnel", "accept", "open-files", "disk-read", "disk-write",
             "max-connections", "max-connections-per-client", "max-requests-per-client",

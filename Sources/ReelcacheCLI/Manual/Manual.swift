@@ -1,6 +1,6 @@
-/// The documentation that the program generates: its manual pages, the sample configuration, and the tables of the
-/// guide. All of it has two sources, so that it agrees with the program: the descriptions of the commands (`ToolInfo`)
-/// and the table of settings (`Setting.all`).
+/// The documentation that the program generates: its manual pages and the sample configuration. All of it has two
+/// sources, so that it agrees with the program: the descriptions of the commands (`ToolInfo`) and the table of settings
+/// (`Setting.all`).
 package struct Manual: Sendable {
     private let tool: ToolInfo
 
@@ -24,8 +24,4 @@ package struct Manual: Sendable {
 
     /// `config/reelcache.yaml`.
     package static var sampleFile: String { SampleFile().text }
-
-    /// A page of the guide with its generated parts generated again.
-    /// - Throws: `GeneratedParts.BadPart`.
-    package func guidePage(_ text: String) throws -> String { try Guide(tool).page(text) }
 }

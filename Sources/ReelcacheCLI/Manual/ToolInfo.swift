@@ -1,7 +1,7 @@
 import Foundation
 
 /// The commands of the program and their arguments, as ArgumentParser describes them with `--experimental-dump-help`
-/// (serialization version 0). The manual pages, the guide, the tests and `--help` all use this description.
+/// (serialization version 0). The manual pages, the tests and `--help` all use this description.
 package struct ToolInfo: Decodable, Sendable {
     package let serializationVersion: Int
     /// The program itself.

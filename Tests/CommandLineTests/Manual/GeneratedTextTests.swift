@@ -27,30 +27,41 @@ import Testing
         #expect(try Self.text("config/reelcache.yaml") == Manual.sampleFile, "run scripts/generate")
     }
 
-    @Test(arguments: ["commands.md", "configuration.md"]) func guideHasTheGeneratedParts(page: String) throws {
-        let text = try Self.text("docs/guide/\(page)")
-        #expect(try Manual(tool).guidePage(text) == text, "run scripts/generate")
-    }
-
-    @Test func everyCommandAndOptionIsInTheGuide() throws {
-        let text = try Self.text("docs/guide/commands.md")
+    @Test func everyCommandAndOptionIsInItsManualPage() throws {
+        let pages = manualPages
         for command in tool.command.visibleSubcommands {
-            #expect(
-                text.contains("\n## \(command.commandName)\n")
-                    || text.contains("\n## reelcache \(command.commandName)\n"))
+            let text = try #require(pages["man1/reelcache-\(command.commandName).1"])
             for leaf in command.leaves where leaf.path.count > 2 {
-                #expect(text.contains("\n### \(leaf.path.joined(separator: " "))\n"))
+                #expect(text.contains("\n.Ss \(leaf.path.joined(separator: " "))\n"), "\(leaf.path)")
             }
-            for option in command.leaves.flatMap(\.visibleArguments).flatMap(\.allNames) {
-                #expect(text.contains("`\(option.text)`") || text.contains("`\(option.text) "), "\(option.text)")
+            let arguments = command.leaves.flatMap { tool.arguments(of: $0).own }
+            let listed = Set(text.matches(of: /(?m)^\.It .*$/).flatMap { $0.output.matches(of: /Fl (\S+)/).map(\.1) })
+            for name in arguments.flatMap(\.allNames) {
+                let flag = Mdoc.argument(String(name.text.dropFirst()))
+                #expect(listed.contains(flag[...]), "\(command.commandName): \(name.text)")
             }
+            let refersToServe = text.contains("takes the options of\n.Xr reelcache-serve 1 .")
+            #expect(refersToServe == command.leaves.contains { tool.arguments(of: $0).takesThoseOfServe })
         }
     }
 
-    @Test func everyKeyIsInTheGuide() throws {
-        let text = try Self.text("docs/guide/configuration.md")
-        for setting in Setting.all { #expect(text.contains("\n### \(setting.key)\n"), "\(setting.key)") }
-        for key in RuleKey.all { #expect(text.contains("\n### Rule key \(key.name)\n"), "\(key.name)") }
+    @Test func everyKeyIsInTheManualAndTheSampleFile() throws {
+        let page = try #require(manualPages["man5/reelcache.yaml.5"])
+        for setting in Setting.all {
+            let heading = setting.key == "rules" ? ".Sh RULES" : ".Ss \(Mdoc.escaped(setting.key)):"
+            #expect(page.contains("\n\(heading)"), "\(setting.key)")
+            #expect(Manual.sampleFile.contains("\n#\(setting.key):"), "\(setting.key)")
+        }
+        let rules = try #require(page.components(separatedBy: "\n.Sh RULES\n").last)
+        for key in RuleKey.all {
+            #expect(rules.contains("\n.Ss \(Mdoc.escaped(key.name)):"), "\(key.name)")
+            #expect(Manual.sampleFile.contains("\n#   \(key.name) "), "\(key.name)")
+        }
+    }
+
+    private var manualPages: [String: String] {
+        let edition = Edition(version: "1", date: "May 1, 2026")
+        return Dictionary(uniqueKeysWithValues: Manual(tool).pages(edition).map { ($0.path, $0.text) })
     }
 
     // MARK: What --help says

@@ -131,7 +131,7 @@ package struct MetricsSnapshot: Sendable {
             .each(
                 .counter, "reelcache_errors", by: "kind",
                 counts.sorted { $0.key < $1.key }.map { ($0.key, .count($0.value)) },
-                "Failures and other errors, by their names in docs/guide/http-api.md.")
+                "Failures and other errors, by their names in docs/programs/http-api.md.")
         ]
     }
 
