@@ -368,7 +368,9 @@ package actor DownloadManager {
         let names = some.map {
             "\"\(DisplayName(title: $0.title, url: $0.url))\" (\(ByteSize(bytes: $0.cached)))"
         }
-        let command = played.isEmpty ? some.map { "'\($0.url)'" }.joined(separator: " ") : "--played --include-pinned"
+        // An origin may have put a quote into a URL: people paste this into a shell.
+        let urls = some.map { "'\($0.url.replacing("'", with: "'\\''"))'" }.joined(separator: " ")
+        let command = played.isEmpty ? urls : "--played --include-pinned"
         return "; \(played.isEmpty ? "read longest ago" : "played"): \(names.joined(separator: ", "));"
             + " reelcache rm \(command) removes \(some.count == 1 ? "it" : "them")"
     }

@@ -19,7 +19,7 @@ import Testing
         arguments: [
             (
                 [(nil, nil), ("B", nil)],
-                "; read longest ago: \"0.mp3\" (100 bytes), \"B\" (100 bytes); reelcache rm 'https://a/0.mp3' 'https://a/1.mp3' removes them"
+                "; read longest ago: \"0'.mp3\" (100 bytes), \"B\" (100 bytes); reelcache rm 'https://a/0'\\''.mp3' 'https://a/1'\\''.mp3' removes them"
             ),
             ([("A", 5), ("B", nil)], "; played: \"A\" (100 bytes); reelcache rm --played --include-pinned removes it"),
             ([], ""),
@@ -29,7 +29,8 @@ import Testing
         desk.restorePoints.hasPinned(
             pinned.enumerated().map { number, resource in
                 var report = ResourceReport(
-                    url: "https://a/\(number).mp3", length: 100, cached: 100, isComplete: true, isPinned: true, hits: 0,
+                    url: "https://a/\(number)'.mp3", length: 100, cached: 100, isComplete: true, isPinned: true,
+                    hits: 0,
                     lastAccess: 0, storedAt: 0)
                 (report.title, report.played) = resource
                 return report
