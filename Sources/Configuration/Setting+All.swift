@@ -384,8 +384,8 @@ extension Setting {
             "on_completed", .command, at: \.proxy.onCompleted, standard: "none",
             "Run this program when a download has completed.",
             """
-            No shell interprets it. Its environment says what has ended: `DOWNLOAD_URL`, `DOWNLOAD_TITLE` (the URL if \
-            there is no name), `DOWNLOAD_ID`, `DOWNLOAD_STATE`, `DOWNLOAD_BYTES`, and, where there are any, \
+            No shell interprets it. Its environment says what has ended: `DOWNLOAD_URL`, `DOWNLOAD_TITLE` (its name, as \
+            lists show it), `DOWNLOAD_ID`, `DOWNLOAD_STATE`, `DOWNLOAD_BYTES`, and, where there are any, \
             `DOWNLOAD_CATEGORY`, `DOWNLOAD_FEED` and `DOWNLOAD_REASON`. With `REELCACHE_CACHE_DIR`, commands of \
             reelcache use this cache: `reelcache export "$DOWNLOAD_URL" -o /srv/media/` in a script.
 

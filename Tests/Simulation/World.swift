@@ -28,7 +28,6 @@ final class World {
     struct Settings {
         var seconds = 60.0
         var players = 4
-        var films = 6
         var requests = 20
         var faults = 0.15
         var maxSize: Int64 = 16_000_000
@@ -41,7 +40,7 @@ final class World {
         self.settings = settings
         let schedule = Schedule(seed: seed)
         self.schedule = schedule
-        origin = SimulatedOrigin(schedule, films: settings.films, faults: settings.faults)
+        origin = SimulatedOrigin(schedule, films: schedule.pick([3, 6, 20]), faults: settings.faults)
         directory = try TemporaryDirectory()
         left = try TemporaryDirectory()
         loops = try (0..<2).map { try EventLoop(index: $0, driver: schedule) }

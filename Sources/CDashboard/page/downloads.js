@@ -75,7 +75,7 @@ async function forget() {
 	});
 }
 
-const title = (download) => printable(download.file_name || name(download.url));
+const title = (download) => printable(download.title || download.file_name || name(download.url));
 
 function card(first) {
 	const heading = make("h3", {}, foreign(title(first)));
