@@ -26,12 +26,14 @@ Rows: hit     cached files of 64 KiB, eight of them in turn, keep-alive
       segment a cached segment of an HLS playlist that was read before (ours only: nginx knows no playlists, its hit stands beside it)
       miss    a file of 64 KiB that was never asked for, origin on this machine
       long    1 MiB of an uncached file of 64 MiB
+      closed  a cached file of 64 KiB that is not open: 300 in turn, of which some 100 may be open; its opening, hit and closing, and all
+              that happens within twelve seconds after (ours only)
       stats   GET /stats
 """
-import argparse, glob, os, re, shutil, signal, socket, subprocess, sys, tempfile, time
+import argparse, glob, os, re, resource, shutil, signal, socket, subprocess, sys, tempfile, time
 
 ORIGIN, PORT = 28200, 28201
-ROWS = ('hit', 'browser', 'deployed', 'text', 'playlist', 'live', 'touch', 'range', 'seek', 'segment', 'miss', 'long', 'stats')
+ROWS = ('hit', 'browser', 'deployed', 'text', 'playlist', 'live', 'touch', 'range', 'seek', 'segment', 'closed', 'miss', 'long', 'stats')
 
 BROWSER = ('User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0 Safari/537.36\r\nAccept: */*\r\n'
     'Accept-Encoding: identity;q=1, *;q=0\r\nAccept-Language: en-US,en;q=0.9,de;q=0.8\r\nReferer: http://127.0.0.1/page\r\nSec-Fetch-Site: same-origin\r\n'
@@ -65,11 +67,12 @@ def http(path, rng=None, conn=None, want=None, head=''):
     return s
 
 class Server:
-    def __init__(self, name, argv, prefix, work, threads_note=''):
+    def __init__(self, name, argv, prefix, work, files=None):
         self.name, self.prefix, self.out = name, prefix, os.path.join(tempfile.mkdtemp(dir=work), 'callgrind')
         self.log = open(os.path.join(work, name + '.log'), 'w')
         self.p = subprocess.Popen(['valgrind', '--tool=callgrind', '--instr-atstart=no', '--separate-threads=yes',
-                                   f'--callgrind-out-file={self.out}'] + argv, stdout=self.log, stderr=self.log)
+                                   f'--callgrind-out-file={self.out}'] + argv, stdout=self.log, stderr=self.log,
+                                  preexec_fn=files and (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))))
         self.dumps = 0
         for _ in range(600):
             if self.p.poll() is not None: raise SystemExit(f'{name} ended: see {self.log.name}')
@@ -129,6 +132,7 @@ def rows(server, only, ours):
         'seek': lambda: (http(pre + '/mid.bin'), time.sleep(4 if ours else 0), seeks(50), server.count(lambda: seeks(300), 0))[-1],
         'segment': lambda: (http(pre + '/v/index.m3u8'), [http(f'{pre}/v/{i}.ts') for i in range(40)], http(pre + '/v/index.m3u8'), time.sleep(7),
                             server.count(lambda: sum(bool(http(f'{pre}/v/{i % 40}.ts')) for i in range(200)), 0))[-1] if ours else None,
+        'closed': lambda: (misses(0, 300), time.sleep(14), misses(0, 300), server.count(lambda: misses(0, 300), 12))[-1] if ours else None,
         # What the rows before leave to do (files that were used, and close) is not a miss's.
         'miss': lambda: (misses(200, 50), time.sleep(14 if ours else 0), server.count(lambda: misses(250, 250), 3 if ours else 0))[-1],
         'long': lambda: server.count(long, 3 if ours else 0),
@@ -215,11 +219,12 @@ def main():
             table = {}
             for name, plain, as_deployed, prefix, without in servers:
                 ours = name in ('reelcache', 'before')
-                for part, argv, prefix in ((set(ROWS) - {'deployed'} - without, plain, prefix), ({'deployed'}, as_deployed, '')):
+                for part, argv, prefix, files in ((set(ROWS) - {'deployed', 'closed'} - without, plain, prefix, None), ({'deployed'}, as_deployed, '', None),
+                                                  ({'closed'} if ours else set(), plain, prefix, 420)):
                     names = part & (only | ({'hit'} if 'touch' in only else set())) if only else part       # a touch is less a hit
                     if not names: continue
                     shutil.rmtree(f'{work}/REELCACHE-cache', ignore_errors=True)
-                    server = Server(name, argv(), prefix, work)
+                    server = Server(name, argv(), prefix, work, files)
                     try: table.setdefault(name, {}).update(rows(server, names, ours))
                     finally: server.stop()
                     if name == 'reelcache' and o.profile:

@@ -246,4 +246,5 @@ def main():
             json.dump(columns, file, indent=2)
 
 
-main()
+if __name__ == "__main__":
+    main()
