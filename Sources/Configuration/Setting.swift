@@ -33,7 +33,7 @@ package struct Setting: Sendable {
     private let texts: @Sendable (Settings) -> [String]
     private let summaryOfValue: @Sendable (Settings) -> String?
     private let copy: @Sendable (Settings, inout Settings) -> Void
-    private let areEqual: @Sendable (Settings, Settings) -> Bool
+    let isEqual: @Sendable (Settings, Settings) -> Bool
 
     /// - Parameter standard: the default in words; nil for the default as it is written.
     init<Value>(
@@ -53,7 +53,7 @@ package struct Setting: Sendable {
         self.texts = { reader.texts($0[keyPath: path]) }
         summaryOfValue = { reader.summary?($0[keyPath: path]) }
         copy = { $1[keyPath: path] = $0[keyPath: path] }
-        areEqual = { $0[keyPath: path] == $1[keyPath: path] }
+        isEqual = { $0[keyPath: path] == $1[keyPath: path] }
         store = { value, settings throws(SettingProblems) in settings[keyPath: path] = try reader.read(value) }
     }
 
@@ -78,8 +78,6 @@ package struct Setting: Sendable {
         let texts = texts(settings)
         return texts.isEmpty ? "(\(standard))" : texts.joined(separator: ", ")
     }
-
-    func isEqual(_ one: Settings, _ other: Settings) -> Bool { areEqual(one, other) }
 
     /// Copies the value and its origin.
     func copy(from source: Settings, to target: inout Settings) {

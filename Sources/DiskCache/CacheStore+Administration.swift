@@ -144,7 +144,8 @@ extension CacheStore {
         return try core.index.listing.played()
     }
 
-    /// The pinned resources that people miss least: those that were played first, then those that were read longest ago.
+    /// The pinned resources that people miss least: those that were played first, then those that were read longest
+    /// ago.
     package func leastMissed(limit: Int) throws(StoreError) -> [ResourceReport] {
         try core.index.listing.leastMissed(limit: limit)
     }

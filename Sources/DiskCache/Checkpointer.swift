@@ -165,6 +165,15 @@ final class Checkpointer {
         if closed.count > count { saveTouches(of: [], withResources: true, withClosed: true) }
     }
 
+    /// Saves all of it, at an orderly end.
+    func saveAllClosed() {
+        var before = Int.max
+        while !closed.isEmpty, closed.count < before {
+            before = closed.count
+            saveClosed(beyond: 0)
+        }
+    }
+
     private func keep(_ touch: IndexSaving.Touch) {
         // An index that cannot be written for long loses them.
         guard closed.count < 2 * mostClosed else { return }

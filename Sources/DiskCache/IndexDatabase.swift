@@ -103,8 +103,8 @@ final class IndexDatabase: Sendable {
             try db.execute(sql: "ALTER TABLE resource ADD COLUMN downloaded INTEGER NOT NULL DEFAULT 0")
         }
         migrator.registerMigration("4: parts") { try $0.execute(sql: partsSchema) }
-        // `played`: when players had read three quarters of it, in seconds since 1970. `read_ranges`: what they have read
-        // of it since. `title`: what its feed or playlist calls it.
+        // `played`: when players had read three quarters of it, in seconds since 1970. `read_ranges`: what they have
+        // read of it since. `title`: what its feed or playlist calls it.
         migrator.registerMigration("5: played, titles") { db in
             try db.execute(
                 sql: """

@@ -130,7 +130,8 @@ struct IndexListing: Sendable {
         }
     }
 
-    /// The pinned resources that people miss least: those that were played first, then those that were read longest ago.
+    /// The pinned resources that people miss least: those that were played first, then those that were read longest
+    /// ago.
     func leastMissed(limit: Int) throws(StoreError) -> [ResourceReport] {
         try database.read { db in
             let rows = try Row.fetchAll(

@@ -185,8 +185,8 @@ struct IndexSaving: Sendable {
 }
 
 extension IndexSaving {
-    /// Adds what players have read of a generation. At three quarters of it, its resource counts as played, and what was
-    /// read is counted from the beginning.
+    /// Adds what players have read of a generation. At three quarters of it, its resource counts as played, and what
+    /// was read is counted from the beginning.
     private static func save(_ played: ReadRanges, of id: GenerationID, in db: Database) throws {
         let query = try db.cachedStatement(sql: "SELECT length, read_ranges FROM generation WHERE id = ?")
         guard let row = try Row.fetchOne(query, arguments: [id]).map({ StoredRow($0) }),

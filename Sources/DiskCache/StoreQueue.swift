@@ -91,6 +91,7 @@ final class StoreWork {
         checkpointer.checkpoint(.all)
         closer.closeUnused()
         let left = closer.commitAll()
+        checkpointer.saveAllClosed()
         try core.files.unfinished.shorten { left }
         // Makes removed and new names durable.
         try FileSystem.syncDirectory(core.configuration.directory)

@@ -11,8 +11,8 @@ extension MediaAnswer {
     func beginItem(_ generation: Generation, at start: Int64, length: Int64?) {
         // Segments of a stream have read-ahead of their own. What is not stored has a next that is not stored either.
         guard !isAsStored, generation.isStored, membership == nil, generation.whole == nil else { return }
-        // A page of another site must not choose what is downloaded or unpinned. `web_origins` names those that play for
-        // the user.
+        // A page of another site must not choose what is downloaded or unpinned. `web_origins` names those that play
+        // for the user.
         guard !Requester(request, handler.routes.webOrigins).isForeign else { return }
         reader?.isPlay = isPlay
         guard let length, handler.next.mayFollow(route.url, length: length, resolvedRule) else { return }

@@ -13,26 +13,28 @@ public typealias CacheMode = CachePolicy.CacheMode
 
 /// The settings of a proxy. The defaults are those of `reelcache serve`.
 public struct ProxyConfiguration: Sendable {
-    /// The address to listen on: `host:port`, `[ipv6]:port`, or `:port` for all addresses. Port 0 lets the system choose.
+    /// The address to listen on: `host:port`, `[ipv6]:port`, or `:port` for all addresses. Port 0 lets the system
+    /// choose.
     public var listen = "127.0.0.1:7335"
     /// Names by which players reach the proxy, such as `tv.example`, besides its addresses and `localhost`. Requests
     /// for any other name are answered 421, because a hostile site could let its own name resolve to this machine.
     public var names: [String] = []
-    /// The balancers in front of the proxy, as IP addresses and networks such as `10.0.0.0/24`. What they state about their
-    /// clients is believed: `Forwarded`, `X-Forwarded-For` and the like, and PROXY headers. Reading the control interface
-    /// then needs a token.
+    /// The balancers in front of the proxy, as IP addresses and networks such as `10.0.0.0/24`. What they state about
+    /// their clients is believed: `Forwarded`, `X-Forwarded-For` and the like, and PROXY headers. Reading the control
+    /// interface then needs a token.
     public var trusted: [String] = []
     /// Whether connections from `trusted` addresses begin with a header of the PROXY protocol, version 1 or 2.
     public var expectsProxyHeader = false
     /// How long running responses may take to end when `reelcache serve` is told to stop: up to a day.
     public var drainTime = Duration.seconds(5)
-    /// The most connections of clients, beyond which they are answered 503: 1 to 1,000,000; nil for as many as there are
-    /// files and sockets for, beyond which they wait.
+    /// The most connections of clients, beyond which they are answered 503: 1 to 1,000,000; nil for as many as there
+    /// are files and sockets for, beyond which they wait.
     public var maxConnections: Int?
     /// The most connections of one client, or the most running requests of one behind a balancer that speaks HTTP: 1 to
     /// 1,000,000. Beyond, they are answered 429. Nil for no limit.
     public var maxConnectionsPerClient: Int?
-    /// How many requests a client may send: `100/s`, `600/min`, `5000/h`. Beyond, they are answered 429. Nil for no limit.
+    /// How many requests a client may send: `100/s`, `600/min`, `5000/h`. Beyond, they are answered 429. Nil for no
+    /// limit.
     public var maxRequestsPerClient: String?
     /// The cache directory. It is created if it does not exist.
     public var cacheDirectory = Self.defaultCacheDirectory
@@ -40,7 +42,8 @@ public struct ProxyConfiguration: Sendable {
     public var maxSize: Int64 = 20_000_000_000
     /// The disk space to keep free, in bytes.
     public var minFree: Int64 = 1_000_000_000
-    /// The most memory for responses that are not media, such as errors and redirects, in bytes; with 0, none is stored.
+    /// The most memory for responses that are not media, such as errors and redirects, in bytes; with 0, none is
+    /// stored.
     public var maxShortResponses: Int64 = 4 << 20
     /// Private origins that the proxy may fetch from: host names, IP addresses, or networks such as `192.168.1.0/24`.
     public var allow: [String] = []
@@ -132,8 +135,8 @@ public struct ProxyConfiguration: Sendable {
     /// Programs that find the media behind pages. The first that matches a URL is run.
     public var resolvers: [MediaResolver] = []
     /// A program and its arguments, to be run when a download has completed, and when one has failed for good; empty
-    /// for none. It runs without a shell, and learns from its environment what has ended (`DOWNLOAD_URL`, `DOWNLOAD_TITLE`,
-    /// `DOWNLOAD_REASON` and others, as in `docs/guide/configuration.md`).
+    /// for none. It runs without a shell, and learns from its environment what has ended (`DOWNLOAD_URL`,
+    /// `DOWNLOAD_TITLE`, `DOWNLOAD_REASON` and others, as in `docs/guide/configuration.md`).
     public var onCompleted: [String] = [], onFailed: [String] = []
     /// Origins of web pages that may read every response of the proxy and learn what is cached, such as
     /// `https://player.example`. Pages of other sites may only read media of public origins.

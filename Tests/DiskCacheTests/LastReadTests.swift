@@ -160,11 +160,22 @@ import Testing
         }
     }
 
-    @Test func readsOfAClosedFileOutliveTheSession() throws {
+    /// However many wait.
+    @Test func readsOfClosedFilesOutliveTheSession() throws {
         var opened = try read()
+        for name in ["b", "c"] { _ = try opened.make(name, media, filling: 0..<4096) }
+        opened.store.queue.sync { work in
+            work.checkpointer.checkpoint()
+            for open in opened.store.core.open.all { open.countHit() }
+            work.checkpointer.closedAtOnce = 1
+        }
         opened.closeUnused()
         opened = try opened.reopened()
-        #expect(try extentTimes(opened) == [0, 70, 0] && resource(opened) == [1, 70])
+        #expect(try resource(opened) == [2, 70])
+        let hits = try opened.store.core.index.database.read {
+            try Int.fetchAll($0, sql: "SELECT hits FROM resource ORDER BY key")
+        }
+        #expect(hits == [2, 1, 1])
     }
 
     @Test func hitsOfWhatWasClosedBeforeItsSuccessorIsSavedAreItsSuccessors() throws {

@@ -7,7 +7,8 @@ import Testing
     private static let environment = ProcessInfo.processInfo.environment
     /// `REELCACHE_SEEDS`: how many, from the first on.
     private static let count = environment["REELCACHE_SEEDS"].flatMap { UInt64($0) } ?? 40
-    /// `REELCACHE_SEED`: the first. With one seed alone, all that happens is printed, as it is where something must not be.
+    /// `REELCACHE_SEED`: the first. With one seed alone, all that happens is printed, as it is where something must not
+    /// be.
     private static let first = environment["REELCACHE_SEED"].flatMap { UInt64($0) } ?? 1
     private static let parts = 8 as UInt64
     /// Only then are the orders of sets and dictionaries the same in each run.

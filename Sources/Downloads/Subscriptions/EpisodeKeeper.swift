@@ -115,8 +115,8 @@ struct EpisodeKeeper {
         } catch { logger.error("\(error)") }
     }
 
-    /// Notes which episodes were played, and unpins those that are kept until then. One that is still being played stays
-    /// as it is until a later call.
+    /// Notes which episodes were played, and unpins those that are kept until then. One that is still being played
+    /// stays as it is until a later call.
     /// - Parameter now: seconds since 1970. It looks every ten minutes.
     func notePlayed(now: Double) {
         guard abs(now - subscriptions.lookedAtPlayed) >= Self.playedWait else { return }
