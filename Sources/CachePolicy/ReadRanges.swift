@@ -25,6 +25,12 @@ package struct ReadRanges: Sendable, Equatable {
     /// Adds a range, joined with those that it touches.
     package mutating func insert(_ range: Range<Int64>) {
         guard !range.isEmpty else { return }
+        guard let last = ranges.last else { return ranges.append(range) }
+        // Nearly all of them: again, or from there on.
+        if last.lowerBound <= range.lowerBound, range.lowerBound <= last.upperBound {
+            if range.upperBound > last.upperBound { ranges[ranges.count - 1] = last.lowerBound..<range.upperBound }
+            return
+        }
         let touching = ranges.filter { $0.lowerBound <= range.upperBound && range.lowerBound <= $0.upperBound }
         let start = touching.first.map { min($0.lowerBound, range.lowerBound) } ?? range.lowerBound
         let end = touching.last.map { max($0.upperBound, range.upperBound) } ?? range.upperBound
