@@ -396,7 +396,7 @@ extension Setting {
         Setting(
             "on_failed", .command, at: \.proxy.onFailed, standard: "none",
             "Run this program when a download has failed for good.",
-            "It runs as that of `on_completed`; `DOWNLOAD_REASON` says why.", example: "[/home/me/bin/tell-me]"),
+            "It runs as that of `on_completed`; `DOWNLOAD_REASON` says why.", example: "[/home/me/bin/notify]"),
         Setting(
             "rules", .rules, at: \.proxy.rules, standard: "none",
             "Treat the resources of some hosts and paths differently.",

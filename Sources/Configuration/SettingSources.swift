@@ -91,6 +91,9 @@ package struct SettingSources: Sendable {
     /// The file that a user's commands read: the one that is named, otherwise that of the user, there or not.
     package var ownFile: String { configFlag ?? variable(Self.configVariable) ?? standardPaths[0] }
 
+    /// Whether a flag or a variable names the file.
+    package var namesFile: Bool { configFlag ?? variable(Self.configVariable) != nil }
+
     /// Where to look for a file if none is named. Only the first one that exists is read.
     package var standardPaths: [String] {
         [HomeDirectory.directory("XDG_CONFIG_HOME", orElse: ".config", environment), systemDirectory].map {

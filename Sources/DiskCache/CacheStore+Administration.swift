@@ -89,11 +89,15 @@ extension CacheStore {
         }
     }
 
-    /// Removes a resource, pinned or not, with its variants and parts.
+    /// Removes a resource, pinned or not, with its parts and, unless others say otherwise, its variants.
     /// - Returns: nil if nothing of it is cached.
-    package func remove(_ key: CacheKey, isDryRun: Bool) throws(StoreError) -> RemovalReport? {
+    package func remove(_ key: CacheKey, withVariants: Bool = true, isDryRun: Bool) throws(StoreError)
+        -> RemovalReport?
+    {
         defer { if !isDryRun { listeners.notifyChangedByHand(key) } }
-        let own = try queue.sync { work throws(StoreError) in try work.remove(key, isDryRun: isDryRun) }
+        let own = try queue.sync { work throws(StoreError) in
+            try work.remove(key, withVariants: withVariants, isDryRun: isDryRun)
+        }
         let parts = try parts.remove(of: key, isDryRun: isDryRun)
         guard parts.count > 0 else { return own }
         return RemovalReport(
@@ -108,6 +112,8 @@ extension CacheStore {
     ) throws(StoreError) -> RemovalReport {
         defer { if !isDryRun, selection.before == nil { listeners.notifyChangedByHand(nil) } }
         saveTouches()
+        // However many wait: none that was just read counts as unread.
+        queue.sync { $0.checkpointer.saveAllClosed() }
         var sum = RemovalReport(resources: 0, bytes: 0, pinned: 0, isDryRun: isDryRun)
         var (place, parts) = (0 as Int64, 0)
         while !core.isEnding {
@@ -123,7 +129,8 @@ extension CacheStore {
                     sum.pinned += 1
                     continue
                 }
-                let report = try remove(whole.key, isDryRun: isDryRun)
+                // Its variants are rows of their own.
+                let report = try remove(whole.key, withVariants: false, isDryRun: isDryRun)
                 (sum.resources, sum.bytes) = (sum.resources + 1, sum.bytes +| (report?.bytes ?? 0))
                 parts += report?.parts ?? 0
             }

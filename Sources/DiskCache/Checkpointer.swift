@@ -140,7 +140,12 @@ final class Checkpointer {
     private func saveTouches(of open: [Generation], withResources: Bool, withClosed: Bool) {
         // In this order: what was closed may be open again, and was read later then.
         var touched = withClosed ? takeClosed(withResources: withResources).map { (Generation?.none, $0) } : []
-        touched += open.compactMap { open in open.takeTouch(withResource: withResources).map { (open, $0) } }
+        touched += open.compactMap { open in
+            open.takeTouch(withResource: withResources).map { touch in
+                // What waits since an earlier closing must not be saved after it.
+                (open, closed.removeValue(forKey: open.id)?.followed(by: touch) ?? touch)
+            }
+        }
         var left = touched[...]
         for batch in IndexSaving.Touch.batches(touched.map(\.1)) {
             let isSaved = core.faults.report("save last reads") { () throws(StoreError) in

@@ -100,7 +100,7 @@ extension IndexSaving {
         }
 
         /// The number of pages that it changes, at most: a row and its places in indexes.
-        private var pages: Int { 3 * reads.count + (resource == nil ? 0 : 8) }
+        private var pages: Int { 3 * reads.count + (resource.map { $0.played.ranges.isEmpty ? 8 : 11 } ?? 0) }
 
         /// Groups touches into batches for one transaction each.
         static func batches(_ touches: [Touch]) -> [ArraySlice<Touch>] {
@@ -201,7 +201,7 @@ extension IndexSaving {
         try db.cachedStatement(
             sql: """
                 UPDATE resource SET played = last_access / 1000000
-                WHERE id = (SELECT resource FROM generation WHERE id = ?)
+                WHERE id = (SELECT resource FROM generation WHERE id = ?) AND parts = 0
                 """
         ).execute(arguments: [id])
     }

@@ -30,11 +30,11 @@ extension StoreWork {
         }
     }
 
-    /// Removes a resource with its variants, but without parts.
+    /// Removes a resource, perhaps with its variants, but without parts.
     /// - Returns: nil if nothing of it is cached.
-    func remove(_ key: CacheKey, isDryRun: Bool) throws(StoreError) -> RemovalReport? {
+    func remove(_ key: CacheKey, withVariants: Bool, isDryRun: Bool) throws(StoreError) -> RemovalReport? {
         checkpointer.checkpoint()
-        let keys = try [key] + core.index.rows.variants(of: key)
+        let keys = try [key] + (withVariants ? core.index.rows.variants(of: key) : [])
         var ids: [GenerationID] = []
         for key in keys { ids += try core.index.rows.identifiers(of: key) }
         guard !ids.isEmpty else { return nil }

@@ -50,7 +50,12 @@ extension DownloadJob {
         .init("episode", stored: { $0.order.episode?.identity }, read: { _, _ in }),
         .init("last", \.order.options.last, .whole),
         .init("failing_since", \.failingSince, .time),
-        .init("title", \.order.title, .text),
+        // A title that the playlist gave outlives the session, too.
+        .init(
+            "title", stored: { $0.title },
+            read: { (row, job) throws(RowDamage) in
+                job.order.title = try row.optional("title", row.text)
+            }),
         .init("at_once", \.order.options.isAtOnce, .flag, nullFor: false),
     ]
 

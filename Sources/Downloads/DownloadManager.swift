@@ -280,8 +280,11 @@ package actor DownloadManager {
             }
             effects = []
         } while queue.isAltered
-        for report in pending.takeEnded().compactMap({ queue[$0]?.report }) where report.state.hasEnded {
-            ended(report)
+        // What could not be saved ends once more after a restart.
+        if savingFailure == nil {
+            for report in pending.takeEnded().compactMap({ queue[$0]?.report }) where report.state.hasEnded {
+                ended(report)
+            }
         }
         for id in queue.surplusEndedIDs { _ = forget(id) }
         collect()
@@ -370,9 +373,8 @@ package actor DownloadManager {
         }
         // An origin may have put a quote into a URL: people paste this into a shell.
         let urls = some.map { "'\($0.url.replacing("'", with: "'\\''"))'" }.joined(separator: " ")
-        let command = played.isEmpty ? urls : "--played --include-pinned"
         return "; \(played.isEmpty ? "read longest ago" : "played"): \(names.joined(separator: ", "));"
-            + " reelcache rm \(command) removes \(some.count == 1 ? "it" : "them")"
+            + " reelcache rm \(urls) removes \(some.count == 1 ? "it" : "them")"
     }
 
     // MARK: Restore points

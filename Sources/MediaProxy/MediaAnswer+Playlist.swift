@@ -49,7 +49,8 @@ extension MediaAnswer {
     ) {
         let beginning = Array(beginning)
         self.reader = nil
-        reader.onReady = nil
+        // It is read, not played.
+        (reader.onReady, reader.isPlay) = (nil, false)
         guard beginWaiting() else {
             reader.finish()
             return failSilent()

@@ -1,6 +1,7 @@
 import Activity
 import CachePolicy
 import Downloads
+import EventIO
 import Logging
 import Synchronization
 import Upstream
@@ -11,12 +12,15 @@ final class DownloadHooks: Sendable {
     private let programs: ProgramQueue
     private let metrics: ProxyMetrics
     private let directory: String
+    private let policy: Current<ProxyPolicy>
 
     /// - Throws: `ProxyError` for a command that cannot be one.
-    init(_ configuration: ProxyConfiguration, _ metrics: ProxyMetrics, _ logger: Logger) throws(ProxyError) {
+    init(_ configuration: ProxyConfiguration, _ policy: Current<ProxyPolicy>, _ metrics: ProxyMetrics, _ logger: Logger)
+        throws(ProxyError)
+    {
         commands = Mutex(try Self.commands(configuration))
         programs = ProgramQueue(logger)
-        (self.metrics, directory) = (metrics, configuration.cacheDirectory)
+        (self.policy, self.metrics, directory) = (policy, metrics, configuration.cacheDirectory)
     }
 
     static func commands(_ configuration: ProxyConfiguration) throws(ProxyError) -> [Download.State: [String]] {
@@ -57,11 +61,14 @@ final class DownloadHooks: Sendable {
     /// Variables and not arguments: what comes from outside may look like an option. `REELCACHE_CACHE_DIR` leads the
     /// commands of this program to this cache.
     private func variables(_ download: Download) -> [String: String] {
+        // Only the URL is whole: programs show the rest.
+        let mask = policy.value.mask
         let values: [String: String?] = [
             "DOWNLOAD_ID": "\(download.id)", "DOWNLOAD_STATE": download.state.rawValue,
-            "DOWNLOAD_URL": download.urlText, "DOWNLOAD_TITLE": Self.title(download),
+            "DOWNLOAD_URL": download.urlText, "DOWNLOAD_TITLE": mask.masked(Self.title(download)),
             "DOWNLOAD_BYTES": "\(download.bytes)", "DOWNLOAD_CATEGORY": download.category,
-            "DOWNLOAD_FEED": download.feed, "DOWNLOAD_REASON": download.state == .failed ? download.message : nil,
+            "DOWNLOAD_FEED": download.feed,
+            "DOWNLOAD_REASON": download.state == .failed ? download.message.map(mask.masked) : nil,
             "REELCACHE_CACHE_DIR": directory,
         ]
         return values.compactMapValues { $0?.replacing("\0", with: "") }

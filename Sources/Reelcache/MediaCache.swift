@@ -83,7 +83,7 @@ public final class MediaCache: Sendable {
             let downloads = try DownloadSettings(configuration)
             let limits = try configuration.clientLimits()
             let engine = try CacheEngine(configuration, tuning: tuning, threads: threads, logger: logger)
-            hooks = try DownloadHooks(configuration, engine.metrics, engine.logger)
+            hooks = try DownloadHooks(configuration, engine.policy, engine.metrics, engine.logger)
             clientLimits = Current(limits.bounded(by: engine.descriptors, engine.logger))
             source = LoopDownloads(engine.fillers, of: engine.filler)
             restorePoints = StoreRestorePoints(engine.store) { engine.policy.value }
@@ -254,7 +254,8 @@ public final class MediaCache: Sendable {
             // Must be earlier than the loops' end: stopping checks and downloads needs them.
             subscriptions.perform { $0.stop() }
             manager.perform { $0.stop() }
-            hooks.close()
+            // Last: a program that takes its time keeps nothing from being saved.
+            defer { hooks.close() }
             do throws(StoreError) { try engine.shutDown() } catch {
                 throw ProxyError.disk("the cache could not be closed in order: \(error)")
             }

@@ -35,10 +35,16 @@ extension RunningProxy {
 
 extension RunningProxy {
     /// The subscribed feed that a user names: by its URL, its number in the list, or a part of its title.
-    func feedURL(_ name: String) throws -> OriginURL {
+    /// - Parameter list: the feeds as the user saw them; nil for those that are subscribed now.
+    func feedURL(_ name: String, in list: [FeedSubscription]? = nil) throws -> OriginURL {
         guard !name.contains("/") else { return try url(name) }
-        let feeds = try feeds()
-        if let number = Int(name), feeds.indices.contains(number &- 1) { return try url(feeds[number &- 1].urlText) }
+        let feeds = try list ?? feeds()
+        if let number = Int(name) {
+            guard feeds.indices.contains(number &- 1) else {
+                throw CacheAccessError("there is no feed \(number); reelcache feeds lists their numbers and titles")
+            }
+            return try url(feeds[number &- 1].urlText)
+        }
         let found = feeds.filter { ($0.title ?? "").localizedCaseInsensitiveContains(name) }
         guard let only = found.first else {
             throw CacheAccessError("no feed has '\(name)' in its title; reelcache feeds lists their numbers and titles")
@@ -55,8 +61,12 @@ extension RunningProxy {
     /// The newest episode of a feed that is cached, otherwise the newest of all.
     func newestEpisode(ofFeed name: String) throws -> OriginURL {
         let episodes = try feed(feedURL(name), limit: 100).episodes
-        guard let episode = episodes.first(where: { $0.state == .cached }) ?? episodes.first else {
+        let cached = episodes.first { $0.state == .cached }
+        guard let episode = cached ?? episodes.first else {
             throw CacheAccessError("this feed has no episodes yet; reelcache feeds check looks for them")
+        }
+        if cached == nil {
+            Terminal.writeError("reelcache: no episode of this feed is downloaded; the newest comes from its origin")
         }
         return try url(episode.urlText)
     }

@@ -12,27 +12,31 @@ struct ConfigInit: ParsableCommand {
     @OptionGroup var cache: CacheOptions
 
     func run() throws {
-        let path = Self.path(cache)
-        guard try Self.create(path) else {
+        let path = cache.sources().ownFile
+        guard try Self.create(path, Data(SampleFile().text.utf8)) else {
             throw CacheAccessError("\(path) is there already; change it with reelcache config edit")
         }
         print("created \(path): change it with reelcache config edit")
     }
 
-    /// The file that the user's own commands read.
-    static func path(_ cache: CacheOptions) -> String {
-        cache.sources().ownFile
-    }
-
+    /// Creates a file that only its owner may read, as it may hold passwords.
     /// - Returns: false if it is there already.
-    static func create(_ path: String) throws -> Bool {
+    static func create(_ path: String, _ text: Data) throws -> Bool {
         guard !FileManager.default.fileExists(atPath: path) else { return false }
         do {
             try FileManager.default.createDirectory(
                 atPath: (path as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
-            try Data(SampleFile().text.utf8).write(to: URL(fileURLWithPath: path), options: .withoutOverwriting)
         } catch {
             throw CacheAccessError("cannot create \(path): \(error.localizedDescription)")
+        }
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL, 0o600)
+        guard descriptor >= 0 else {
+            throw CacheAccessError("cannot create \(path): \(String(cString: strerror(errno)))")
+        }
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        do { try file.write(contentsOf: text) } catch {
+            unlink(path)
+            throw CacheAccessError("cannot write \(path): \(error.localizedDescription)")
         }
         return true
     }
@@ -42,14 +46,16 @@ struct ConfigEdit: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "edit", abstract: "Edit the configuration file with $VISUAL or $EDITOR, and check it.",
         discussion: """
-            Creates the file if there is none. A running proxy takes up the changes with reelcache reload.
+            Creates the file if there is none. If you may not change the one that applies, such as the system's, your \
+            own begins as a copy of it, and applies to your commands from then on. A running proxy takes up the \
+            changes with reelcache reload.
             """)
 
     @OptionGroup var cache: CacheOptions
 
     func run() throws {
-        let path = ConfigInit.path(cache), environment = ProcessInfo.processInfo.environment
-        _ = try ConfigInit.create(path)
+        let sources = cache.sources(), environment = ProcessInfo.processInfo.environment
+        let path = try Self.file(sources)
         let editor = [environment["VISUAL"], environment["EDITOR"]].compactMap(\.self).first { !$0.isEmpty } ?? "vi"
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
@@ -58,12 +64,27 @@ struct ConfigEdit: ParsableCommand {
         do { try process.run() } catch { throw CacheAccessError("cannot run \(editor): \(error.localizedDescription)") }
         process.waitUntilExit()
         guard process.terminationStatus == 0 else { throw CacheAccessError("\(editor) has failed: set EDITOR") }
-        let report = ConfigurationReport(path, sources: cache.sources())
+        let report = ConfigurationReport(path, sources: sources)
         print(report.lines.joined(separator: "\n"))
         if !report.ok { throw ExitCode(1) }
         if RunningProxy(cacheDirectory: try cache.path)?.isBrief == false {
             print("the running proxy takes it up with reelcache reload")
         }
+    }
+
+    /// The file that applies if the user may change it, otherwise the user's own.
+    private static func file(_ sources: SettingSources) throws -> String {
+        let files = FileManager.default
+        if let path = sources.standardPaths.first(where: { files.fileExists(atPath: $0) }), !sources.namesFile,
+            path != sources.ownFile
+        {
+            if files.isWritableFile(atPath: path) { return path }
+            let text = files.contents(atPath: path) ?? Data(SampleFile().text.utf8)
+            if try ConfigInit.create(sources.ownFile, text) { print("\(sources.ownFile) begins as a copy of \(path)") }
+        } else {
+            _ = try ConfigInit.create(sources.ownFile, Data(SampleFile().text.utf8))
+        }
+        return sources.ownFile
     }
 }
 
@@ -89,6 +110,7 @@ struct Reload: ParsableCommand {
         guard kill(proxy.processID, SIGHUP) == 0 else {
             throw CacheAccessError("cannot signal process \(proxy.processID): \(String(cString: strerror(errno)))")
         }
-        print("the proxy (process \(proxy.processID)) reads its configuration again; its log says what has changed")
+        let checked = report.file.map { "\($0) is valid; " } ?? ""
+        print("\(checked)the proxy (process \(proxy.processID)) reads its configuration again: see its log")
     }
 }

@@ -331,7 +331,11 @@ import Testing
             #expect(try run("feeds", "show", name).stdout.hasPrefix("title       Small Talk\n"), "\(name)")
         }
         #expect(try run("feeds", "check", "1").exit == .exited(0))
-        for (name, words) in [("talk", "2 feeds have 'talk' in their titles"), ("3", "no feed has '3'")] {
+        let refusals = [
+            ("talk", "2 feeds have 'talk' in their titles"), ("3", "there is no feed 3"),
+            ("none", "no feed has 'none'"),
+        ]
+        for (name, words) in refusals {
             let outcome = try run("feeds", "remove", name)
             #expect(outcome.exit == .exited(1) && outcome.stderr.contains(words), "\(outcome)")
         }
@@ -339,6 +343,10 @@ import Testing
         let played = try run("play", "--feed", "1", "--player", player.path, "--listen", "127.0.0.1:0")
         #expect(played.exit == .exited(0) && player.runs.first?.hasSuffix("/e5.mp3") == true, "\(played)")
         #expect(try run("feeds", "remove", "small").stdout == "unsubscribed from Small Talk\n")
+        // Numbers are those of the list before the first is removed.
+        #expect(try run("feeds", "add", origin.url("/b.xml"), "--latest", "0").exit == .exited(0))
+        let removed = try run("feeds", "remove", "1", "2")
+        #expect(removed.exit == .exited(0) && removed.stdout.split(separator: "\n").count == 2, "\(removed)")
     }
 
     // MARK: Kills

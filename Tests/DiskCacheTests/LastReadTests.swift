@@ -160,6 +160,18 @@ import Testing
         }
     }
 
+    @Test func laterReadsOfWhatIsOpenAgainStay() throws {
+        let opened = try read()
+        opened.closeUnused()
+        let again = try #require(try opened.load("a"))
+        again.withChunks { $0.touch(1, at: 90) }
+        checkpoint(opened, .reads)
+        #expect(try extentTimes(opened) == [0, 90, 0])
+        checkpoint(opened, .all)
+        #expect(try extentTimes(opened) == [0, 90, 0])
+        #expect(try resource(opened) == [1, 90])
+    }
+
     /// However many wait.
     @Test func readsOfClosedFilesOutliveTheSession() throws {
         var opened = try read()

@@ -21,7 +21,9 @@ import Testing
                 [(nil, nil), ("B", nil)],
                 "; read longest ago: \"0'.mp3\" (100 bytes), \"B\" (100 bytes); reelcache rm 'https://a/0'\\''.mp3' 'https://a/1'\\''.mp3' removes them"
             ),
-            ([("A", 5), ("B", nil)], "; played: \"A\" (100 bytes); reelcache rm --played --include-pinned removes it"),
+            (
+                [("A", 5), ("B", nil)], "; played: \"A\" (100 bytes); reelcache rm 'https://a/0'\\''.mp3' removes it"
+            ),
             ([], ""),
         ] as [([(String?, Int64?)], String)])
     func lackOfRoomNamesWhatCouldGo(pinned: [(String?, Int64?)], words: String) throws {

@@ -75,6 +75,14 @@ import Testing
         }
     }
 
+    @Test func aLongURLWithoutATitleIsReadBack() throws {
+        let url = "http://h.example/" + String(repeating: "g", count: 2000)
+        let text = "<opml version=\"2.0\"><body><outline xmlUrl=\"\(url)\"/></body></opml>"
+        let list = try OPML(reading: bytes(text))
+        #expect(list.feeds.first?.url.absolute == url)
+        #expect(try OPML(reading: bytes(list.text)).feeds == list.feeds)
+    }
+
     @Test func foldersWithinFoldersAreBounded() throws {
         let deep =
             String(repeating: "<outline text='x'>", count: 100) + "<outline xmlUrl='http://h/'/>"

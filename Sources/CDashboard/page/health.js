@@ -6,14 +6,22 @@ import { host, percent, plural, printable, quoted, size } from "./text.js";
 
 const interval = 60_000;
 const day = 86_400;
+/** With less, the cache takes nothing more. */
+const leastRoom = 16e6;
 
-let [now, lost, asked, failed, month] = [null, null, 0, 0, null];
-/** When each trouble was seen first. */
-const since = new Map();
+/** `failed` has when each download of late failed; `read`, when that was read last. */
+let [now, lost, read, failed, month] = [null, null, 0, [], null];
+/** When this page saw each trouble first. */
+const seen = new Map();
 /** The count of failed responses at the start of each minute, of late. */
 let counts = [];
 
-const clock = (time) => new Date(time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+/** A time of day, of another day with its weekday. */
+function clock(time) {
+	const date = new Date(time);
+	const weekday = date.toDateString() === new Date().toDateString() ? undefined : "short";
+	return date.toLocaleString([], { weekday, hour: "2-digit", minute: "2-digit" });
+}
 
 export function show(report) {
 	const minute = Math.floor(report.time / 60);
@@ -34,27 +42,28 @@ export function isGone(reason) {
 
 /** Asks the proxy for what changes slowly. */
 export async function refresh() {
-	if (Date.now() - asked < interval) return;
-	asked = Date.now();
+	if (Date.now() - read < interval) return;
 	const [history, { downloads }] = await Promise.all([api.history("month"), api.downloads({ state: "failed", sort: "ended", limit: 100 })]);
-	failed = downloads.filter((one) => one.finished > asked / 1000 - day).length;
+	read = Date.now();
+	failed = downloads.map((one) => one.finished * 1000).filter((time) => time > read - day * 1000);
 	month = history;
 	judge();
 }
 
+/** Each with its name, what it is, and since when, if that is known. */
 function troubles() {
 	if (lost) return [["lost", `${lost}. What is below may be out of date.`]];
-	const { limit, pinned, free, min_free: least } = now.cache;
+	const { size: bytes, limit, pinned, free, min_free: least } = now.cache;
 	const faults = (now.served.failures ?? 0) - (counts[0]?.failures ?? 0);
 	const held = now.downloads.find((one) => one.retry_at && one.is_held);
 	const stalled = now.plays.filter((play) => play.state === "stalled").length;
 	return [
-		free < least / 2 && ["disk", `The disk is full: ${size(free)} are free. Delete something on it, or lower min_free.`],
+		bytes < limit && free - least < leastRoom && ["disk", `The disk is full: ${size(free)} are free, and min_free is ${size(least)}. Delete something on it, or lower min_free.`],
 		pinned > 0.9 * limit && ["pins", `Pinned media fill the cache. Unpin or remove some of it, or raise max_size (it is ${size(limit)}).`],
 		held && [`held ${host(held.url)}`, `Downloads from ${quoted(host(held.url))} wait: ${printable(held.message)}. The next attempt is at ${clock(held.retry_at * 1000)}; "Retry now" is below.`],
-		stalled && ["stalled", `${plural(stalled, "player")} wait for their origin, which sends nothing.`],
-		faults > 0 && ["faults", `${plural(faults, "response")} to players failed within five minutes: their origins are down or send errors. reelcache doctor URL says more.`],
-		failed && ["failed", `${plural(failed, "download")} failed within a day. Under Downloads, retry, or forget what has ended.`],
+		stalled && ["stalled", `${plural(stalled, "player")} ${stalled === 1 ? "waits for its" : "wait for their"} origin, which sends nothing.`],
+		faults > 0 && ["faults", `${plural(faults, "response")} to players failed within five minutes: the requests could not be answered in full; see the log. reelcache doctor URL says more.`],
+		failed.length && ["failed", `${plural(failed.length, "download")} failed within a day. Under Downloads, retry, or forget what has ended.`, Math.min(...failed)],
 		now.queue?.is_offline && ["offline", "The proxy is offline: only what is cached plays."],
 	].filter(Boolean);
 }
@@ -62,9 +71,10 @@ function troubles() {
 function judge() {
 	if (!now && !lost) return;
 	const found = troubles();
-	for (const key of since.keys()) if (!found.some(([one]) => one === key)) since.delete(key);
-	for (const [key] of found) if (!since.has(key)) since.set(key, Date.now());
-	say("verdict", found.map(([key, text]) => `${text} (Since ${clock(since.get(key))}.)`).join("\n") || "All is well.");
+	for (const key of seen.keys()) if (!found.some(([one]) => one === key)) seen.delete(key);
+	for (const [key] of found) if (!seen.has(key)) seen.set(key, Date.now());
+	const when = (key, since) => (since ? `Since ${clock(since)}.` : `Seen since ${clock(seen.get(key))}.`);
+	say("verdict", found.map(([key, text, since]) => `${text} (${when(key, since)})`).join("\n") || "All is well.");
 	id("verdict").classList.toggle("bad", found.length > 0);
 	if (now) summarize(now);
 }
@@ -72,7 +82,7 @@ function judge() {
 function summarize({ cache, served }) {
 	const { size: bytes, limit, pinned, free } = cache;
 	say("sum-disk", size(bytes));
-	say("sum-disk-more", [`of ${size(limit)}`, pinned && `${size(pinned)} pinned`, free && `${size(free)} free`, month && untilFull(cache)].filter(Boolean).join(", "));
+	say("sum-disk-more", [`of ${size(limit)}`, pinned && `${size(pinned)} pinned`, free !== undefined && `${size(free)} free`, month && untilFull(cache)].filter(Boolean).join(", "));
 	if (!month) return;
 	const today = new Date().setHours(0, 0, 0, 0);
 	const saved = (from) => size(month.periods.filter(({ start }) => start + month.period_seconds > from / 1000).reduce((sum, { bytes }) => sum + bytes.from_cache, 0));

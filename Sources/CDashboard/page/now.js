@@ -23,7 +23,7 @@ const phases = {
 const labels = { play: "a player", ahead: "a player soon", fill: "the rest of the file", download: "a download", subscription: "a subscription" };
 
 let latest = null;
-/** The transfers of each play: that of a file, or of what is beside a playlist. */
+/** The transfers of each play: those of its URL, and what players need of what is beside a playlist. */
 let own = new Map();
 
 /** Shows a report. */
@@ -31,9 +31,9 @@ export function show(now) {
 	latest = now;
 	own = new Map(now.plays.map((play) => [play.id, []]));
 	const others = now.transfers.filter((transfer) => {
-		const play = now.plays.find(({ url, segments }) => (segments.length ? transfer.url.startsWith(place(url), transfer.url.indexOf("://") + 3) : transfer.url === url));
-		if (play) own.get(play.id).push(transfer);
-		return !play;
+		const plays = playsOf(transfer, now.plays);
+		for (const play of plays) own.get(play.id).push(transfer);
+		return !plays.length;
 	});
 	summarize(now);
 	say("plays-none", now.plays.length ? "" : "Nobody plays anything.");
@@ -44,8 +44,17 @@ export function show(now) {
 	refreshMap().catch(() => {});
 }
 
+/** The plays of a transfer's URL, or else, for what a player needs now or soon, those of the playlists nearest above it. */
+function playsOf({ url, purposes }, plays) {
+	const same = plays.filter((play) => play.url === url);
+	if (same.length || !/play|ahead/.test(purposes)) return same;
+	const above = plays.filter((play) => play.segments.length && place(url).startsWith(place(play.url)));
+	const longest = Math.max(...above.map((play) => place(play.url).length));
+	return above.filter((play) => place(play.url).length === longest);
+}
+
 /** The title of a play; a playlist that is called index.m3u8 has that of its directory. */
-const titleOf = (play) => printable(isGeneric(play.title) ? name(play.url) : play.title);
+const titleOf = (play) => printable(isGeneric(play.title.replace(/.*\//, "")) ? name(play.url) : play.title);
 
 function summarize(now) {
 	const fetching = now.transfers.reduce((sum, transfer) => sum + (transfer.rate ?? 0), 0);

@@ -123,12 +123,17 @@ struct EpisodeKeeper {
         subscriptions.lookedAtPlayed = now
         defer { subscriptions.repairLoss() }
         do {
-            for subscription in subscriptions.all {
-                let unplayed = try subscriptions.database.episodes(of: subscription.id, in: [.ordered]).filter {
-                    $0.played == nil
-                }
-                let times = try unplayed.isEmpty ? [:] : store.played(among: unplayed.map(\.url))
-                let played = try unplayed.compactMap { episode -> KnownEpisode? in
+            let unplayed = try subscriptions.all.map { subscription in
+                try (
+                    subscription,
+                    subscriptions.database.episodes(of: subscription.id, in: [.ordered]).filter {
+                        $0.played == nil
+                    }
+                )
+            }
+            let urls = unplayed.flatMap { $1.map(\.url) }, times = try urls.isEmpty ? [:] : store.played(among: urls)
+            for (subscription, episodes) in unplayed {
+                let played = try episodes.compactMap { episode -> KnownEpisode? in
                     guard let time = times[episode.url], try release(episode, of: subscription) else { return nil }
                     var episode = episode
                     episode.played = time
@@ -137,6 +142,22 @@ struct EpisodeKeeper {
                 if !played.isEmpty { try subscriptions.save(subscription, played) }
             }
         } catch { logger.error("cannot note which episodes were played: \(error); tried again soon") }
+    }
+
+    /// Saves a subscription that keeps its episodes until they are played from now on: what was played before is noted
+    /// anew, and unpinned.
+    func forgetPlayed(of subscription: Subscription) throws(DownloadError) {
+        let played = try subscriptions.database.episodes(of: subscription.id, in: [.ordered]).filter {
+            $0.played != nil
+        }
+        try subscriptions.save(
+            subscription,
+            played.map { episode in
+                var episode = episode
+                episode.played = nil
+                return episode
+            })
+        subscriptions.lookedAtPlayed = -.infinity
     }
 
     private static let playedWait = 600.0

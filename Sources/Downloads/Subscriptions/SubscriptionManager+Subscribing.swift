@@ -70,7 +70,11 @@ extension SubscriptionManager {
         changed.options = try change.applied(to: known.options)
         if change.latest != nil { changed.wantsLatest = true }
         guard changed != known else { return false }
-        try subscriptions.save([changed])
+        if changed.options.keep == .untilPlayed, known.options.keep != .untilPlayed {
+            try episodes.forgetPlayed(of: changed)
+        } else {
+            try subscriptions.save([changed])
+        }
         return true
     }
 

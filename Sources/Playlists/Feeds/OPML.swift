@@ -3,7 +3,7 @@ import HTTPModel
 
 /// A feed in a list of subscriptions.
 package struct OPMLFeed: Sendable, Equatable {
-    /// The title in one line; the URL if the list has no title.
+    /// The title in one line; the URL, as a title, if the list has none.
     package let title: String
     package let url: OriginURL
     /// The folders that contain it, outermost first.
@@ -13,15 +13,18 @@ package struct OPMLFeed: Sendable, Equatable {
     ///   - title: becomes one line of plain text; the URL if nothing remains of it.
     ///   - categories: become one line each; empty ones and those beyond `FeedLimits.categories` are left out.
     package init(title: String?, url: OriginURL, categories: [String] = []) {
-        self.title = title.flatMap(FeedTitle.line) ?? url.absolute
+        self.title = title.flatMap(FeedTitle.line) ?? Self.title(of: url)
         self.url = url
         self.categories = Array(categories.lazy.compactMap(FeedTitle.line).prefix(FeedLimits.categories))
     }
 
     /// - Parameter folders: shared by all that is in them.
-    fileprivate init(title: String, url: OriginURL, folders: [String]) {
-        (self.title, self.url, categories) = (title, url, folders)
+    fileprivate init(title: String?, url: OriginURL, folders: [String]) {
+        (self.title, self.url, categories) = (title ?? Self.title(of: url), url, folders)
     }
+
+    /// As long as titles may be: a written list is read back as the same.
+    private static func title(of url: OriginURL) -> String { FeedTitle.line(url.absolute) ?? url.absolute }
 }
 
 /// A list of subscriptions, as podcast apps export and import it (OPML 2.0).
@@ -109,7 +112,7 @@ extension OPML {
                 return skip(title ?? address, read?.fault ?? .noEnclosure)
             }
             guard seen.insert(url).inserted else { return skip(title ?? address, .duplicate) }
-            feeds.append(OPMLFeed(title: title ?? url.absolute, url: url, folders: folders))
+            feeds.append(OPMLFeed(title: title, url: url, folders: folders))
         }
 
         /// The URL as it is written, or with its ampersands decoded if they are escaped twice.

@@ -39,7 +39,7 @@ struct FeedsCheck: ParsableCommand {
                     $0[$1.id] = .some($1.finished)
                 }
                 proxy.own?.startDownloads()
-                let checks = try check(proxy, try url.map(proxy.feedURL), display, interruption)
+                let checks = try check(proxy, try url.map({ try proxy.feedURL($0) }), display, interruption)
                 let failed = checks.count { $0.outcome == .failed }
                 // A proxy that another process runs continues by itself.
                 let downloadsFail =

@@ -222,7 +222,11 @@ struct FeedsRemove: ParsableCommand {
 
     func run() throws {
         let configuration = try cache.configuration
-        let batch = try configuration.withProxy { proxy in try Batch(urls) { try proxy.removeFeed(proxy.feedURL($0)) } }
+        let batch = try configuration.withProxy { proxy in
+            // Numbers are those of the list before the first is removed.
+            let feeds = urls.allSatisfy { $0.contains("/") } ? [] : try proxy.feeds()
+            return try Batch(urls) { try proxy.removeFeed(proxy.feedURL($0, in: feeds)) }
+        }
         if json {
             print(try secret.json(batch, configuration))
         } else {
