@@ -42,8 +42,18 @@ package struct URLMask: Sendable, Equatable {
         return String(decoding: masked(Array(text.utf8)), as: UTF8.self)
     }
 
-    /// Masks UTF-8 text.
+    /// Masks UTF-8 text. What a secret hid, such as the end of a user's name, may be one itself once that is masked.
     package func masked(_ text: [UInt8]) -> [UInt8] {
+        var text = text
+        for _ in 0..<3 {
+            let once = maskedOnce(text)
+            if once == text { break }
+            text = once
+        }
+        return text
+    }
+
+    private func maskedOnce(_ text: [UInt8]) -> [UInt8] {
         var scanner = Scanner(text, isSecret: isSecret)
         var (masked, copied): ([UInt8], Int) = ([], 0)
         while let secret = scanner.next() {
