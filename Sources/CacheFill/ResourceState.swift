@@ -308,9 +308,8 @@ struct ResourceState {
             defer { if !fetch.waiting.isEmpty { fetch.waiting = [] } }
             return fetch.waiting
         }
-        guard let waiting, !waiting.isEmpty else { return }
         // Whoever came first is woken first.
-        for follower in waiting.count == 1 ? Array(waiting) : waiting.sorted() { actions.append(.wake(follower)) }
+        for follower in waiting?.sorted() ?? [] { actions.append(.wake(follower)) }
     }
 
     /// Records a fetch's progress.

@@ -73,8 +73,7 @@ final class BlockingPool: Sendable {
 
     /// Starts the threads early, so that the first item does not wait for them.
     func start() {
-        guard driver == nil else { return }
-        state.withLock { state in if !state.isStopped { startThreads(&state) } }
+        state.withLock { state in if driver == nil, !state.isStopped { startThreads(&state) } }
     }
 
     /// Finishes all queued items and ends the threads, unless the pool is not joined. Not to be called on one of them.

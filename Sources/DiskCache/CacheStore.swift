@@ -71,11 +71,7 @@ package final class CacheStore: Sendable {
     let core: StoreCore
     let queue: StoreQueue
     let loader: Loader
-    let readers: BlockingPool
-    let writers: BlockingPool
-    let clerks: BlockingPool
-    let scrubbers: BlockingPool
-    let texts: BlockingPool
+    let readers, writers, clerks, scrubbers, texts: BlockingPool
     private let lock: DirectoryLock
     private let fingerprintSeed: Int64
 

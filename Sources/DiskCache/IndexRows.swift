@@ -153,9 +153,9 @@ struct IndexRows: Sendable {
         RowDamage(column: column, reason: "is not a list of header fields")
     }
 
-    /// Pairs as `IndexSaving.pairs` encodes them.
+    /// Pairs as `IndexStatement.pairs` encodes them.
     private static func pairs(_ column: String, in row: StoredRow) throws(RowDamage) -> [(String, String?)] {
-        if let pairs = IndexSaving.plainPairs(try row.text(column)) { return pairs }
+        if let pairs = IndexStatement.plainPairs(try row.text(column)) { return pairs }
         let pairs = try row.decoded([[String?]].self, column)
         return try pairs.map { pair throws(RowDamage) in
             guard pair.count == 2, let name = pair[0] else { throw notAList(column) }
@@ -211,7 +211,7 @@ struct IndexRows: Sendable {
         return ExtentRow(
             ordinal: ordinal, present: generation.geometry.existing(bits, inExtent: ordinal, length: generation.length),
             lastAccess: try row.integer("last_access"), session: try row.integer("session"),
-            checksums: checksums ?? ((try? row.bytes("checksums")) ?? Data()).withUnsafeBytes(unpack))
+            checksums: checksums ?? ((try? row.bytes("checksums")) ?? Data()).withUnsafeBytes(IndexStatement.unpack))
     }
 
     /// The ordinal of an extent that exists in a resource of this length.
@@ -273,12 +273,5 @@ struct IndexRows: Sendable {
                         of: extent.present, inExtent: extent.ordinal, length: generation.length)
             )
         }
-    }
-
-    /// Checksums as stored in a row: little-endian, without trailing zeros.
-    static func unpack(_ bytes: UnsafeRawBufferPointer) -> [UInt64] {
-        var checksums = [UInt64](repeating: 0, count: ChunkGeometry.chunksPerExtent)
-        checksums.withUnsafeMutableBytes { $0.copyMemory(from: .init(rebasing: bytes.prefix($0.count))) }
-        return checksums.map(UInt64.init(littleEndian:))
     }
 }

@@ -156,10 +156,10 @@ extension IndexSaving {
         private mutating func saveHead(_ update: Update, _ resource: Resource, known: Int64?) throws {
             let head = update.head
             var fields: IndexStatement.Value {
-                .utf8(pairs(head.fields.lines.lazy.map { ($0.name, $0.value) }))
+                .utf8(IndexStatement.pairs(head.fields.lines.lazy.map { ($0.name, $0.value) }))
             }
             var selecting: IndexStatement.Value {
-                .utf8(pairs(head.variant.fields.lazy.map { ($0.name, $0.value) }))
+                .utf8(IndexStatement.pairs(head.variant.fields.lazy.map { ($0.name, $0.value) }))
             }
             growth +|= update.overhead -| (known ?? 0)
             guard let known else {

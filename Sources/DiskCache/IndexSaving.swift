@@ -188,106 +188,26 @@ extension IndexSaving {
     /// Adds what players have read of a generation. At three quarters of it, its resource counts as played, and what
     /// was read is counted from the beginning.
     private static func save(_ played: ReadRanges, of id: GenerationID, in db: Database) throws {
-        let query = try db.cachedStatement(sql: "SELECT length, read_ranges FROM generation WHERE id = ?")
-        guard let row = try Row.fetchOne(query, arguments: [id]).map({ StoredRow($0) }),
-            let length = try? row.integer("length", in: 1...ChunkGeometry.longestBody)
-        else { return }
+        let saved = try IndexStatement("SELECT length, read_ranges FROM generation WHERE id = ?1", in: db).first(
+            .id(id)
+        ) {
+            (length: $0.integer(0), ranges: String.fromDatabaseValue($0.value(1)))
+        }
+        guard let saved, let length = saved.length, (1...ChunkGeometry.longestBody).contains(length) else { return }
         var ranges = played
-        if let text = try? row.text("read_ranges") { ranges.insert(text) }
+        if let text = saved.ranges { ranges.insert(text) }
         let isPlayed = ranges.count >= ReadRanges.threeQuarters(of: length)
-        try db.cachedStatement(sql: "UPDATE generation SET read_ranges = ? WHERE id = ?").execute(
-            arguments: [isPlayed ? nil : ranges.text, id])
+        // Most are played in one go, and have none.
+        if !isPlayed || saved.ranges != nil {
+            try IndexStatement("UPDATE generation SET read_ranges = nullif(?2, '') WHERE id = ?1", in: db)
+                .run(.id(id), .text(isPlayed ? "" : ranges.text))
+        }
         guard isPlayed else { return }
-        try db.cachedStatement(
-            sql: """
-                UPDATE resource SET played = last_access / 1000000
-                WHERE id = (SELECT resource FROM generation WHERE id = ?) AND parts = 0
-                """
-        ).execute(arguments: [id])
-    }
-
-    /// Encodes pairs as JSON (RFC 8259) in UTF-8: an array of arrays of two. Written by hand because it runs for each
-    /// small file.
-    static func pairs(_ pairs: some Sequence<(String, String?)>) -> [UInt8] {
-        var text: [UInt8] = [UInt8(ascii: "[")]
-        for (name, value) in pairs {
-            if text.count > 1 { text.append(UInt8(ascii: ",")) }
-            text.append(UInt8(ascii: "["))
-            append(name, to: &text)
-            text.append(UInt8(ascii: ","))
-            if let value { append(value, to: &text) } else { text += "null".utf8 }
-            text.append(UInt8(ascii: "]"))
-        }
-        text.append(UInt8(ascii: "]"))
-        return text
-    }
-
-    /// Decodes what `pairs` encodes; nil for other JSON, and for control characters.
-    static func plainPairs(_ text: String) -> [(String, String?)]? {
-        var (text, pairs) = (text, [(String, String?)]())
-        return text.withUTF8 { bytes in
-            var rest = bytes[...]
-            guard rest.take("[") else { return nil }
-            while !rest.take("]") {
-                guard pairs.isEmpty || rest.take(","), rest.take("["), let name = rest.takeString(), rest.take(",")
-                else { return nil }
-                let value = rest.takeString()
-                guard value != nil || rest.take("null"), rest.take("]") else { return nil }
-                pairs.append((name, value))
-            }
-            return rest.isEmpty ? pairs : nil
-        }
-    }
-
-    private static func append(_ string: String, to text: inout [UInt8]) {
-        text.append(UInt8(ascii: "\""))
-        var string = string
-        string.withUTF8 { bytes in
-            guard bytes.contains(where: isEscaped) else { return text.append(contentsOf: bytes) }
-            for byte in bytes { append(byte, to: &text) }
-        }
-        text.append(UInt8(ascii: "\""))
-    }
-
-    fileprivate static func isEscaped(_ byte: UInt8) -> Bool {
-        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
-    }
-
-    private static func append(_ byte: UInt8, to text: inout [UInt8]) {
-        guard isEscaped(byte) else { return text.append(byte) }
-        text.append(UInt8(ascii: "\\"))
-        guard byte < 0x20 else { return text.append(byte) }
-        let digits = String(byte, radix: 16)
-        text += ("u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8
-    }
-}
-
-private extension Slice<UnsafeBufferPointer<UInt8>> {
-    /// - Returns: whether it begins with a text, which is taken off.
-    mutating func take(_ text: StaticString) -> Bool {
-        let isThere = starts(with: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
-        if isThere { self = dropFirst(text.utf8CodeUnitCount) }
-        return isThere
-    }
-
-    /// Takes off a JSON string; nil if it has other escapes than those of quotes and backslashes.
-    mutating func takeString() -> String? {
-        guard take("\"") else { return nil }
-        var text = String(decoding: takePlain(), as: UTF8.self)
-        while !take("\"") {
-            guard take("\\"), let byte = popFirst(), byte >= 0x20, IndexSaving.isEscaped(byte) else { return nil }
-            text.unicodeScalars.append(Unicode.Scalar(byte))
-            text += String(decoding: takePlain(), as: UTF8.self)
-        }
-        return text
-    }
-
-    /// Takes off what needs no escapes.
-    private mutating func takePlain() -> UnsafeBufferPointer<UInt8> {
-        let rest = UnsafeBufferPointer(rebasing: self)
-        var count = 0
-        while count < rest.count, !IndexSaving.isEscaped(rest[count]) { count += 1 }
-        self = dropFirst(count)
-        return UnsafeBufferPointer(rebasing: rest[..<count])
+        try IndexStatement(
+            """
+            UPDATE resource SET played = last_access / 1000000
+            WHERE id = (SELECT resource FROM generation WHERE id = ?1) AND parts = 0
+            """, in: db
+        ).run(.id(id))
     }
 }

@@ -1,3 +1,4 @@
+import CachePolicy
 import GRDB
 import GRDBSQLite
 
@@ -105,6 +106,13 @@ struct IndexStatement {
             return []
         }
         let count = Int(sqlite3_column_bytes(handle, column))
-        return IndexRows.unpack(UnsafeRawBufferPointer(start: bytes, count: count))
+        return Self.unpack(UnsafeRawBufferPointer(start: bytes, count: count))
+    }
+
+    /// Checksums as stored in a row: little-endian, without trailing zeros.
+    static func unpack(_ bytes: UnsafeRawBufferPointer) -> [UInt64] {
+        var checksums = [UInt64](repeating: 0, count: ChunkGeometry.chunksPerExtent)
+        checksums.withUnsafeMutableBytes { $0.copyMemory(from: .init(rebasing: bytes.prefix($0.count))) }
+        return checksums.map(UInt64.init(littleEndian:))
     }
 }

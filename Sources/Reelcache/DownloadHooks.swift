@@ -54,18 +54,15 @@ final class DownloadHooks: Sendable {
     /// Blocks until the programs have ended.
     func close() { programs.close() }
 
-    private static func title(_ download: Download) -> String {
-        DisplayName(title: download.title, fileName: download.fileName, url: download.urlText).description
-    }
-
     /// Variables and not arguments: what comes from outside may look like an option. `REELCACHE_CACHE_DIR` leads the
     /// commands of this program to this cache.
     private func variables(_ download: Download) -> [String: String] {
         // Only the URL is whole: programs show the rest.
         let mask = policy.value.mask
+        let title = "\(DisplayName(title: download.title, fileName: download.fileName, url: download.urlText))"
         let values: [String: String?] = [
             "DOWNLOAD_ID": "\(download.id)", "DOWNLOAD_STATE": download.state.rawValue,
-            "DOWNLOAD_URL": download.urlText, "DOWNLOAD_TITLE": mask.masked(Self.title(download)),
+            "DOWNLOAD_URL": download.urlText, "DOWNLOAD_TITLE": mask.masked(title),
             "DOWNLOAD_BYTES": "\(download.bytes)", "DOWNLOAD_CATEGORY": download.category,
             "DOWNLOAD_FEED": download.feed,
             "DOWNLOAD_REASON": download.state == .failed ? download.message.map(mask.masked) : nil,

@@ -40,7 +40,7 @@ import Testing
             ("é", "\u{1F3AC} \u{2028}"), ("e\u{301}", "\"\u{301}"),
         ]
         for count in 0...pairs.count {
-            let written = IndexSaving.pairs(pairs[..<count])
+            let written = IndexStatement.pairs(pairs[..<count])
             let read = try JSONDecoder().decode([[String?]].self, from: Data(written))
             #expect(
                 read.map { $0.map { $0.map { Array($0.utf8) } } }
@@ -54,7 +54,7 @@ import Testing
             ("\"\"x", "\\x\""),
         ]
         for count in 0...pairs.count {
-            let read = IndexSaving.plainPairs(String(decoding: IndexSaving.pairs(pairs[..<count]), as: UTF8.self))
+            let read = IndexStatement.plainPairs(String(decoding: IndexStatement.pairs(pairs[..<count]), as: UTF8.self))
             #expect(read?.map(\.0) == pairs[..<count].map(\.0) && read?.map(\.1) == pairs[..<count].map(\.1))
         }
     }
@@ -68,6 +68,6 @@ import Testing
         "[[null,\"b\"]]",
         "[[\"a\",\"b\"][\"c\",\"d\"]]", "[[\"a\",\"b]]",
     ]) func otherTextsAreNotTakenForPairs(text: String) {
-        #expect(IndexSaving.plainPairs(text) == nil)
+        #expect(IndexStatement.plainPairs(text) == nil)
     }
 }

@@ -277,6 +277,5 @@ final class Player {
             // Only the end of the connection ends a body of unknown length.
             throw Violation("\(request.film.name) ends at \(request.offset) of \(request.end ?? -1)")
         }
-        world.completed += 1
     }
 }

@@ -14,7 +14,6 @@ final class World {
     private(set) var lastStall: UInt64 = 0
     private(set) var digest: UInt64 = 14_695_981_039_346_656_037
     private(set) var trace: [String] = []
-    var completed = 0
     private let directory: TemporaryDirectory
     /// Has the cache as a kill would have left it.
     private let left: TemporaryDirectory
@@ -28,9 +27,7 @@ final class World {
     struct Settings {
         var seconds = 60.0
         var players = 4
-        var requests = 20
         var faults = 0.15
-        var maxSize: Int64 = 16_000_000
     }
 
     /// How long an answer may be on its way from the origin, with its retries, in nanoseconds.
@@ -63,7 +60,7 @@ final class World {
 
     private func runAll() throws {
         try open(directory.path)
-        players = (0..<settings.players).map { Player(self, number: $0, requests: settings.requests) }
+        players = (0..<settings.players).map { Player(self, number: $0, requests: 20) }
         for player in players { player.start() }
         scheduleEvents()
         try schedule.run(seconds: settings.seconds)
@@ -84,7 +81,6 @@ final class World {
         try playToTheEnd(requests: 1)
         try close()
         players = []
-        note("completed \(completed)")
     }
 
     private func playToTheEnd(requests: Int) throws {
@@ -98,7 +94,7 @@ final class World {
 
     private func open(_ directory: String) throws {
         proxy = try SimulatedProxy(
-            schedule, origin, loops: loops, in: directory, maxSize: settings.maxSize,
+            schedule, origin, loops: loops, in: directory, maxSize: 16_000_000,
             openFiles: schedule.pick([2, 4, 64]))
         schedule.afterEach = { [unowned self] in try check() }
     }
