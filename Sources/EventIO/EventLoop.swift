@@ -22,8 +22,8 @@ package final class EventLoop: @unchecked Sendable {
     /// base's lock, for which the woken thread would then have to wait.
     private let bell: Int32
     private var thread: pthread_t?
-    /// How many events of sockets were handled.
-    var socketEvents = 0
+    /// How many events of sockets were handled, in a simulation.
+    private var socketEvents = 0
     /// Takes the place of the thread and of time; nil but in a simulation.
     let driver: (any LoopDriver)?
 
@@ -170,6 +170,11 @@ package final class EventLoop: @unchecked Sendable {
         EventLoop.setCurrent(self)
         defer { EventLoop.setCurrent(former) }
         return work()
+    }
+
+    /// A handler of a socket's events, which counts them in a simulation.
+    func counted(_ handler: @escaping () -> Void) -> () -> Void {
+        driver == nil ? handler : { [unowned self] in (socketEvents &+= 1, handler()).1 }
     }
 
     /// Handles the events of sockets that are ready now, without waiting. For its driver.

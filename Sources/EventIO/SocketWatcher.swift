@@ -6,21 +6,18 @@ package final class SocketWatcher {
 
     private var event: OpaquePointer!
     private let handler: () -> Void
-    private unowned let loop: EventLoop
     private var isArmed = false
 
     /// - Parameters:
     ///   - interest: the event to wait for. Level-triggered, until `disarm`.
     ///   - handler: called on the loop, as long as the socket is ready.
     package init(_ fd: Int32, _ interest: Interest, on loop: EventLoop, handler: @escaping () -> Void) {
-        self.handler = handler
-        self.loop = loop
+        self.handler = loop.counted(handler)
         let what = (interest == .read ? EV_READ : EV_WRITE) | EV_PERSIST
         event = event_new(
             loop.base, fd, Int16(what),
             { _, _, context in
                 let watcher = Unmanaged<SocketWatcher>.fromOpaque(context!).takeUnretainedValue()
-                watcher.loop.socketEvents &+= 1
                 withExtendedLifetime(watcher) { watcher.handler() }
             }, Unmanaged.passUnretained(self).toOpaque())
     }

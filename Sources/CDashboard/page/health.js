@@ -63,7 +63,7 @@ function troubles() {
 		held && [`held ${host(held.url)}`, `Downloads from ${quoted(host(held.url))} wait: ${printable(held.message)}. The next attempt is at ${clock(held.retry_at * 1000)}; "Retry now" is below.`],
 		stalled && ["stalled", `${plural(stalled, "player")} ${stalled === 1 ? "waits for its" : "wait for their"} origin, which sends nothing.`],
 		faults > 0 && ["faults", `${plural(faults, "response")} to players failed within five minutes: the requests could not be answered in full; see the log. reelcache doctor URL says more.`],
-		failed.length && ["failed", `${plural(failed.length, "download")} failed within a day. Under Downloads, retry, or forget what has ended.`, Math.min(...failed)],
+		failed.length && ["failed", `${plural(failed.length, "download")} failed within a day. Retry under Downloads, or forget what has ended.`, Math.min(...failed)],
 		now.queue?.is_offline && ["offline", "The proxy is offline: only what is cached plays."],
 	].filter(Boolean);
 }
