@@ -140,11 +140,11 @@ final class Checkpointer {
     private func saveTouches(of open: [Generation], withResources: Bool, withClosed: Bool) {
         // In this order: what was closed may be open again, and was read later then.
         var touched = withClosed ? takeClosed(withResources: withResources).map { (Generation?.none, $0) } : []
-        touched += open.compactMap { open in
-            open.takeTouch(withResource: withResources).map { touch in
-                // What waits since an earlier closing must not be saved after it.
-                (open, closed.removeValue(forKey: open.id)?.followed(by: touch) ?? touch)
-            }
+        touched.reserveCapacity(touched.count + open.count)
+        for open in open {
+            guard let touch = open.takeTouch(withResource: withResources) else { continue }
+            // What waits since an earlier closing must not be saved after it.
+            touched.append((open, closed.removeValue(forKey: open.id)?.followed(by: touch) ?? touch))
         }
         var left = touched[...]
         for batch in IndexSaving.Touch.batches(touched.map(\.1)) {

@@ -38,8 +38,7 @@ final class World {
         let schedule = Schedule(seed: seed)
         self.schedule = schedule
         origin = SimulatedOrigin(schedule, films: schedule.pick([3, 6, 20]), faults: settings.faults)
-        directory = try TemporaryDirectory()
-        left = try TemporaryDirectory()
+        (directory, left) = (try TemporaryDirectory(), try TemporaryDirectory())
         loops = try (0..<2).map { try EventLoop(index: $0, driver: schedule) }
         for loop in loops { schedule.add(loop) }
         origin.note = { [unowned self] in note($0) }
