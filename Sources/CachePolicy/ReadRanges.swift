@@ -28,7 +28,7 @@ package struct ReadRanges: Sendable, Equatable {
         guard let last = ranges.last else { return ranges.append(range) }
         // Nearly all of them: again, or from there on.
         if last.lowerBound <= range.lowerBound, range.lowerBound <= last.upperBound {
-            if range.upperBound > last.upperBound { ranges[ranges.count - 1] = last.lowerBound..<range.upperBound }
+            ranges[ranges.count - 1] = last.lowerBound..<max(last.upperBound, range.upperBound) // no trap: from there
             return
         }
         let touching = ranges.filter { $0.lowerBound <= range.upperBound && range.lowerBound <= $0.upperBound }

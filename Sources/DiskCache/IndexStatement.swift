@@ -91,6 +91,7 @@ struct IndexStatement {
 
     var columnCount: Int { Int(sqlite3_column_count(handle)) }
 
+    // no trap: a statement has at most 32,767 columns
     func value(_ column: Int) -> DatabaseValue { DatabaseValue(sqliteStatement: handle, index: CInt(column)) }
 
     /// nil if the value is not an integer.
