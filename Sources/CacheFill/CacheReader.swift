@@ -26,43 +26,31 @@ package final class CacheReader {
     package private(set) var offset: Int64
     /// The end of the range; nil for the end of a body of unknown length.
     private var end: Int64?
-    /// Whether it follows a fetch that another request started.
-    package private(set) var isCollapsed = false
-    /// Whether bytes pass through only because the store has no room for them.
-    package private(set) var lacksRoom = false
-    /// Whether bytes pass through because the disk could not read them.
-    package private(set) var hasLeftDisk = false
-    /// How many bytes it has returned from the store, and how many that were fetched for this request or one that it
-    /// joined.
-    package private(set) var given: (stored: Int64, fetched: Int64) = (0, 0)
+    package private(set) var account = ReaderAccount()
 
     private let filler: LoopFiller
     private let resource: OpenResource
     private var wanted: Wanted
     private let host: String
     private let follower: FollowerID
-    private var lease: ExtentLease?
-    /// Up to here, the bytes of the leased extent are known to be readable.
-    private var readable: Int64
-    /// Up to here, the bytes were read from the disk for this reader.
-    private var warmed: Int64 = 0
-    private var lastGiven: Range<Int64> = 0..<0
-    private var wasLastFresh = false
-    /// The mapping that the last returned bytes point into.
-    private var mapping: MappedBytes?
-    /// The buffer with the first piece, if that was copied rather than mapped.
-    private var piece: UnsafeMutableRawBufferPointer?
+    private var window: ReaderWindow
     private var followed: SharedFetch?
-    private var isBypassing = false
+    private var source = Source.store
     /// Whether what it reads counts as played.
     package var isPlay = false
-    /// Whether it is to continue past the cache because the disk could not read its bytes.
-    private var leavesDisk = false
-    /// Whether the generation can never be completed. Detected before the first byte is sent, so that the response can
-    /// start again.
-    private var isStranded = false
     private var isFinished = false
-    private lazy var origin = filler.origin(host)
+
+    /// Where the next bytes come from.
+    private enum Source {
+        case store
+        /// Nowhere, as the generation can never be completed. Detected before the first byte is sent, so that the
+        /// response can start again.
+        case stranded
+        /// It is to continue past the cache because the disk could not read its bytes.
+        case unreadable
+        /// Past the cache.
+        case bypass
+    }
 
     private enum Wanted {
         case later(() -> Demand)
@@ -99,17 +87,17 @@ package final class CacheReader {
         wanted = .later(demand)
         self.filler = filler
         self.follower = follower
-        readable = offset
-        isBypassing = !generation.isStored
+        window = ReaderWindow(readable: offset)
+        if !generation.isStored { source = .bypass }
         let view = generation.beginReading()
         if let status {
-            lacksRoom = status.lacksRoom
+            account.lacksRoom = status.lacksRoom
             adopt(status)
         } else if view.length == nil || view.head.rangeCondition == nil {
             if let status = resource.joinUnresumable(self.follower, of: generation, at: offset) {
                 adopt(status)
-            } else {
-                isStranded = lacksBytes
+            } else if lacksBytes {
+                source = .stranded
             }
         } else if let end, offset < end {
             // A player that reconnects resumes the transfer that it left.
@@ -132,6 +120,8 @@ package final class CacheReader {
 
     /// The origin's status for the bytes that come next; nil while no fetch delivers them.
     package var originStatus: Int? { followed?.answer }
+
+    private var isBypassing: Bool { if case .bypass = source { true } else { false } }
 
     /// Whether the next bytes come from a transfer.
     package var isFollowing: Bool { followed != nil }
@@ -158,24 +148,25 @@ package final class CacheReader {
         giveBackPiece()
         if end == nil, let length = generation.length { end = length }
         if let end, offset >= end { return .end }
-        if isStranded {
-            isStranded = false
+        switch source {
+        case .store, .bypass: break
+        case .stranded:
+            source = .store
             if let step = loss() { return step }
-        }
-        if leavesDisk {
-            (leavesDisk, hasLeftDisk) = (false, true)
+        case .unreadable:
+            (source, account.hasLeftDisk) = (.store, true)
             if let step = bypass() { return step }
         }
         followed?.advance(follower, to: offset)
         while true {
-            if isBypassing, generation.isStored {
+            if case .bypass = source, generation.isStored {
                 if let step = awaitBuffer() { return step }
             }
-            if offset < readable { return give(limit, copies) }
+            if offset < window.readable { return give(limit, copies) }
             switch look() {
             case .bytes(let until):
                 guard until > offset else { return .end }
-                readable = until
+                window.readable = until
             case .unverified:
                 return verify()
             case .absent:
@@ -188,31 +179,33 @@ package final class CacheReader {
         }
     }
 
-    private func look() -> Generation.Availability { generation.acquire(at: offset, limit: end ?? .max, lease: &lease) }
+    private func look() -> Generation.Availability {
+        generation.acquire(at: offset, limit: end ?? .max, lease: &window.lease)
+    }
 
     private func give(_ limit: Int, _ copies: Bool) -> Step {
-        if mapping?.range.contains(offset) != true {
+        if !window.maps(offset) {
             if copies, generation.isStored { return copyFirst(limit) ?? copy() }
             do throws(StoreError) {
-                if lastGiven.isEmpty {
-                    mapping = try generation.file.mappingOfSecondUse(at: offset)
-                    if mapping == nil, let step = copyFirst(limit) { return step }
+                if window.last.range.isEmpty {
+                    window.mapping = try generation.file.mappingOfSecondUse(at: offset)
+                    if window.mapping == nil, let step = copyFirst(limit) { return step }
                 }
-                if mapping?.range.contains(offset) != true { mapping = try generation.file.mapping(at: offset) }
+                if !window.maps(offset) { window.mapping = try generation.file.mapping(at: offset) }
             } catch {
                 if error.isUnmappable { return copy() }
                 filler.filler.store.reportDisk("map a cached file", error, label: "disk-read")
                 return .failed(.notStored("\(error)"))
             }
         }
-        guard let mapping else { return .wait }
-        let range = offset..<min(readable, offset + Int64(limit), mapping.range.upperBound)
+        guard let mapping = window.mapping else { return .wait }
+        let range = offset..<min(window.readable, offset + Int64(limit), mapping.range.upperBound)
         let isFresh = followed?.hasDelivered(offset, to: follower) == true
         do throws(StoreError) { try generation.checkBytes(upTo: range.upperBound) } catch {
             return lookAgain(after: error)
         }
         // One reading is enough, whatever the system then says: some file systems never call their pages resident.
-        if !copies && !isFresh && offset >= warmed && !generation.isResident(range) { return warm(range) }
+        if !copies && !isFresh && offset >= window.warmed && !generation.isResident(range) { return warm(range) }
         note(range, isFresh: isFresh)
         return .bytes(mapping.bytes(range), descriptor: generation.file.descriptor, offset: range.lowerBound)
     }
@@ -220,29 +213,30 @@ package final class CacheReader {
     /// Copies the first piece instead of mapping the file around it: that is cheaper for a seek or a short file that
     /// nobody else reads. A reader that reads on finds the next piece mapped.
     private func copyFirst(_ limit: Int) -> Step? {
-        let range = offset..<min(readable, offset + Int64(min(limit, PieceBuffers.size)))
+        let range = offset..<min(window.readable, offset + Int64(min(limit, PieceBuffers.size)))
         let buffer = filler.pieces.take(), bytes = UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count])
         guard generation.file.readAtOnce(into: bytes, at: range.lowerBound) else {
             filler.pieces.give(buffer)
             return nil
         }
-        piece = buffer
+        window.piece = buffer
         note(range, isFresh: followed?.hasDelivered(offset, to: follower) == true)
         return .bytes(UnsafeRawBufferPointer(bytes), descriptor: nil, offset: 0)
     }
 
     private func giveBackPiece() {
-        if let piece { filler.pieces.give(piece) }
-        piece = nil
+        if let piece = window.piece { filler.pieces.give(piece) }
+        window.piece = nil
     }
 
     private func note(_ range: Range<Int64>, isFresh: Bool) {
         offset = range.upperBound
-        (lastGiven, wasLastFresh) = (range, isFresh)
+        window.last = (range, isFresh)
         // Fresh bytes were fetched for this request, or for one that it joined.
         let count = Int64(range.count), metrics = filler.filler.metrics
-        if isFresh { given.fetched += count } else { given.stored += count }
+        if isFresh { account.fetched += count } else { account.stored += count }
         (isFresh ? metrics.bytesFromUpstream : metrics.bytesFromCache).add(count)
+        let origin = filler.origin(host)
         (isFresh ? origin.sentFromOrigin : origin.sentFromCache).add(count)
     }
 
@@ -250,13 +244,14 @@ package final class CacheReader {
     /// as they are fetched.
     /// - Returns: false if they came from no disk.
     package func rewind(by count: Int) -> Bool {
-        guard generation.isStored, count <= lastGiven.count else { return false }
+        guard generation.isStored, count <= window.last.range.count else { return false }
         offset -= Int64(count)
-        if wasLastFresh { given.fetched -= Int64(count) } else { given.stored -= Int64(count) }
+        if window.last.isFresh { account.fetched -= Int64(count) } else { account.stored -= Int64(count) }
         filler.filler.store.reportDisk(
             "read a cached resource, which is fetched instead",
-            generation.noteUnreadable(offset..<lastGiven.upperBound), label: "disk-read")
-        (readable, mapping, leavesDisk) = (offset, nil, generation.isUnreadable)
+            generation.noteUnreadable(offset..<window.last.range.upperBound), label: "disk-read")
+        window.rewind(to: offset)
+        if generation.isUnreadable { source = .unreadable }
         return true
     }
 
@@ -300,8 +295,8 @@ package final class CacheReader {
 
     private func noteFollowing(isNew: Bool) {
         guard !isNew else { return filler.filler.logger.trace("\(resource.key.text): fetching from \(offset)") }
-        if !isCollapsed { filler.filler.metrics.collapsed.add() }
-        isCollapsed = true
+        if !account.isCollapsed { filler.filler.metrics.collapsed.add() }
+        account.isCollapsed = true
         filler.filler.logger.trace("\(resource.key.text): joining another request's fetch at \(offset)")
     }
 
@@ -324,13 +319,13 @@ package final class CacheReader {
     /// Continues past the cache because the store has no room, or the disk fails.
     private func bypass() -> Step? {
         guard let end, generation.head.rangeCondition != nil else {
-            return .failed(.notStored(hasLeftDisk ? "the disk cannot read what is cached" : "the cache has no room"))
+            let obstacle = account.hasLeftDisk ? "the disk cannot read what is cached" : "the cache has no room"
+            return .failed(.notStored(obstacle))
         }
         followed?.leave(follower)
         followed = filler.bypass(
             offset..<end, of: generation, resource, demand, follower: follower, isMidway: offset > start)
-        isBypassing = true
-        lacksRoom = !hasLeftDisk
+        (source, account.lacksRoom) = (.bypass, !account.hasLeftDisk)
         return awaitBuffer()
     }
 
@@ -350,14 +345,12 @@ package final class CacheReader {
     }
 
     private func passThrough(_ buffer: Generation) {
-        isBypassing = true
-        lacksRoom = !hasLeftDisk
-        lease = nil
-        mapping = nil
+        (source, account.lacksRoom) = (.bypass, !account.hasLeftDisk)
+        window.release()
         generation.endReading()
         generation = buffer
         generation.beginReading()
-        readable = offset
+        window.readable = offset
     }
 
     // MARK: Bytes that have to be read from the disk first
@@ -370,32 +363,32 @@ package final class CacheReader {
     private func warm(_ range: Range<Int64>) -> Step {
         let bound = LoopBound(self, on: filler.loop)
         filler.filler.store.warm(generation, range) { isRead in bound.post { $0.wake(isRead: isRead) } }
-        warmed = range.upperBound
+        window.warmed = range.upperBound
         // Chunks that the file has lost are absent by then: look again.
-        readable = offset
+        window.readable = offset
         return .wait
     }
 
     /// The file was cut short underneath: what it lacks is absent now, and is fetched.
     private func lookAgain(after error: StoreError) -> Step {
         filler.filler.store.reportDisk("read a cached file that was cut short", error, label: "disk-read")
-        (readable, mapping) = (offset, nil)
+        window.rewind(to: offset)
         wakeLater()
         return .wait
     }
 
     /// Has the next bytes copied, as the file cannot be mapped: the copy takes the mapping's place.
     private func copy() -> Step {
-        let range = offset..<min(readable, offset + Self.copiedBytes), bound = LoopBound(self, on: filler.loop)
+        let range = offset..<min(window.readable, offset + Self.copiedBytes), bound = LoopBound(self, on: filler.loop)
         filler.filler.store.copy(generation, range) { copy in
             bound.post { reader in
                 guard !reader.isFinished else { return }
-                reader.mapping = copy
+                reader.window.mapping = copy
                 reader.wake(isRead: copy != nil)
             }
         }
         // As above.
-        readable = offset
+        window.readable = offset
         return .wait
     }
 
@@ -415,7 +408,7 @@ package final class CacheReader {
     /// - Parameter isRead: whether the disk has read what was wanted.
     private func wake(isRead: Bool = true) {
         guard !isFinished else { return }
-        if !isRead { leavesDisk = generation.isUnreadable }
+        if !isRead, generation.isUnreadable { source = .unreadable }
         onReady?()
     }
 
@@ -428,8 +421,7 @@ package final class CacheReader {
         followed?.advance(follower, to: offset)
         followed?.leave(follower)
         followed = nil
-        lease = nil
-        mapping = nil
+        window.release()
         giveBackPiece()
         generation.endReading(having: isPlay && !isBypassing ? Range(from: start, upTo: offset) ?? 0..<0 : 0..<0)
     }

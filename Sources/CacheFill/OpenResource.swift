@@ -12,11 +12,7 @@ package final class OpenResource: Sendable {
     private let state = Mutex(State())
 
     struct State {
-        fileprivate var lookup = Lookup.notStarted
-        /// Whether the resource has changed since the running look-up began.
-        fileprivate var isLookupOld = false
-        /// Whether the last look-up failed.
-        fileprivate var isUnreadable = false
+        fileprivate var lookup = Lookup()
         fileprivate(set) var generation: Generation?
         var resource = ResourceState()
         /// Called to wake followers that wait for news of a fetch.
@@ -25,7 +21,6 @@ package final class OpenResource: Sendable {
         var loops: [FetchState.ID: LoopBound<Fetch>] = [:]
         fileprivate var filling: Filling?
         fileprivate var play: OngoingPlay?
-        fileprivate var waiters: [@Sendable () -> Void] = []
         /// Set at creation: a new resource has not been looked at by its creator yet.
         fileprivate var lastUse = MonotonicClock.nanoseconds()
         fileprivate var pinning = Pinning.notYet
@@ -49,8 +44,6 @@ package final class OpenResource: Sendable {
         var start: Int64
     }
 
-    fileprivate enum Lookup { case notStarted, running, done }
-
     /// Whether a rule has pinned it. `again`: more may have become known since the running attempt began.
     fileprivate enum Pinning { case notYet, running, again, done }
 
@@ -73,13 +66,13 @@ package final class OpenResource: Sendable {
         state.withLock { state in
             state.lastUse = MonotonicClock.nanoseconds()
             if let generation = state.generation, !generation.isRetired { return .generation(generation) }
-            switch state.lookup {
-            case .notStarted where state.isUnreadable:
+            switch state.lookup.phase {
+            case .notStarted where state.lookup.hasFailed:
                 // The next request asks again.
-                state.isUnreadable = false
+                state.lookup.hasFailed = false
                 return .unreadable
             case .notStarted:
-                state.lookup = .running
+                state.lookup.phase = .running
                 return nil
             case .running: return .lookingUp
             case .done: return .unknown
@@ -95,8 +88,8 @@ package final class OpenResource: Sendable {
     /// Calls `wake` when the index has answered; at once if it has already.
     func whenLookedUp(_ wake: @escaping @Sendable () -> Void) {
         let isRunning = state.withLock { state in
-            guard case .running = state.lookup else { return false }
-            state.waiters.append(wake)
+            guard case .running = state.lookup.phase else { return false }
+            state.lookup.waiters.append(wake)
             return true
         }
         if !isRunning { wake() }
@@ -105,12 +98,12 @@ package final class OpenResource: Sendable {
     /// - Parameter found: nil if the look-up failed.
     func lookedUp(_ found: Generation??) {
         let waiters = state.withLock { state in
-            state.lookup = state.isLookupOld || found == nil ? .notStarted : .done
-            state.isUnreadable = found == nil
-            if !state.isLookupOld, state.generation == nil { state.generation = found ?? nil }
-            state.isLookupOld = false
-            defer { state.waiters = [] }
-            return state.waiters
+            state.lookup.phase = state.lookup.isOld || found == nil ? .notStarted : .done
+            state.lookup.hasFailed = found == nil
+            if !state.lookup.isOld, state.generation == nil { state.generation = found ?? nil }
+            state.lookup.isOld = false
+            defer { state.lookup.waiters = [] }
+            return state.lookup.waiters
         }
         for wake in waiters { wake() }
     }
@@ -343,10 +336,10 @@ package final class OpenResource: Sendable {
         change { state in
             guard state.generation == nil || state.generation === former else { return }
             if state.generation != nil { state.forgetGeneration() }
-            switch state.lookup {
+            switch state.lookup.phase {
             case .notStarted: break
-            case .running: state.isLookupOld = true
-            case .done: state.lookup = .notStarted
+            case .running: state.lookup.isOld = true
+            case .done: state.lookup.phase = .notStarted
             }
         }
     }
@@ -358,7 +351,7 @@ package final class OpenResource: Sendable {
     /// through its play.
     var idleSince: UInt64? {
         state.withLock { state in
-            guard state.resource.isIdle, state.waiters.isEmpty, state.generation?.isInUse != true,
+            guard state.resource.isIdle, state.lookup.waiters.isEmpty, state.generation?.isInUse != true,
                 state.play?.transfers ?? 0 == 0
             else { return nil }
             return max(state.lastUse, state.play?.lastUse ?? 0)
@@ -396,4 +389,16 @@ extension Generation {
         ResourceState.Presence(geometry: geometry) { [self] range in gap(in: geometry.roundedOut(range, length: length))
         }
     }
+}
+
+/// How the index is looked up for an open resource.
+private struct Lookup {
+    var phase = Phase.notStarted
+    /// Whether the resource has changed since the running look-up began.
+    var isOld = false
+    /// Whether the last one failed.
+    var hasFailed = false
+    var waiters: [@Sendable () -> Void] = []
+
+    enum Phase { case notStarted, running, done }
 }

@@ -28,22 +28,18 @@ package final class Prefetch {
     /// when this prefetch ends.
     package var onNearEnd: (() -> Void)?
     /// When it began, and when its first bytes had arrived, in nanoseconds.
-    private var beganAt: UInt64?
-    private var firstAt: UInt64?
+    private var times: (began: UInt64?, first: UInt64?) = (nil, nil)
 
     private let resolvedRule: ResolvedRule
     private let pins: Bool
     private var resource: OpenResource
     private var resolver: ResourceResolver
-    /// Whether the opening asked for a part.
-    private var requestsPart = false
     private var mayRequestPart = true
     /// How often it has started over.
     private var restarts = 0
     private static let maxRestarts = 4
-    private var opening: SharedFetch?
-    /// The stored generation that the opening revalidates.
-    private var validated: Generation?
+    /// A fetch that opens the resource, whether it requests a part, and the stored generation that it revalidates.
+    private var opening: (status: SharedFetch, requestsPart: Bool, validated: Generation?)?
     /// nil while nothing is being filled.
     private var shares: PrefetchShares?
     private var generation: Generation?
@@ -75,7 +71,7 @@ package final class Prefetch {
     }
 
     package func start() {
-        beganAt = now
+        times.began = now
         guard !resolvedRule.bypasses else { return fail(.notStorable(.rule)) }
         proceed()
     }
@@ -168,9 +164,7 @@ package final class Prefetch {
         restart(after: .fill(.changed))
     }
 
-    private func wanted(of length: Int64) -> Range<Int64> {
-        order.range?.clamped(to: 0..<max(0, length)) ?? 0..<length
-    }
+    private func wanted(of length: Int64) -> Range<Int64> { order.range?.clamped(to: 0..<max(0, length)) ?? 0..<length }
 
     // MARK: Opening
 
@@ -185,15 +179,14 @@ package final class Prefetch {
         else {
             return restart(after: .fill(.changed))
         }
-        (requestsPart, self.validated) = (part != nil, validated)
-        opening = status
+        opening = (status, part != nil, validated)
         awaitOpening()
     }
 
     private var openingOfSeveral: Range<Int64>? { order.connections > 1 ? 0..<Self.openingBytes : nil }
 
     private func awaitOpening() {
-        guard let status = opening else { return }
+        guard let (status, requestsPart, validated) = opening else { return }
         switch status.opening {
         case .stored(let generation):
             if let turn = resolver.resolve(
@@ -220,7 +213,7 @@ package final class Prefetch {
             // stored: ask for the whole.
             let mayBeEmpty = code == 416 && order.range?.lowerBound ?? 0 == 0
             if requestsPart, mayBeEmpty || code == 200 && (reason == nil || reason == .encoded) && !lacksRoom {
-                (requestsPart, mayRequestPart) = (false, false)
+                mayRequestPart = false
                 return proceed()
             }
             if code != 200 { return fail(.status(code, retryAfter: wait(for: generation))) }
@@ -240,7 +233,7 @@ package final class Prefetch {
     }
 
     private func leaveOpening() {
-        opening?.leave(follower, counting: pace)
+        opening?.status.leave(follower, counting: pace)
         opening = nil
     }
 
@@ -273,10 +266,10 @@ package final class Prefetch {
 
     /// Tells that the rest will take about as long as the origin took to answer.
     private func lookForTheEnd() {
-        guard onNearEnd != nil, let beganAt else { return }
+        guard onNearEnd != nil, let beganAt = times.began else { return }
         let (progress, now) = (state.progress, now)
-        guard let firstAt else {
-            firstAt = now
+        guard let firstAt = times.first else {
+            times.first = now
             return
         }
         guard let total = progress.total, progress.bytes > 0 else { return }
@@ -357,9 +350,7 @@ package final class Prefetch {
 
     /// The remaining back-off: of the requested host, or of the one that it redirected to.
     private func wait(for generation: Generation) -> Double {
-        max(
-            loop.filler.backoff.wait(before: order.url.absolute),
-            loop.filler.backoff.wait(before: generation.head.finalURL))
+        [order.url.absolute, generation.head.finalURL].map { loop.filler.backoff.wait(before: $0) }.max() ?? 0
     }
 
     private func endFills() {

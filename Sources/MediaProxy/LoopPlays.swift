@@ -1,4 +1,5 @@
 import Activity
+import CacheFill
 import CachePolicy
 import EventIO
 import HTTPModel
@@ -26,13 +27,15 @@ package final class LoopPlays {
     /// Adds a request to its play.
     func begin(_ answer: MediaAnswer) {
         let play = play(
-            PlaySample.Key(player: answer.player, whole: answer.membership?.whole ?? answer.route.key), answer)
+            PlaySample.Key(
+                player: answer.request.player, whole: answer.request.membership?.whole ?? answer.request.route.key),
+            answer)
         play.begin(answer, shelf)
-        answer.exchange.follower = play
+        answer.request.exchange.follower = play
     }
 
     private func play(_ key: PlaySample.Key, _ answer: MediaAnswer) -> LoopPlay {
-        let now = answer.exchange.startedAt
+        let now = answer.request.exchange.startedAt
         if let last, last.key == key, !isOver(last, at: now) { return last }
         let play: LoopPlay
         if let known = plays[key], !isOver(known, at: now) {
@@ -114,9 +117,9 @@ final class LoopPlay: ExchangeFollower {
     var isIdle: Bool { answers.isEmpty }
 
     func begin(_ answer: MediaAnswer, _ shelf: PlaylistShelf) {
-        lastUse = answer.exchange.startedAt
+        lastUse = answer.request.exchange.startedAt
         answers.append(answer)
-        guard let place = answer.membership?.place else { return }
+        guard let place = answer.request.membership?.place else { return }
         let known = segments.firstIndex { $0.rendition == place.rendition }.map { segments.remove(at: $0) }
         let name = known?.shown.rendition ?? shelf.name(of: place.rendition) ?? "media"
         segments.append(
@@ -130,14 +133,14 @@ final class LoopPlay: ExchangeFollower {
 
     func ended(_ exchange: Exchange) {
         lastUse = MonotonicClock.nanoseconds()
-        guard let index = answers.firstIndex(where: { $0.exchange === exchange }) else { return }
+        guard let index = answers.firstIndex(where: { $0.request.exchange === exchange }) else { return }
         let answer = answers.remove(at: index)
         // The text of an error is not media.
         guard let status = exchange.status, status < 400 else { return }
         hasSucceeded = true
         fromCache +|= exchange.bytesFromCache
         fromOrigin +|= exchange.bytesFromOrigin
-        if let last = answer.lastReading { end = last }
+        if let last = answer.content?.lastReading { end = last }
     }
 
     func sample(_ shelf: PlaylistShelf) -> PlaySample {
@@ -145,15 +148,23 @@ final class LoopPlay: ExchangeFollower {
         sample.isPresentation = !segments.isEmpty || shelf.document(key.whole) != nil
         sample.requests = answers.count
         sample.isStarved = !answers.isEmpty && answers.allSatisfy(\.isStarved)
-        let running = answers.reversed().compactMap(\.reading)
+        let running = answers.reversed().compactMap { $0.content?.reading }
         sample.offsets = running.isEmpty ? [end?.offset].compactMap(\.self) : running.map(\.offset)
         sample.length = running.first?.length ?? end?.length
         sample.segments = segments.map(\.shown)
-        let bytes = answers.map(\.bytesSent)
+        let bytes = answers.map { $0.request.exchange.bytesSent(and: $0.content?.reader) }
         sample.fromCache = bytes.reduce(fromCache) { $0 +| $1.cached }
         sample.fromOrigin = bytes.reduce(fromOrigin) { $0 +| $1.fetched }
-        if fileName == nil { fileName = answers.lazy.compactMap(\.fileName).first }
+        if fileName == nil { fileName = answers.lazy.compactMap { $0.content?.fileName }.first }
         sample.title = shelf.title(of: key.whole) ?? (sample.isPresentation ? nil : fileName)
         return sample
+    }
+}
+
+extension Exchange {
+    /// The bytes of the body given to the connection, those of a reader that is not counted yet included, by where they
+    /// came from.
+    fileprivate func bytesSent(and reader: CacheReader?) -> (cached: Int64, fetched: Int64) {
+        (bytesFromCache +| (reader?.account.stored ?? 0), bytesFromOrigin +| (reader?.account.fetched ?? 0))
     }
 }

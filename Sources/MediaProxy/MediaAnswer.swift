@@ -8,143 +8,447 @@ import HTTPTransport
 import Presentations
 import Upstream
 
-/// Answers one request for media, and is the source of the answer's body. Loop-bound.
+/// Answers one request for media. Loop-bound.
 ///
 ///     look up ── known ── may it be reused? ── yes ───────────────────────── answer from the generation ── body
 ///        │                    └── only if validated ────── validate ──────────┘ (unchanged)
 ///        └────── unknown ─────────────────────────────────────── open (fetch the range) ── answer from its bytes
 ///                                                                  └── not to be stored: pass it on
-final class MediaAnswer: BodySource {
-    let exchange: Exchange
-    let request: RequestHead
-    let route: Route
-    let handler: MediaHandler
-    private(set) var directives: RequestDirectives
-    let follower = FollowerID()
+///
+/// It is in one phase at a time, which holds what belongs to it.
+final class MediaAnswer {
+    let request: MediaRequest
     /// The requested resource; another one if its origin selects a variant by further request fields.
-    var resource: OpenResource
-    var resolver: ResourceResolver
-    var wanted: ByteRangeSpec?
-    /// All ranges, if the client requested several; `wanted` is the first one to request from the origin.
-    private(set) var several: [ByteRangeSpec] = []
-    var opening: SharedFetch?
-    var headFetch: HeadFetch?
-    var reader: CacheReader?
-    /// The first bytes, read before the header is sent: if they do not arrive, the answer is an error instead.
-    var firstStep: BodyStep?
-    var outcome = CacheStatus.hit()
+    private(set) var resource: OpenResource
+    private var resolver: ResourceResolver
+    private var phase = Phase.looking
     /// The stored generation that needs validation: it serves the answer if its origin cannot be reached.
-    var doubted: (generation: Generation, freshness: Freshness)?
-    /// What the origin sets in the response to this very request, where the client takes its cookies for the origin's.
-    var cookies: [String] = []
-    /// How many responses before the final one were passed on.
-    var interimsSent = 0
+    private var doubted: DoubtedGeneration?
     /// Why a stored generation is served without the validation that it needs.
-    var doubt: FillError?
+    private(set) var doubt: FillError?
     /// Whether a playlist or feed is sent as its origin has it.
     private(set) var isAsStored = false
-    /// Set while a playlist is being read for this answer.
-    var playlistWaiter: PlaylistLibrary.Waiter?
-    /// The renditions that stay in the playlist while its origin is unreachable; nil for all.
-    var kept: PlaylistForm.Kept?
-    var whenKeptIsFound: (() -> Void)?
-    /// Whether the answer was sent from memory.
-    var isAnswered = false
-    /// The presentation to which the resource belongs, if a playlist names it.
-    private(set) lazy var membership = findMembership()
-    private(set) lazy var player = PlayerID(
-        address: exchange.clientHost, agent: request.value(of: "User-Agent"))
-    /// The item that is delivered, if the next one is fetched after it; and the offset at which most of it was read.
-    var item: NextItems.Reading?
-    var itemMark = Int64.max
-    /// The reading for which the next segments are fetched.
-    private var segmentReading: Reading?
-    /// Where it was reading at its end; nil before.
-    private(set) var lastReading: (offset: Int64, length: Int64?)?
     /// The remaining wait for the first byte.
-    var patience = Patience.fresh
+    private(set) var patience = Patience.fresh
     /// A generation may be replaced before its first byte arrives: the answer then restarts from the next one.
     private var restarts = 0
-    /// Each request counts once, however often it restarts.
-    var isCounted = false
     private static let maxRestarts = 3
-    private static let longestSharedError: Int64 = 64 << 10
 
-    init(_ exchange: Exchange, _ route: Route, _ handler: MediaHandler) {
-        self.exchange = exchange
-        request = exchange.request
-        self.route = route
-        self.handler = handler
-        directives = RequestDirectives(
-            cacheControl: request.combined("Cache-Control"), pragma: request.combined("Pragma"))
-        resource = handler.filler.filler.resource(route.key)
-        resolver = ResourceResolver(route.key)
+    private enum Phase {
+        /// What is known of the resource is looked at, or its index is being read.
+        case looking
+        /// A fetch opens the resource, or validates what is stored; so many interim responses were passed on.
+        case opening(SharedFetch, interims: Int)
+        case head(HeadAnswer)
+        case playlist(PlaylistAnswer)
+        case content(ContentAnswer)
+        /// It was answered from memory, or is not answered any more.
+        case over
     }
 
-    var filler: LoopFiller { handler.filler }
-    var resolvedRule: ResolvedRule { route.resolvedRule }
+    init(_ request: MediaRequest) {
+        self.request = request
+        resource = request.filler.filler.resource(request.route.key)
+        resolver = ResourceResolver(request.route.key)
+    }
 
-    func start() {
-        explain()
-        guard !isProbe else {
-            handler.metrics.errors.add("refused")
-            return exchange.respond(
-                403, text: "a page of another site may not learn what is cached: list its origin in web_origins")
+    func start(in plays: LoopPlays) {
+        request.explain()
+        if let refusal = request.understand() {
+            request.proxy.metrics.errors.add(refusal.status == 400 ? "bad-request" : "refused")
+            return request.exchange.respond(refusal.status, text: refusal.reason)
         }
-        guard !isIntrusion else { return refuseIntrusion() }
-        // RFC 9110 §14.2: Range is for GET alone.
-        if request.method == .get {
-            switch RangeRequest.parse(request.combined("Range")) {
-            case .none: break
-            case .multiple(let specs):
-                several = specs
-                wanted = RangeSet.opening(specs)
-            case .single(let spec): wanted = spec
-            case .malformed:
-                handler.metrics.errors.add("bad-request")
-                return exchange.respond(
-                    400, text: "malformed Range; write bytes=FIRST-LAST, bytes=FIRST- or bytes=-COUNT")
-            }
-        }
-        // Resources named by a playlist do not change, although players send reload directives by habit.
-        if resolvedRule.ignoresReload ?? (membership?.isPlaylist == false) { directives = directives.ignoringReload }
-        if request.method == .get { handler.plays.begin(self) }
-        lookAhead()
+        if request.head.method == .get { plays.begin(self) }
+        request.lookAhead()
         proceed()
     }
 
-    /// Prefetches the segments after the requested one; they start after this request has started.
-    private func lookAhead() {
-        guard request.method == .get, let membership, membership.place != nil else { return }
-        segmentReading = handler.library.ahead.reads(membership, by: player, demand, on: filler)
+    // MARK: Phases
+
+    /// It was answered from memory, or failed.
+    func end() {
+        patience.end()
+        phase = .over
     }
 
-    /// Whether a page of another site sends a request that only the cache can answer: the result would tell it
-    /// what was watched.
-    private var isProbe: Bool {
-        (directives.control.onlyIfCached || filler.isOffline) && Requester(request, handler.routes.webOrigins).isForeign
+    /// The client disconnected before the head was sent.
+    func abandon() {
+        switch phase {
+        case .looking, .over: break
+        case .opening: leaveOpening()
+        case .head(let head): head.cancel()
+        case .playlist(let playlist): playlist.leave()
+        case .content(let content): content.finishReader()
+        }
+        request.leaveReading()
+        end()
     }
 
-    /// Whether a page of another site asks for media behind a page: a resolver would run, with the user's cookies and
-    /// account, and as often as the page likes; and if only cached media were answered, it would learn what is cached.
-    private var isIntrusion: Bool {
-        resolvedRule.resolver != nil && Requester(request, handler.routes.webOrigins).isForeign
+    func isReading(_ playlist: PlaylistAnswer) -> Bool {
+        if case .playlist(let current) = phase { current === playlist } else { false }
     }
 
-    private func refuseIntrusion() {
-        handler.metrics.errors.add("refused")
-        exchange.respond(403, text: "a page of another site may not start a resolver: list its origin in web_origins")
-    }
+    /// Whether it waits for the origin.
+    var isStarved: Bool { content?.reader?.isWaiting ?? !request.exchange.isAnswered }
+
+    /// nil before there is any.
+    var content: ContentAnswer? { if case .content(let content) = phase { content } else { nil } }
+
+    // MARK: Looking
 
     /// Proceeds as far as possible without waiting. Called again when the resource's state changes.
-    func proceed() {
-        guard exchange.isOpen else { return }
-        if resolvedRule.bypasses { return act(on: directives.control.onlyIfCached ? .refuse : .bypass(.rule)) }
-        let view = filler.filler.look(at: resource, wake: wake { $0.proceed() })
+    private func proceed() {
+        guard request.exchange.isOpen else { return }
+        if request.resolvedRule.bypasses {
+            return act(on: request.directives.control.onlyIfCached ? .refuse : .bypass(.rule))
+        }
+        let view = request.filler.filler.look(at: resource, wake: wake { $0.proceed() })
         let resolution = resolver.resolve(
-            view, for: purpose, now: filler.filler.now(), instant: filler.filler.instant,
-            terms: resolvedRule.terms, isAuthorized: isAuthorized, selection: { selection(of: $0) })
-        if !answersShortly(resolution) { act(on: resolution) }
+            view, for: request.purpose, now: request.filler.filler.now(), instant: request.filler.filler.instant,
+            terms: request.resolvedRule.terms, isAuthorized: request.isAuthorized,
+            selection: { request.selection(of: $0) })
+        guard let short = short(insteadOf: resolution) else { return act(on: resolution) }
+        end()
+        request.respond(with: short, key: resource.key)
+    }
+
+    private func act(on resolution: Resolution) {
+        switch resolution {
+        case .wait: request.exchange.onAbort = { [self] in abandon() }
+        case .use(let generation, let stored, let use): self.use(generation, stored, use)
+        case .validate(let generation, let freshness, let need): validate(generation, freshness, need)
+        case .turn(let key):
+            request.trace("switching to another variant (Vary)")
+            request.outcome = .hit()
+            resource = request.filler.filler.resource(key)
+            proceed()
+        case .replace(let generation):
+            request.trace("what is cached is for one user, and this cache is shared")
+            request.filler.filler.discard(generation, of: resource)
+            proceed()
+        case .open where request.route.isRecording, .bypass where request.route.isRecording:
+            end()
+            request.exchange.respond(404, text: "this recording is no longer cached; reelcache ls lists those that are")
+        // The head of a playlist describes its rewritten text. A feed's name says less than its type (`passHead`).
+        case .open where isPlaylistsHead: open(alone: false)
+        case .bypass where isPlaylistsHead: open(alone: true)
+        case .open where request.isOriginsHead, .bypass where request.isOriginsHead: passHead()
+        case .open:
+            request.trace("not cached")
+            open(alone: false)
+        case .bypass: open(alone: true)
+        case .refuse:
+            end()
+            request.refuse()
+        }
+    }
+
+    private var isPlaylistsHead: Bool { request.head.method == .head && StrayPage.isPlaylist(request.route.url) }
+
+    private func wake(_ body: @escaping @Sendable (MediaAnswer) -> Void) -> @Sendable () -> Void {
+        let bound = LoopBound(self, on: request.exchange.loop)
+        return { bound.post { if $0.request.exchange.isOpen { body($0) } } }
+    }
+
+    func restart(after error: FillError) {
+        guard restarts < Self.maxRestarts else { return fail(error) }
+        restarts += 1
+        request.trace("restarting: \(error)")
+        phase = .looking
+        lookUnderItsKey()
+        proceed()
+    }
+
+    /// The resolver may have found that another page has the same media, which is cached under that one's key.
+    private func lookUnderItsKey() {
+        guard request.resolvedRule.resolver != nil else { return }
+        let key = request.proxy.policy.resolve(request.route.url).key
+        guard !resource.key.isOf(key) else { return }
+        (resource, resolver) = (request.filler.filler.resource(key), ResourceResolver(key))
+        // What was validated is not this page's.
+        (doubted, request.outcome) = (nil, .hit())
+    }
+
+    /// A short response that may be used, if no media is stored.
+    private func short(insteadOf resolution: Resolution) -> ShortResponse? {
+        switch resolution {
+        case .open, .refuse: break
+        case .wait, .use, .validate, .turn, .replace, .bypass: return nil
+        }
+        guard !request.route.isRecording, let found = request.short(under: resource.key) else { return nil }
+        let (short, freshness) = found
+        let directives = short.head.reading(request.resolvedRule.terms).directives
+        switch Reuse.decide(
+            request.directives, response: directives.obeyed, freshness, isOffline: request.filler.isOffline)
+        {
+        case .fresh: break
+        case .stale(revalidates: false): request.proxy.metrics.stale.add()
+        case .validate(let need):
+            noteForward(need == .stale ? .stale : .request)
+            return nil
+        // It costs little to fetch it again.
+        case .stale(revalidates: true):
+            noteForward(.stale)
+            return nil
+        case .gatewayTimeout: return nil
+        }
+        request.trace("stored: \(short.head.status), fresh for \(freshness.remaining) s")
+        request.outcome = .hit(
+            ttl: freshness.remaining, detail: request.filler.isOffline && !freshness.isFresh ? "offline" : nil)
+        return short
+    }
+
+    // MARK: Opening
+
+    private func open(alone: Bool) {
+        noteForward(alone ? .bypass : .uriMiss)
+        follow(request.filler.open(resource, request.demand, follower: request.follower, alone: alone))
+    }
+
+    /// Notes why the origin is contacted; the first reason is the one reported.
+    func noteForward(_ reason: CacheStatus.Forward) {
+        if request.outcome.isHit { request.outcome = .forwarded(resolver.turns > 0 ? .varyMiss : reason) }
+    }
+
+    /// Requests the whole from the origin, for this client alone.
+    private func openPlainly() {
+        leaveOpening()
+        guard request.demand.span != nil else { return fail(.unusable("it does not contain the requested bytes")) }
+        request.demand = request.makeDemand(nil)
+        open(alone: true)
+    }
+
+    /// Fetches a playlist or feed, of which a HEAD has told that it is one.
+    func fetchListing(validating validated: Generation?) {
+        guard let validated, !validated.isRetired else { return open(alone: request.resolvedRule.bypasses) }
+        follow(
+            request.filler.open(
+                resource, request.demand, validating: validated, follower: request.follower, alone: false))
+    }
+
+    /// Waits for the result of an opening fetch.
+    private func follow(_ opened: (SharedFetch, isCollapsed: Bool)?) {
+        request.exchange.onAbort = { [self] in abandon() }
+        guard let (status, isCollapsed) = opened else {
+            phase = .looking
+            return proceed()
+        }
+        phase = .opening(status, interims: 0)
+        request.outcome.isCollapsed = isCollapsed
+        request.trace(
+            isCollapsed ? "joining a request that is under way to the origin" : "requesting it from the origin")
+        awaitOpening()
+    }
+
+    private func awaitOpening() {
+        guard request.exchange.isOpen, case .opening(let status, _) = phase else { return }
+        passOwn()
+        guard request.exchange.isOpen else { return }
+        if let opening = status.opening { return opened(opening, by: status) }
+        if case .ended(let end, _) = status.view {
+            leaveOpening()
+            guard case .failed(let error) = end else {
+                return restart(after: .unusable("it ended before the header was complete"))
+            }
+            return answerInDoubt(after: error)
+        }
+        guard beginWaiting() else {
+            leaveOpening()
+            return failSilent()
+        }
+        guard status.wait(request.follower, at: nil, wake: wake { $0.awaitOpening() }) else { return awaitOpening() }
+        // Something may have come since it was looked at.
+        passOwn()
+    }
+
+    /// Passes on what has come for this client alone.
+    private func passOwn() {
+        guard request.route.passesCookies, case .opening(let status, var interims) = phase else { return }
+        request.passOwn(status, after: &interims)
+        if case .opening(status, _) = phase { phase = .opening(status, interims: interims) }
+    }
+
+    /// Acts on what an opening has found.
+    private func opened(_ opening: Opening, by status: SharedFetch) {
+        switch opening {
+        case .stored(let generation):
+            if let alternative = alternative(to: generation, of: status) { return act(instead: alternative) }
+            request.outcome.isStored = true
+            request.note(status)
+            answer(from: generation, following: status)
+        case .validated(let generation, let answer):
+            // The generation was replaced during validation.
+            guard !generation.isRetired else {
+                leaveOpening()
+                return restart(after: .changed)
+            }
+            if let alternative = alternative(to: generation, of: status) { return act(instead: alternative) }
+            leaveOpening()
+            request.outcome.forwardStatus = answer
+            accept(generation)
+        case .passing(let generation, let owner, let part, let total)
+        where owner == request.follower || request.shares(generation, of: status):
+            request.note(status)
+            guard request.isEnough(part, of: total, generation.head) else { return openPlainly() }
+            guard let part, total == nil else { return answer(from: generation, following: status) }
+            let content = ContentAnswer(self, generation, generation.snapshot)
+            phase = .content(content)
+            content.start(with: part, for: self, following: status)
+        case .passing:
+            // The response was for the client that requested it.
+            leaveOpening()
+            request.isOriginsHead ? passHead() : open(alone: true)
+        }
+    }
+
+    /// What to do instead of answering from what an opening has found; nil if it is the answer to this request. Whoever
+    /// only waits for it shares it if it may be reused without validation (RFC 9111 §4, §5.2.2.4): its own directives
+    /// (`no-cache`) are met, as it has just come.
+    private func alternative(to generation: Generation, of fetch: SharedFetch) -> Resolution? {
+        // The response may be a variant that does not fit this request.
+        guard fetch.requester?.follower != request.follower else {
+            return resolver.resolve(
+                opened: generation, for: request.purpose, terms: request.resolvedRule.terms,
+                isAuthorized: request.isAuthorized, selection: { request.selection(of: $0) })
+        }
+        let resolution = resolver.resolve(
+            .generation(generation), for: .answer(RequestDirectives(), ttl: request.resolvedRule.ttl, isOffline: false),
+            now: request.filler.filler.now(), instant: request.filler.filler.instant, terms: request.resolvedRule.terms,
+            isAuthorized: request.isAuthorized, selection: { request.selection(of: $0) })
+        return if case .use = resolution { nil } else { resolution }
+    }
+
+    private func act(instead resolution: Resolution) {
+        leaveOpening()
+        guard case .validate(let generation, let freshness, let need) = resolution else { return act(on: resolution) }
+        // By a request of its own: one that waited for another's again would be told the same.
+        validate(generation, freshness, need, alone: true)
+    }
+
+    private func leaveOpening() {
+        guard case .opening(let status, _) = phase else { return }
+        status.leave(request.follower)
+        phase = .looking
+    }
+
+    /// Passes a HEAD to the origin.
+    /// - Parameter validated: the stored generation to validate; nil if there is none.
+    func passHead(validating validated: Generation? = nil) {
+        let head = HeadAnswer(self, validating: validated)
+        phase = .head(head)
+        head.start()
+    }
+
+    // MARK: Using what is stored
+
+    private func use(_ generation: Generation, _ stored: Generation.Snapshot, _ use: Resolution.Use) {
+        switch use {
+        case .anyway: break
+        case .fresh(let freshness):
+            request.trace(stored: stored, freshness)
+            request.outcome = .hit(ttl: freshness.remaining)
+        case .stale(let freshness, let revalidates):
+            request.trace(stored: stored, freshness)
+            request.outcome = .hit(
+                ttl: freshness.remaining,
+                detail: request.filler.isOffline ? "offline" : revalidates ? "revalidating" : nil)
+            request.countStale()
+            if revalidates { request.filler.revalidate(generation, resource, request.demand) }
+        }
+        answer(from: generation, as: stored)
+    }
+
+    /// - Parameter alone: do not wait for another request's validation.
+    func validate(_ generation: Generation, _ freshness: Freshness, _ need: Reuse.Need, alone: Bool = false) {
+        request.trace(stored: generation.snapshot, freshness)
+        let doubted = DoubtedGeneration(generation, freshness)
+        self.doubted = doubted
+        request.validatesListing = generation.head.isCertainListing
+        request.outcome = .forwarded(need == .stale ? .stale : .request)
+        // The host was unreachable a moment ago, so the client need not wait for another failure.
+        if request.filler.filler.backoff.isDown(request.route.text),
+            doubted.verdict(on: request, isDisconnected: true) == .serve
+        {
+            let host = request.route.url.host
+            return answerInDoubt(
+                after: .upstream(.cannotConnect(host: host, detail: "it could not be reached a moment ago")))
+        }
+        guard request.isOriginsHead else {
+            return follow(
+                request.filler.open(
+                    resource, request.demand, validating: generation, follower: request.follower, alone: alone))
+        }
+        // A validation is already under way.
+        if !alone, let status = resource.joinOpening(request.follower) { return follow((status, isCollapsed: true)) }
+        passHead(validating: generation)
+    }
+
+    /// Answers from a generation that was validated, or that serves in spite of an error.
+    func accept(_ generation: Generation) {
+        guard !generation.isRetired else { return restart(after: .changed) }
+        resolver.accepted = generation
+        if !request.isCounted, request.outcome.forwardStatus != nil { request.proxy.metrics.validated.add() }
+        answer(from: generation)
+    }
+
+    /// Whether a generation was validated for this answer, or serves it in spite of an error.
+    func accepts(_ generation: Generation) -> Bool { resolver.accepted === generation }
+
+    /// Fails, or answers with what is stored: its origin could not be reached, or answered with an error.
+    func answerInDoubt(after error: FillError) {
+        guard let doubted, !doubted.generation.isRetired else { return fail(error) }
+        if case .originStatus(let status) = error { request.outcome.forwardStatus = status }
+        switch doubted.verdict(on: request, isDisconnected: request.outcome.forwardStatus == nil) {
+        case .serve: break
+        // The page is the only answer from that network, and of use to a client that can show it: a browser behind
+        // a captive portal.
+        case .refusedByOrigin where error.isStrayPage, .refusedByRequest where error.isStrayPage: return passPage()
+        // RFC 9111 §5.2.2.2
+        case .refusedByOrigin: return fail(error, status: 504, advice: doubted.advice(request.resolvedRule))
+        case .refusedByRequest:
+            return fail(
+                error, status: 504, advice: "it is cached, but staler than the request allows (stale-if-error)")
+        }
+        doubt = error
+        request.outcome.ttl = doubted.freshness.remaining
+        request.outcome.detail = error.kind.rawValue
+        resolver.accepted = doubted.generation
+        request.countStale()
+        answer(from: doubted.generation)
+    }
+
+    /// Passes on the page that arrived in place of media, without storing it.
+    private func passPage() {
+        request.outcome.detail = FailureKind.page.rawValue
+        request.isOriginsHead ? passHead() : open(alone: true)
+    }
+
+    // MARK: Answering
+
+    /// - Parameters:
+    ///   - view: a recent snapshot of the generation; nil to take one now.
+    ///   - status: the fetch that brings it.
+    func answer(from generation: Generation, as view: Generation.Snapshot? = nil, following status: SharedFetch? = nil)
+    {
+        let view = view ?? generation.snapshot
+        if view.head.status == 200, !isAsStored,
+            request.proxy.library.isPlaylist(
+                generation, view, at: request.route.url, beginsAtStart: request.beginsAtStart)
+        {
+            let playlist = PlaylistAnswer(self, generation, isNews: status != nil)
+            phase = .playlist(playlist)
+            return playlist.start(view, following: status)
+        }
+        let content = ContentAnswer(self, generation, view)
+        phase = .content(content)
+        content.start(for: self, following: status)
+    }
+
+    /// Answers with a playlist or feed that was recognized by its first bytes.
+    func answerListing(_ generation: Generation, beginning: UnsafeRawBufferPointer, by reader: CacheReader) {
+        let playlist = PlaylistAnswer(self, generation, isNews: !request.outcome.isHit)
+        phase = .playlist(playlist)
+        playlist.start(after: beginning, by: reader)
     }
 
     /// Sends a playlist or feed that needs no rewriting like any file.
@@ -159,344 +463,55 @@ final class MediaAnswer: BodySource {
         restart(after: .unusable("it is too long to be read"))
     }
 
-    private func findMembership() -> Membership? {
-        let first: Int64? =
-            switch wanted {
-            case .bounded(let first, _), .from(let first): first
-            case .suffix, nil: nil
+    /// - Parameters:
+    ///   - status: replaces the error's own status.
+    ///   - advice: what the client can do about the error.
+    func fail(_ error: FillError, status: Int? = nil, advice: String? = nil) {
+        end()
+        request.fail(error, status: status, advice: advice)
+    }
+
+    // MARK: Waiting for the first byte
+
+    /// Starts the timer, as the first byte depends on an origin from here on.
+    /// - Returns: whether the player may wait for it.
+    func beginWaiting() -> Bool {
+        patience.begin(doubted?.wait(for: request) ?? request.usualWait, on: request.exchange.loop) { [unowned self] in
+            losePatience()
+        }
+    }
+
+    private func losePatience() {
+        patience = .spent
+        guard request.exchange.isOpen else { return }
+        // Read while the fetch is still followed.
+        let silence = silence
+        switch phase {
+        case .opening: leaveOpening()
+        case .playlist(let playlist) where playlist.isWaiting: playlist.leave()
+        case .content(let content) where content.reader?.isFollowing == true:
+            content.finishReader()
+            return failSilent(silence)
+        case .looking, .head, .playlist, .content, .over: return
+        }
+        doubted == nil ? failSilent(silence) : answerInDoubt(after: silence)
+    }
+
+    /// Answers that the origin is silent.
+    func failSilent(_ silence: FillError? = nil) {
+        let silence = silence ?? self.silence
+        request.proxy.metrics.errors.add(silence.kind.rawValue)
+        fail(silence)
+    }
+
+    /// The timeout of the fetch that this answer follows, which often runs for other requests as well.
+    private var silence: FillError {
+        let phase: UpstreamError.Phase? =
+            switch phase {
+            case .opening(let status, _): status.phase
+            case .content(let content): content.reader?.followedPhase
+            case .looking, .head, .playlist, .over: nil
             }
-        let filler = filler.filler
-        return handler.library.shelf.membership(of: route.url, at: first) { .seconds(filler.now()) }
-    }
-
-    /// Acts on the resolution of the resource.
-    func act(on resolution: Resolution) {
-        switch resolution {
-        case .wait: exchange.onAbort = { [self] in abandon() }
-        case .use(let generation, let stored, let use): self.use(generation, stored, use)
-        case .validate(let generation, let freshness, let need): validate(generation, freshness, need)
-        case .turn(let key):
-            trace("switching to another variant (Vary)")
-            outcome = .hit()
-            resource = filler.filler.resource(key)
-            proceed()
-        case .replace(let generation):
-            trace("what is cached is for one user, and this cache is shared")
-            filler.filler.discard(generation, of: resource)
-            proceed()
-        case .open where route.isRecording, .bypass where route.isRecording:
-            exchange.respond(404, text: "this recording is no longer cached; reelcache ls lists those that are")
-        // The header of a playlist describes its rewritten text. A feed's name says less than its type (`passHead`).
-        case .open where request.method == .head && StrayPage.isPlaylist(route.url): open(alone: false)
-        case .bypass where request.method == .head && StrayPage.isPlaylist(route.url): open(alone: true)
-        case .open where isOriginsHead, .bypass where isOriginsHead: passHead()
-        case .open:
-            trace("not cached")
-            open(alone: false)
-        case .bypass: open(alone: true)
-        case .refuse: refuseRequest()
-        }
-    }
-
-    var purpose: ResourceResolver.Purpose {
-        .answer(directives, ttl: resolvedRule.ttl, isOffline: filler.isOffline || route.isRecording)
-    }
-
-    /// The request fields by which a variant was selected, with this request's values.
-    func selection(of variant: Variant) -> Variant {
-        variant.of(demand.sentFields, fingerprint: filler.filler.store.fingerprint)
-    }
-
-    /// The step to take instead if the opening fetch found a variant that other request fields selected; nil if it
-    /// fits.
-    private func turn(from generation: Generation) -> Resolution? {
-        resolver.resolve(
-            opened: generation, for: purpose, terms: resolvedRule.terms, isAuthorized: isAuthorized,
-            selection: { selection(of: $0) })
-    }
-
-    func wake(_ body: @escaping @Sendable (MediaAnswer) -> Void) -> @Sendable () -> Void {
-        let bound = LoopBound(self, on: exchange.loop)
-        return { bound.post { if $0.exchange.isOpen { body($0) } } }
-    }
-
-    func restart(after error: FillError) {
-        guard restarts < Self.maxRestarts else { return fail(error) }
-        restarts += 1
-        trace("restarting: \(error)")
-        lookUnderItsKey()
-        proceed()
-    }
-
-    /// Made when something is requested from the origin, or depends on what would be.
-    lazy var demand = makeDemand(openingSpan)
-
-    /// `Demand.isAuthorized`, for most requests without one.
-    var isAuthorized: Bool { request.value(of: "Authorization") != nil && demand.isAuthorized }
-
-    func makeDemand(_ span: ByteRangeSpec?) -> Demand {
-        Demand(
-            url: route.url, span: span, request: request, directives: directives, resolvedRule: resolvedRule,
-            whole: membership?.whole, absence: absence, isTransparent: route.form.isTransparent,
-            isForwarded: exchange.isForwarded, passesCookies: route.passesCookies,
-            referrer: handler.referrer(of: exchange, route), client: exchange.countedClient)
-    }
-
-    /// A live segment that its origin does not have, or not yet, is not requested again for half of its duration,
-    /// unless its playlist is updated before. A playlist may state any duration, and name what is not its own: no
-    /// longer than half a minute.
-    private var absence: (@Sendable () -> ExpectedAbsence?)? {
-        guard let membership, let live = membership.live else { return nil }
-        return { [shelf = handler.library.shelf] in
-            membership.segmentDuration.map { duration in
-                ExpectedAbsence(lasting: min(duration / 2, .seconds(30))) { [weak live] in
-                    live.map { shelf.document($0.key) === $0 } ?? false
-                }
-            }
-        }
-    }
-
-    /// The range to request when a resource is opened. A client that has a copy probably needs no more than a 304;
-    /// the rest is fetched if it does.
-    private var openingSpan: ByteRangeSpec? {
-        let isBeginning =
-            if request.method == .get {
-                wanted == nil
-                    && (request.value(of: "If-None-Match") != nil || request.value(of: "If-Modified-Since") != nil)
-            } else { request.method == .head && resolvedRule.resolver != nil }
-        // A playlist or feed is read as a whole; and a part of one that changes each second would be of no use.
-        guard isBeginning || wanted != nil, !isOfListing else { return nil }
-        return isBeginning ? beginning : wanted
-    }
-
-    /// The first chunk.
-    private var beginning: ByteRangeSpec {
-        // no trap: a chunk has at least 4 KiB
-        .bounded(first: 0, last: filler.filler.store.configuration.geometry.chunkSize - 1)
-    }
-
-    /// Whether the request is for a playlist, judging by its URL, or for a playlist or feed, judging by the stored
-    /// generation. Large files are named like feeds, too (`dump.xml`).
-    private var isOfListing: Bool {
-        StrayPage.isPlaylist(route.url) || doubted?.generation.head.isCertainListing == true
-    }
-
-    // MARK: Opening
-
-    func open(alone: Bool) {
-        noteForward(alone ? .bypass : .uriMiss)
-        follow(filler.open(resource, demand, follower: follower, alone: alone))
-    }
-
-    /// Notes why the origin is contacted; the first reason is the one reported.
-    func noteForward(_ reason: CacheStatus.Forward) {
-        if outcome.isHit { outcome = .forwarded(resolver.turns > 0 ? .varyMiss : reason) }
-    }
-
-    /// Requests the whole from the origin, for this client alone.
-    private func openPlainly() {
-        leaveOpening()
-        guard demand.span != nil else { return fail(.unusable("it does not contain the requested bytes")) }
-        demand = makeDemand(nil)
-        open(alone: true)
-    }
-
-    /// Waits for the result of an opening fetch.
-    func follow(_ opened: (SharedFetch, isCollapsed: Bool)?) {
-        exchange.onAbort = { [self] in abandon() }
-        guard let (status, isCollapsed) = opened else { return proceed() }
-        (opening, interimsSent) = (status, 0)
-        outcome.isCollapsed = isCollapsed
-        trace(isCollapsed ? "joining a request that is under way to the origin" : "requesting it from the origin")
-        awaitOpening()
-    }
-
-    private func awaitOpening() {
-        guard exchange.isOpen, let status = opening else { return }
-        noteOwn(status)
-        guard exchange.isOpen else { return }
-        switch status.opening {
-        case .stored(let generation):
-            if let alternative = alternative(to: generation, of: status) { return act(instead: alternative) }
-            outcome.isStored = true
-            note(status)
-            return answer(from: generation, following: status)
-        case .validated(let generation, let answer):
-            // The generation was replaced during validation.
-            guard !generation.isRetired else {
-                leaveOpening()
-                return restart(after: .changed)
-            }
-            if let alternative = alternative(to: generation, of: status) { return act(instead: alternative) }
-            leaveOpening()
-            outcome.forwardStatus = answer
-            return accept(generation)
-        case .passing(let generation, let owner, let part, let total)
-        where owner == follower || isShared(generation, status):
-            note(status)
-            guard isEnough(part, of: total, generation) else { return openPlainly() }
-            guard let part, total == nil else { return answer(from: generation, following: status) }
-            return answer(fromPart: part, of: generation, following: status)
-        case .passing:
-            // The response was for the client that requested it.
-            leaveOpening()
-            return isOriginsHead ? passHead() : open(alone: true)
-        case nil: break
-        }
-        if case .ended(let end, _) = status.view {
-            leaveOpening()
-            guard case .failed(let error) = end else {
-                return restart(after: .unusable("it ended before the header was complete"))
-            }
-            return doubted == nil ? fail(error) : answerInDoubt(after: error)
-        }
-        guard beginWaiting() else {
-            leaveOpening()
-            return failSilent()
-        }
-        guard status.wait(follower, at: nil, wake: wake { $0.awaitOpening() }) else { return awaitOpening() }
-        // Something may have come since it was looked at.
-        noteOwn(status)
-    }
-
-    /// What to do instead of answering from what an opening has found; nil if it is the answer to this request. Whoever
-    /// only waits for it shares it if it may be reused without validation (RFC 9111 §4, §5.2.2.4): its own directives
-    /// (`no-cache`) are met, as it has just come.
-    private func alternative(to generation: Generation, of fetch: SharedFetch) -> Resolution? {
-        // The response may be a variant that does not fit this request.
-        guard fetch.requester?.follower != follower else { return turn(from: generation) }
-        let resolution = resolver.resolve(
-            .generation(generation), for: .answer(RequestDirectives(), ttl: resolvedRule.ttl, isOffline: false),
-            now: filler.filler.now(), instant: filler.filler.instant, terms: resolvedRule.terms,
-            isAuthorized: isAuthorized, selection: { selection(of: $0) })
-        return if case .use = resolution { nil } else { resolution }
-    }
-
-    private func act(instead resolution: Resolution) {
-        leaveOpening()
-        guard case .validate(let generation, let freshness, let need) = resolution else { return act(on: resolution) }
-        // By a request of its own: one that waited for another's again would be told the same.
-        validate(generation, freshness, need, alone: true)
-    }
-
-    /// Whether an answer that is not media holds for all waiting clients: it depends neither on their identity, nor on
-    /// tokens in their URLs, nor on the requested range.
-    private func isShared(_ generation: Generation, _ fetch: SharedFetch) -> Bool {
-        guard let requester = fetch.requester, requester.url == route.text else { return false }
-        let view = generation.snapshot, status = view.head.status, terms = resolvedRule.terms
-        guard terms.kind == .private || !requester.isAuthorized else { return false }
-        let directives = view.head.reading(terms).directives
-        guard fetch.isKeptShort || directives.sharesError(status, in: terms.kind), view.head.variant.fields.isEmpty,
-            request.method == .get, !directives.isForOneUser
-        else { return false }
-        // What begins a session may be meant for its client alone.
-        if fetch.setsCookies, resolvedRule.terms.kind == .shared { return false }
-        // It stays in memory for the slowest of them. A 204 has no body.
-        guard let length = status == 204 ? 0 : view.length, length <= Self.longestSharedError else { return false }
-        let fields = demand.sentFields
-        return fields["Authorization"] == nil && fields["Cookie"] == nil
-    }
-
-    /// Whether a response that is passed through has all bytes that the answer needs. The part was requested
-    /// before the validators and the length were known: the client's condition may require the whole (RFC 9110
-    /// §13.1.5), and the requested part may extend beyond the end.
-    private func isEnough(_ part: Range<Int64>?, of total: Int64?, _ generation: Generation) -> Bool {
-        let head = generation.head
-        guard let part else { return head.status != 416 || wanted != nil && request.value(of: "If-Range") == nil }
-        guard Conditional.evaluate(request, against: head.validators) == .proceed else { return true }
-        guard let wanted, Conditional.rangeApplies(request, against: head.validators) else {
-            return total.map { part == Range(from: 0, upTo: $0) } ?? false
-        }
-        guard let total else { return true }
-        return wanted.resolve(length: total).map { $0.clamped(to: part) == $0 } ?? true
-    }
-
-    /// Notes the origin's answer for `Cache-Status`.
-    private func note(_ status: SharedFetch) {
-        outcome.forwardStatus = status.answer
-        if status.isKeptShort { outcome.isStored = true }
-        if outcome.detail == nil { outcome.detail = status.passingReason?.rawValue }
-    }
-
-    func leaveOpening() {
-        opening?.leave(follower)
-        opening = nil
-    }
-
-    /// The client disconnected before the header was sent.
-    func abandon() {
-        endWaiting()
-        leaveOpening()
-        headFetch?.cancel()
-        headFetch = nil
-        reader?.finish()
-        reader = nil
-        leaveReading()
-        leavePlaylist()
-        whenKeptIsFound = nil
-        isAnswered = true
-    }
-
-    func leavePlaylist() {
-        if let playlistWaiter { library.leave(playlistWaiter) }
-        playlistWaiter = nil
-    }
-
-    /// Stops fetching ahead for this request, as the player left before the end.
-    private func leaveReading() {
-        if let segmentReading { library.ahead.left(segmentReading) }
-        segmentReading = nil
-    }
-
-    // MARK: The body
-
-    func next(limit: Int) -> BodyStep {
-        if let first = firstStep {
-            firstStep = nil
-            return first
-        }
-        guard let reader else { return .cut }
-        if reader.offset >= itemMark { noteItem(reader) }
-        let step = Self.bodyStep(reader.next(limit: limit))
-        if case .wait = step, reader.onReady == nil { reader.onReady = { [exchange] in exchange.resume() } }
-        return step
-    }
-
-    static func bodyStep(_ step: CacheReader.Step) -> BodyStep {
-        switch step {
-        case .bytes(let bytes, let descriptor, let offset):
-            .span(BodySpan(bytes: bytes, file: descriptor.map { ($0, offset) }))
-        case .wait: .wait
-        case .end: .end
-        case .failed: .cut
-        }
-    }
-
-    func takeBack(_ count: Int) -> Bool { reader?.rewind(by: count) == true }
-
-    /// Continues with the reader of the next of several ranges; nil after the last.
-    func proceed(with next: CacheReader?) {
-        lastReading = reading
-        reader = next
-    }
-
-    func finish() {
-        lastReading = reading
-        if let reader {
-            exchange.note(reader)
-            noteItem(reader)
-        }
-        if reader?.remaining != 0 { leaveReading() }
-        reader?.finish()
-        reader = nil
-    }
-}
-
-extension ResponseDirectives {
-    /// Whether an error without a lifetime answers all who wait for it: it is no refusal of one of them and, if the
-    /// cache is shared, a fault of its origin.
-    fileprivate func sharesError(_ status: Int, in kind: CacheMode) -> Bool {
-        guard status >= (kind == .shared ? 500 : 400), ![401, 403, 407, 416].contains(status) else { return false }
-        return !stated.noStore && !stated.noCache && obeyed.maxAge != 0
+        return .upstream(.timedOut(host: request.route.url.host, phase: phase ?? .response))
     }
 }

@@ -6,9 +6,9 @@ import HTTPTransport
 /// unless the configuration allows them.
 extension MediaHandler {
     func connect(_ exchange: Exchange) {
-        guard let ports = policy.tunnelPorts else { return refuseTunnel(exchange) }
-        guard policy.servesAnyOrigin else { return refuse(exchange, .mountsAlone, closes: true) }
-        guard !filler.isOffline else {
+        guard let ports = proxy.policy.tunnelPorts else { return refuseTunnel(exchange) }
+        guard proxy.policy.servesAnyOrigin else { return refuse(exchange, .mountsAlone, closes: true) }
+        guard !proxy.filler.isOffline else {
             return refuse(
                 exchange, .init(status: 504, reason: "the proxy is offline and contacts no origin"), closes: true)
         }
@@ -25,13 +25,13 @@ extension MediaHandler {
                     reason: "tunnels to port \(port) are not allowed, only to \(allowed): add it to tunnel_ports"),
                 closes: true)
         }
-        if let proxy = filler.upstream.proxy(to: url.host) {
+        if let parent = proxy.filler.upstream.proxy(to: url.host) {
             let reason =
-                "tunnels do not go through \(proxy) (upstream_proxy): add \(url.host) to upstream_proxy_except to connect directly"
+                "tunnels do not go through \(parent) (upstream_proxy): add \(url.host) to upstream_proxy_except to connect directly"
             return refuse(exchange, .init(status: 403, reason: reason), closes: true)
         }
-        metrics.requests.add()
-        Tunnel(exchange, self).start(url)
+        proxy.metrics.requests.add()
+        Tunnel(exchange, proxy).start(url)
     }
 
     /// RFC 9112 §3.2.3: a host and a port, and nothing else.
@@ -57,7 +57,7 @@ extension MediaHandler {
     }
 
     private func refuse(_ exchange: Exchange, _ refusal: MediaRoutes.Refusal, closes: Bool) {
-        metrics.errors.add("refused")
+        proxy.metrics.errors.add("refused")
         exchange.respond(refusal.status, text: refusal.reason, closes: closes)
     }
 }

@@ -8,49 +8,21 @@ import Presentations
 
 /// Answers players' requests. One per loop, loop-bound.
 package final class MediaHandler: RequestHandler {
-    let filler: LoopFiller
-    let library: PlaylistLibrary
-    let plays: LoopPlays
-    let next: NextItems
-    let metrics: ProxyMetrics
-    /// Which private origins are allowed.
-    let addresses: Current<AddressPolicy>
-    let via: Via
-    private let hosts: HostPolicy
+    let proxy: ProxyLoop
+    private let plays: LoopPlays
     private let control: any RequestHandler
-    let routes: MediaRoutes
     private var acceptedHost: String?
 
     /// - Parameters:
-    ///   - shelf: the playlists, which all loops share, as they do `ahead` and `next`.
     ///   - plays: those of the loop.
-    ///   - via: identifies this proxy among others; the same as in its requests to origins.
     ///   - control: answers requests that are not for media.
-    package init(
-        _ filler: LoopFiller, shelf: PlaylistShelf, ahead: SegmentAhead, next: NextItems, plays: LoopPlays,
-        policy: Current<ProxyPolicy>,
-        addresses: Current<AddressPolicy>,
-        via: Via,
-        hosts: HostPolicy, metrics: ProxyMetrics,
-        control: any RequestHandler
-    ) {
-        self.filler = filler
-        self.plays = plays
-        library = PlaylistLibrary(shelf, ahead, on: filler)
-        self.next = next
-        self.addresses = addresses
-        self.via = via
-        self.hosts = hosts
-        self.metrics = metrics
-        self.control = control
-        routes = MediaRoutes(policy)
+    package init(_ proxy: ProxyLoop, plays: LoopPlays, control: any RequestHandler) {
+        (self.proxy, self.plays, self.control) = (proxy, plays, control)
     }
-
-    var policy: ProxyPolicy { routes.policy.value }
 
     package func handle(_ exchange: Exchange) {
         let request = exchange.request
-        if let passed = request.combined("Via"), via.isNamed(in: passed) { return refuse(exchange, .loop) }
+        if let passed = request.combined("Via"), proxy.via.isNamed(in: passed) { return refuse(exchange, .loop) }
         if case .other("CONNECT") = request.method { return connect(exchange) }
         let target = exchange.target
         guard target.utf8.first != UInt8(ascii: "/") else { return handleOriginForm(exchange, target) }
@@ -67,18 +39,9 @@ package final class MediaHandler: RequestHandler {
 
     /// The target identifies the resource; `Host` is ignored (§3.2.2).
     private func handleAbsoluteForm(_ exchange: Exchange, _ target: String) {
-        guard let url = try? OriginURL(url: target), isOwn(url, exchange) else { return handle(exchange, target) }
+        guard let url = try? OriginURL(url: target), proxy.isOwn(url, exchange) else { return handle(exchange, target) }
         exchange.target = url.pathAndQuery
         handle(exchange, url.pathAndQuery)
-    }
-
-    /// Whether a URL leads to this proxy, by one of its names or by the address that the client connected to.
-    func isOwn(_ url: OriginURL, _ exchange: Exchange) -> Bool {
-        guard url.scheme == .http, hosts.accepts(name: url.host) else { return false }
-        let own = exchange.localAddress
-        guard url.port ?? url.scheme.defaultPort == own.port else { return false }
-        guard let address = IPAddress(url.host) else { return true }
-        return address.unwrapped == IPAddress(own.host)?.unwrapped
     }
 
     /// §3.2.4
@@ -91,13 +54,13 @@ package final class MediaHandler: RequestHandler {
     /// Both names have to be the proxy's own: a balancer may pass on a `X-Forwarded-Host` that a page invented.
     private func acceptsHost(of exchange: Exchange) -> Bool {
         accepts(exchange.request.value(of: "Host"))
-            && (exchange.forwarded?.host).map { hosts.accepts($0) } != false
+            && (exchange.forwarded?.host).map { proxy.hosts.accepts($0) } != false
     }
 
     /// Remembers the last accepted host: clients of one proxy nearly always use the same name.
     private func accepts(_ host: String?) -> Bool {
         if let host, host == acceptedHost { return true }
-        guard hosts.accepts(host) else { return false }
+        guard proxy.hosts.accepts(host) else { return false }
         acceptedHost = host
         return true
     }
@@ -107,21 +70,21 @@ package final class MediaHandler: RequestHandler {
     private func handle(_ exchange: Exchange, _ target: String) {
         let route: Route
         do throws(MediaRoutes.Refusal) {
-            guard let found = try routes.route(target) else { return control.handle(exchange) }
+            guard let found = try proxy.routes.route(target) else { return control.handle(exchange) }
             route = found
         } catch {
-            metrics.errors.add(error.status == 400 ? "bad-request" : "refused")
+            proxy.metrics.errors.add(error.status == 400 ? "bad-request" : "refused")
             return refuse(exchange, error)
         }
         if exchange.isRecorded { exchange.resourceURL = route.text }
         if let refusal = refusal(of: exchange.request, route) {
-            metrics.errors.add("refused")
+            proxy.metrics.errors.add("refused")
             return refuse(exchange, refusal)
         }
         switch (exchange.request.method, route.form) {
         case (.get, _), (.head, _):
-            metrics.requests.add()
-            MediaAnswer(exchange, route, self).start()
+            proxy.metrics.requests.add()
+            MediaAnswer(MediaRequest(exchange, route, proxy)).start(in: plays)
         case (.options, .path): exchange.respond(answer(toOptions: exchange.request, route))
         case (.options, _): pass(exchange, route)
         case (.other(let name), .mount) where name != "TRACE": pass(exchange, route)
@@ -136,13 +99,13 @@ package final class MediaHandler: RequestHandler {
     }
 
     private func pass(_ exchange: Exchange, _ route: Route) {
-        metrics.requests.add()
-        metrics.bypasses.add()
+        proxy.metrics.requests.add()
+        proxy.metrics.bypasses.add()
         // RFC 9110 §7.6.2
         if exchange.request.method == .options, exchange.request.value(of: "Max-Forwards") == "0" {
             return exchange.respond(Self.options)
         }
-        PassThrough(exchange, route, self).start()
+        PassThrough(exchange, route, proxy).start()
     }
 
     private static let options: Response = {
@@ -154,7 +117,7 @@ package final class MediaHandler: RequestHandler {
     private func answer(toOptions request: RequestHead, _ route: Route) -> Response {
         var response = Self.options
         let fields = CrossOrigin.preflight(
-            request, host: route.url.host, isOpen: route.isOpen, policy: addresses.value, routes.webOrigins)
+            request, host: route.url.host, isOpen: route.isOpen, policy: proxy.addresses.value, proxy.routes.webOrigins)
         if let fields { response.fields(fields) }
         return response
     }

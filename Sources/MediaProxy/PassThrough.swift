@@ -14,7 +14,7 @@ import Upstream
 final class PassThrough: TransferDelegate, BodySink, BodySource {
     private let exchange: Exchange
     private let route: Route
-    private let handler: MediaHandler
+    private let proxy: ProxyLoop
     private var transfer: (any Transfer)?
     private var head: UpstreamHead?
 
@@ -22,47 +22,43 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
     private var upload: Relay
     private var isReading = false
     private var isUploadComplete = false
-    /// Whether reading from the client is paused.
-    private var isClientHeld = false
 
     // To the client
     private var download: Relay
     private var end: End?
-    /// Whether the transfer from the origin is paused.
-    private var isOriginHeld = false
     private var isAnswered = false
     private var isWakeDue = false
 
-    private lazy var origin = handler.filler.origin(route.url.host)
+    private lazy var origin = proxy.filler.origin(route.url.host)
 
     private enum End { case complete, broken }
 
-    init(_ exchange: Exchange, _ route: Route, _ handler: MediaHandler) {
+    init(_ exchange: Exchange, _ route: Route, _ proxy: ProxyLoop) {
         self.exchange = exchange
         self.route = route
-        self.handler = handler
-        upload = Relay(in: handler.metrics.transit, for: exchange.countedClient)
-        download = Relay(in: handler.metrics.transit, for: exchange.countedClient)
+        self.proxy = proxy
+        upload = Relay(in: proxy.metrics.transit, for: exchange.countedClient)
+        download = Relay(in: proxy.metrics.transit, for: exchange.countedClient)
     }
 
     func start() {
-        guard !handler.filler.isOffline else { return refuseOffline() }
+        guard !proxy.filler.isOffline else { return refuseOffline() }
         exchange.onAbort = { [self] in cancel() }
-        let limit = handler.policy.largestMountBody
+        let limit = proxy.policy.largestMountBody
         if let limit, let length = exchange.bodyLength, length > limit {
             // Refuse it before the origin is contacted.
             return exchange.readBody(limit: limit, into: self)
         }
-        handler.metrics.upstreamReasons[.method].add()
+        proxy.metrics.upstreamReasons[.method].add()
         var request = UpstreamRequest(
             url: route.text, method: .other(exchange.request.method.name), fields: fields)
         request.content = content
         request.client = exchange.countedClient
-        transfer = handler.filler.upstream.start(request, delegate: self)
+        transfer = proxy.filler.upstream.start(request, delegate: self)
     }
 
     private func refuseOffline() {
-        handler.metrics.errors.add(FailureKind.offline.rawValue)
+        proxy.metrics.errors.add(FailureKind.offline.rawValue)
         exchange.respond(504, text: "the proxy is offline and contacts no origin", closes: true) {
             $0.cacheStatus(CacheStatus(detail: FailureKind.offline.rawValue))
         }
@@ -75,7 +71,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         fields.removeHopByHop()
         if !exchange.isForwarded { fields.removeForwarding() }
         if !route.passesCookies { fields.remove("Cookie") }
-        handler.referrer(of: exchange, route).replace(in: &fields)
+        proxy.referrer(of: exchange, route).replace(in: &fields)
         // RFC 9110 §7.6.2: one fewer server may forward it.
         if let hops = fields["Max-Forwards"].flatMap({ ASCII.decimal($0.utf8) }) {
             fields.replace("Max-Forwards", "\(max(0, hops -| 1))")
@@ -112,10 +108,10 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
 
     /// Reads more of the body from the client, once curl's callback has returned.
     private func readOn() {
-        guard !isUploadComplete, !isReading || isClientHeld && !upload.isFull else { return }
+        guard !isUploadComplete, !isReading || upload.isHeld && !upload.isFull else { return }
         let isFirst = !isReading
         isReading = true
-        isClientHeld = false
+        upload.isHeld = false
         exchange.loop.afterCallback { [self] in
             guard exchange.isOpen else { return }
             if !isFirst { return exchange.resumeReading() }
@@ -123,7 +119,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
             if exchange.bodyLength == 0 || isAnswered {
                 isUploadComplete = true
             } else {
-                exchange.readBody(limit: handler.policy.largestMountBody, into: self)
+                exchange.readBody(limit: proxy.policy.largestMountBody, into: self)
             }
             transfer?.resumeUpload()
         }
@@ -132,8 +128,8 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
     func received(_ bytes: UnsafeRawBufferPointer) -> BodyDemand {
         upload.append(bytes)
         transfer?.resumeUpload()
-        isClientHeld = upload.isFull
-        return isClientHeld ? .pause : .more
+        upload.isHeld = upload.isFull
+        return upload.isHeld ? .pause : .more
     }
 
     func ended() {
@@ -161,10 +157,10 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         self.head = head
         let stale = Invalidation.targets(
             method: exchange.request.method, status: head.status, url: route.url, fields: head.fields)
-        let policy = handler.policy
+        let policy = proxy.policy
         let bound = LoopBound(self, on: exchange.loop)
         // A client that has the answer must no longer get the old response.
-        handler.filler.filler.invalidate(stale.map { policy.resolve($0).key }) { bound.post { $0.answer(head) } }
+        proxy.filler.filler.invalidate(stale.map { policy.resolve($0).key }) { bound.post { $0.answer(head) } }
     }
 
     private func answer(_ head: UpstreamHead) {
@@ -180,7 +176,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         var response = Response(head.status, length: head.contentLength)
         response.fields(fields)
         response.hasDate = fields["Date"] != nil
-        if route.form == .absolute { response.field("Via", handler.via.element) }
+        if route.form == .absolute { response.field("Via", proxy.via.element) }
         if route.form == .mount, !route.isOneSite, !ContentSafety(fields).isInert {
             response.field("Content-Security-Policy", SiteFields.belowMount)
         }
@@ -190,11 +186,11 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
 
     func transfer(_ transfer: any Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool {
         guard !download.isFull else {
-            isOriginHeld = true
+            download.isHeld = true
             return false
         }
         download.append(bytes)
-        handler.metrics.upstreamBytes.add(Int64(bytes.count))
+        proxy.metrics.upstreamBytes.add(Int64(bytes.count))
         origin.received.add(Int64(bytes.count))
         wake()
         return true
@@ -206,8 +202,8 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         guard head == nil else { return wake() }
         isAnswered = true
         let failure = FillError.upstream(error ?? .broken(detail: "no answer"))
-        handler.metrics.errors.add(failure.kind.rawValue)
-        exchange.respond(failure.status, text: failure.clientText(handler.policy.adviceWords)) {
+        proxy.metrics.errors.add(failure.kind.rawValue)
+        exchange.respond(failure.status, text: failure.clientText(proxy.policy.adviceWords)) {
             $0.cacheStatus(.forwarded(.method, detail: failure.kind.rawValue))
         }
     }
@@ -224,12 +220,12 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
 
     func next(limit: Int) -> BodyStep {
         let bytes = download.next(limit: limit)
-        if isOriginHeld, !download.isFull {
-            isOriginHeld = false
+        if download.isHeld, !download.isFull {
+            download.isHeld = false
             transfer?.resume()
         }
         guard bytes.isEmpty else {
-            handler.metrics.bytesFromUpstream.add(Int64(bytes.count))
+            proxy.metrics.bytesFromUpstream.add(Int64(bytes.count))
             origin.sentFromOrigin.add(Int64(bytes.count))
             exchange.bytesFromOrigin +|= Int64(bytes.count)
             return .span(BodySpan(bytes: bytes))

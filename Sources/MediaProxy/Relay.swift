@@ -21,6 +21,8 @@ struct Relay {
 
     private var window: Int64 { min(Self.limit, share?.window ?? Self.limit) }
 
+    /// Whether its sender is paused.
+    var isHeld = false
     private var filling = StagingBuffer()
     private var emptying = StagingBuffer()
     private var given = 0

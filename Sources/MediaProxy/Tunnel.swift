@@ -12,8 +12,7 @@ import Upstream
 /// Each direction waits for its receiver, and holds no more bytes than a `Relay` does.
 final class Tunnel: BodySink, BodySource {
     private let exchange: Exchange
-    private let handler: MediaHandler
-    private var dial: Dial?
+    private let proxy: ProxyLoop
     /// The connection to the host; -1 without one.
     private var socket: Int32 = -1
     private var reader: SocketWatcher?
@@ -25,9 +24,7 @@ final class Tunnel: BodySink, BodySource {
     private var upload: Relay
     /// Bytes of the upload that were taken out of the relay and not sent yet.
     private var unsent = UnsafeRawBufferPointer(start: nil, count: 0)
-    private var isClientHeld = false
     private var download: Relay
-    private var isHostHeld = false
     private var end: End?
     /// The client has disconnected; the bytes that it had sent are still being forwarded.
     private var isClientGone = false
@@ -37,39 +34,35 @@ final class Tunnel: BodySink, BodySource {
 
     /// A tunnel is closed after this many seconds without a byte in either direction: most peers close their
     /// connection, but some just vanish.
-    private var idleSeconds: Double { handler.filler.upstream.settings.tunnelIdleTimeout }
+    private var idleSeconds: Double { proxy.filler.upstream.settings.tunnelIdleTimeout }
     /// How long forwarding the client's last bytes may take after it has disconnected.
     private static let lastSeconds: Double = 5
 
-    init(_ exchange: Exchange, _ handler: MediaHandler) {
+    init(_ exchange: Exchange, _ proxy: ProxyLoop) {
         self.exchange = exchange
-        self.handler = handler
-        upload = Relay(in: handler.metrics.transit, for: exchange.countedClient)
-        download = Relay(in: handler.metrics.transit, for: exchange.countedClient)
+        self.proxy = proxy
+        upload = Relay(in: proxy.metrics.transit, for: exchange.countedClient)
+        download = Relay(in: proxy.metrics.transit, for: exchange.countedClient)
     }
 
     func start(_ url: OriginURL) {
-        handler.metrics.tunnels.add()
-        exchange.onAbort = { [self] in
-            dial?.cancel()
-            dial = nil
-        }
+        proxy.metrics.tunnels.add()
         // A URL cannot have a port outside this range.
         let port = UInt16(clamping: url.port ?? url.scheme.defaultPort)
         // An IPv6 address has brackets only in a URL.
-        dial = handler.filler.upstream.dial(url.host.trimmingBrackets, port: port, for: exchange.countedClient) {
+        let dial = proxy.filler.upstream.dial(url.host.trimmingBrackets, port: port, for: exchange.countedClient) {
             [self] in dialled($0)
         }
+        exchange.onAbort = { dial.cancel() }
     }
 
     private func dialled(_ result: Result<Int32, UpstreamError>) {
-        dial = nil
         switch result {
         case .success(let socket): open(socket)
         case .failure(let error):
             let failure = FillError.upstream(error)
-            handler.metrics.errors.add("tunnel")
-            exchange.respond(failure.status, text: failure.clientText(handler.policy.adviceWords), closes: true)
+            proxy.metrics.errors.add("tunnel")
+            exchange.respond(failure.status, text: failure.clientText(proxy.policy.adviceWords), closes: true)
         }
     }
 
@@ -79,7 +72,7 @@ final class Tunnel: BodySink, BodySource {
             return
         }
         self.socket = socket
-        handler.metrics.openTunnels.add(1)
+        proxy.metrics.openTunnels.add(1)
         reader = SocketWatcher(socket, .read, on: exchange.loop) { [unowned self] in receive() }
         writer = SocketWatcher(socket, .write, on: exchange.loop) { [unowned self] in transmit() }
         idleTimer = LoopTimer(on: exchange.loop) { [unowned self] in look() }
@@ -95,9 +88,9 @@ final class Tunnel: BodySink, BodySource {
         upload.append(bytes)
         notePassing(bytes.count)
         // When the connection to the host is full, the client waits.
-        isClientHeld = upload.isFull
+        upload.isHeld = upload.isFull
         if unsent.isEmpty { transmit() }
-        return isClientHeld ? .pause : .more
+        return upload.isHeld ? .pause : .more
     }
 
     private func transmit() {
@@ -121,8 +114,8 @@ final class Tunnel: BodySink, BodySource {
 
     private func sentAll() {
         if isClientGone { return shutDown() }
-        guard isClientHeld else { return }
-        isClientHeld = false
+        guard upload.isHeld else { return }
+        upload.isHeld = false
         // Must not happen within the sink's own call.
         exchange.loop.afterCallback { [self] in exchange.resumeReading() }
     }
@@ -144,7 +137,7 @@ final class Tunnel: BodySink, BodySource {
 
     private func receive() {
         guard !download.isFull else {
-            isHostHeld = true
+            download.isHeld = true
             reader?.disarm()
             return
         }
@@ -173,8 +166,8 @@ final class Tunnel: BodySink, BodySource {
 
     func next(limit: Int) -> BodyStep {
         let bytes = download.next(limit: limit)
-        if isHostHeld, !download.isFull, end == nil {
-            isHostHeld = false
+        if download.isHeld, !download.isFull, end == nil {
+            download.isHeld = false
             reader?.arm()
         }
         guard bytes.isEmpty else {
@@ -196,7 +189,7 @@ final class Tunnel: BodySink, BodySource {
     // MARK: End
 
     private func notePassing(_ count: Int) {
-        handler.metrics.tunnelBytes.add(Int64(count))
+        proxy.metrics.tunnelBytes.add(Int64(count))
         lastPassed = MonotonicClock.nanoseconds()
     }
 
@@ -212,7 +205,7 @@ final class Tunnel: BodySink, BodySource {
     private func shutDown() {
         guard !isOver else { return }
         isOver = true
-        handler.metrics.openTunnels.add(-1)
+        proxy.metrics.openTunnels.add(-1)
         idleTimer?.cancel()
         let parts = (reader, writer, lastWay, idleTimer)
         reader?.disarm()

@@ -99,10 +99,10 @@ public final class Proxy: Sendable {
                 metrics: engine.metrics, recorder: engine.accessLog
             ) { loop in
                 MediaHandler(
-                    engine.fillers[loop.index].value, shelf: engine.shelf, ahead: engine.ahead, next: engine.next,
-                    plays: engine.plays[loop.index].value, policy: engine.policy,
-                    addresses: engine.addresses,
-                    via: engine.via, hosts: hosts, metrics: engine.metrics,
+                    ProxyLoop(
+                        engine.fillers[loop.index].value, shelf: engine.shelf, ahead: engine.ahead, next: engine.next,
+                        policy: engine.policy, addresses: engine.addresses, via: engine.via, hosts: hosts),
+                    plays: engine.plays[loop.index].value,
                     control: ControlHandler(
                         store: engine.store, access: access, downloads: downloads, numbers: numbers, routes: routes))
             }

@@ -67,9 +67,10 @@ final class SimulatedProxy {
                     loop: loop, listeningSocket: nil, limits: TransportLimits(), clients: ClientRules(), table: table,
                     probes: probes, metrics: metrics, balance: balance,
                     handler: MediaHandler(
-                        loopFiller, shelf: shelf, ahead: ahead, next: next, plays: LoopPlays(shelf), policy: policy,
-                        addresses: addresses, via: Via(pseudonym: "simulated"), hosts: HostPolicy(names: []),
-                        metrics: metrics, control: NoControl()),
+                        ProxyLoop(
+                            loopFiller, shelf: shelf, ahead: ahead, next: next, policy: policy, addresses: addresses,
+                            via: Via(pseudonym: "simulated"), hosts: HostPolicy(names: [])),
+                        plays: LoopPlays(shelf), control: NoControl()),
                     recorder: nil)
                 balance.register(server)
                 return server

@@ -73,7 +73,7 @@ final class PlaylistReading {
         guard bytes.count > Self.mostHeld else { return true }
         // What may stop being stored midway, or could not be requested again, stays in memory.
         let isKept = generation.isStored && generation.length != nil && generation.head.rangeCondition != nil
-        if isKept, !generation.isRetired, !reader.hasLeftDisk, !reader.lacksRoom {
+        if isKept, !generation.isRetired, !reader.account.hasLeftDisk, !reader.account.lacksRoom {
             (left, bytes) = (bytes.count, [])
             return true
         }
@@ -96,7 +96,9 @@ final class PlaylistReading {
     private func read() {
         reader.finish()
         // Lost meanwhile, it is requested again.
-        guard left == 0 || !reader.hasLeftDisk && !reader.lacksRoom else { return end(.failed(.changed)) }
+        guard left == 0 || !reader.account.hasLeftDisk && !reader.account.lacksRoom else {
+            return end(.failed(.changed))
+        }
         let (held, left, generation, key, whole) = (bytes, left, generation, key, generation.whole)
         let (head, id) = (generation.head, generation.id)
         let base = (try? OriginURL(url: head.finalURL)) ?? url

@@ -2,7 +2,7 @@ import CachePolicy
 import HTTPModel
 import HTTPTransport
 
-extension MediaHandler {
+extension ProxyLoop {
     /// Adds the fields that the form of the target requires, besides the origin's other fields.
     /// - Parameters:
     ///   - site: the field lines that make statements about the origin as a site. Through a mount they are sent

@@ -2,7 +2,7 @@ import CachePolicy
 import HTTPModel
 import HTTPTransport
 
-extension MediaHandler {
+extension ProxyLoop {
     /// The URL of a request as the client knows it: with the name, port and scheme that it used. Nil if these do
     /// not form a URL.
     ///

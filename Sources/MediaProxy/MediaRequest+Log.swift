@@ -4,22 +4,19 @@ import DiskCache
 import HTTPTransport
 import Logging
 
-/// Logs how a request is answered: the decision at `debug`, the steps towards it at `trace`.
-extension MediaAnswer {
+/// Logs how it is answered: the decision at `debug`, the steps towards it at `trace`.
+extension MediaRequest {
     /// Logs the decision when the answer is given, if the log level includes it.
     func explain() {
         guard logger.logLevel <= .debug else { return }
-        let requested =
-            "\(request.method.name) \(route.text)" + (request.combined("Range").map { " (\($0))" } ?? "")
+        let requested = "\(head.method.name) \(route.text)" + (head.combined("Range").map { " (\($0))" } ?? "")
         let logger = logger
         exchange.onRespond = { status, cacheStatus in
             logger.debug("\(requested): \(status), \(cacheStatus?.fieldValue ?? "no Cache-Status")")
         }
     }
 
-    func trace(_ step: @autoclosure () -> String) {
-        logger.trace("\(route.text): \(step())")
-    }
+    func trace(_ step: @autoclosure () -> String) { logger.trace("\(route.text): \(step())") }
 
     func trace(stored: Generation.Snapshot, _ freshness: Freshness) {
         trace(

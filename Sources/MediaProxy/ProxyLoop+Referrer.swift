@@ -2,7 +2,7 @@ import CachePolicy
 import HTTPModel
 import HTTPTransport
 
-extension MediaHandler {
+extension ProxyLoop {
     /// The `Referer` that a route's origin receives about the page that the client is on.
     func referrer(of exchange: Exchange, _ route: Route) -> Referrer {
         guard route.form != .absolute else { return .asSent }
