@@ -331,13 +331,12 @@ package final class CacheReader {
 
     private func awaitBuffer() -> Step? {
         guard let followed else { return .failed(.unusable("the fetch of the rest has ended")) }
-        // Read `view` before `opening`: a fetch that has ended does not change any more.
-        let view = followed.view
-        if case .passing(let buffer, _, _, _)? = followed.opening {
+        let result = followed.result
+        if case .passing(let buffer, _, _, _)? = result.opening {
             passThrough(buffer)
             return nil
         }
-        if case .ended(let end, _) = view {
+        if let end = result.end {
             if case .failed(let error) = end { return .failed(error) }
             return .failed(.unusable("it ended before the header was complete"))
         }

@@ -187,7 +187,8 @@ package final class Prefetch {
 
     private func awaitOpening() {
         guard let (status, requestsPart, validated) = opening else { return }
-        switch status.opening {
+        let result = status.result
+        switch result.opening {
         case .stored(let generation):
             if let turn = resolver.resolve(
                 opened: generation, for: .presence, terms: resolvedRule.terms, isAuthorized: demand(nil).isAuthorized,
@@ -206,9 +207,8 @@ package final class Prefetch {
             }
             return restart(after: .fill(.changed))
         case .passing(let generation, let owner, _, _):
-            let (lacksRoom, reason) = (status.lacksRoom, status.passingReason)
+            let (lacksRoom, reason, code) = (status.lacksRoom, status.passingReason, generation.head.status)
             leaveOpening()
-            let code = generation.head.status
             // An empty resource has no parts, and a part of a resource of unknown length, or of an encoded form, is not
             // stored: ask for the whole.
             let mayBeEmpty = code == 416 && order.range?.lowerBound ?? 0 == 0
@@ -224,7 +224,7 @@ package final class Prefetch {
             return isOwn ? fail(.notStorable(reason)) : restart(after: .notStorable(reason))
         case nil: break
         }
-        if case .ended(let end, _) = status.view {
+        if let end = result.end {
             leaveOpening()
             if case .failed(let error) = end { return fail(.fill(error)) }
             return restart(after: .fill(.unusable("it ended before the header was complete")))

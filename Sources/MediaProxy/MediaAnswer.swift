@@ -242,10 +242,11 @@ final class MediaAnswer {
 
     private func awaitOpening() {
         guard request.exchange.isOpen, case .opening(let status, _) = phase else { return }
+        let result = status.result
         passOwn()
         guard request.exchange.isOpen else { return }
-        if let opening = status.opening { return opened(opening, by: status) }
-        if case .ended(let end, _) = status.view {
+        if let opening = result.opening { return opened(opening, by: status) }
+        if let end = result.end {
             leaveOpening()
             guard case .failed(let error) = end else {
                 return restart(after: .unusable("it ended before the header was complete"))

@@ -173,13 +173,12 @@ final class MediaRequest {
     func shares(_ generation: Generation, of fetch: SharedFetch) -> Bool {
         guard let requester = fetch.requester, requester.url == route.text else { return false }
         let view = generation.snapshot, status = view.head.status, terms = resolvedRule.terms
-        guard terms.kind == .private || !requester.isAuthorized else { return false }
+        // What begins a session may be meant for its client alone.
+        guard terms.kind == .private || !requester.isAuthorized && !fetch.setsCookies else { return false }
         let directives = view.head.reading(terms).directives
         guard fetch.isKeptShort || directives.sharesError(status, in: terms.kind), view.head.variant.fields.isEmpty,
             head.method == .get, !directives.isForOneUser
         else { return false }
-        // What begins a session may be meant for its client alone.
-        if fetch.setsCookies, resolvedRule.terms.kind == .shared { return false }
         // It stays in memory for the slowest of them. A 204 has no body.
         guard let length = status == 204 ? 0 : view.length, length <= Self.longestSharedError else { return false }
         let fields = demand.sentFields
