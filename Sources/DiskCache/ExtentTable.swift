@@ -8,8 +8,6 @@ struct ExtentTable: Sendable {
     /// In the order of `ordinals`.
     private var extents: [Extent] = []
 
-    private static let blank = Extent()
-
     var values: [Extent] { extents }
 
     /// In order.
@@ -17,9 +15,10 @@ struct ExtentTable: Sendable {
 
     /// A blank extent if none is known. An extent that is blank after a change is removed.
     subscript(ordinal: Int) -> Extent {
-        _read {
+        // Not `_read`, which takes its frame from the heap each time.
+        @inline(__always) get {
             let place = place(of: ordinal)
-            if place < ordinals.count, ordinals[place] == ordinal { yield extents[place] } else { yield Self.blank }
+            return place < ordinals.count && ordinals[place] == ordinal ? extents[place] : Extent()
         }
         _modify {
             let place = place(of: ordinal)
