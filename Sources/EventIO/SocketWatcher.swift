@@ -5,6 +5,8 @@ package final class SocketWatcher {
     package enum Interest { case read, write }
 
     private var event: OpaquePointer!
+    /// Its base must outlive the event.
+    private let loop: EventLoop
     private let handler: () -> Void
     private var isArmed = false
 
@@ -13,6 +15,7 @@ package final class SocketWatcher {
     ///   - handler: called on the loop, as long as the socket is ready.
     package init(_ fd: Int32, _ interest: Interest, on loop: EventLoop, handler: @escaping () -> Void) {
         self.handler = loop.counted(handler)
+        self.loop = loop
         let what = (interest == .read ? EV_READ : EV_WRITE) | EV_PERSIST
         event = event_new(
             loop.base, fd, Int16(what),

@@ -15,7 +15,7 @@ extension Connection {
         // RFC 9110 §9.3.2, §15.4.5: no content in these answers.
         let hasContent = request.method != .head && response.status != 304 && response.status != 204
         output.begin(server.statusLine(response.status), date: response.hasDate ? nil : server.dateLine())
-        output.layOut(response, for: request, hasContent: hasContent)
+        output.layOut(response, and: exchange.ownFields, for: request, hasContent: hasContent)
         if hasContent, case .untilClose = output.framing { setResetsOnClose(true) }
         output.bodyBytesTaken = 0
         if hasContent, let body {

@@ -19,7 +19,7 @@ final class Connection {
         case closed
     }
 
-    unowned let server: LoopServer
+    let server: LoopServer
     let socket: Int32
     var accepted: AcceptedSocket
     /// What a balancer says of the connection that it forwards; nil if it says nothing.
@@ -47,7 +47,7 @@ final class Connection {
     private var requestsLeft = 0
     /// How many bytes were in `inHand` when they did not contain a whole header.
     private var incompleteHead = 0
-    var output = Output()
+    let output = Output()
     private(set) var readWatcher: SocketWatcher!
     private(set) var writeWatcher: SocketWatcher!
 

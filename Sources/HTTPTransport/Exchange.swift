@@ -19,7 +19,7 @@ package protocol ExchangeFollower: AnyObject {
 package final class Exchange {
     package let request: RequestHead
     /// The request's target; in origin form even if an absolute one named this server.
-    package lazy var target = request.target
+    package var target: String
     /// Called when the client disconnects before the answer was given. Not called after `respond`: from then on,
     /// the body's `finish` reports it.
     package var onAbort: (() -> Void)?
@@ -47,7 +47,7 @@ package final class Exchange {
     package private(set) var status: Int?
     private(set) var cacheStatus: CacheStatus?
     private(set) var firstByteAt: UInt64?
-    private unowned let connection: Connection
+    private let connection: Connection
     /// When the header of the request was complete; monotonic, in nanoseconds.
     package let startedAt: UInt64
     /// Whether the client is still waiting for this answer.
@@ -61,6 +61,7 @@ package final class Exchange {
 
     init(_ request: RequestHead, on connection: Connection, startedAt: UInt64) {
         self.request = request
+        target = request.target
         self.connection = connection
         loop = connection.server.loop
         self.startedAt = startedAt
@@ -168,10 +169,10 @@ package final class Exchange {
         status = response.status
         if !isControl { connection.server.metrics.responses.add(response.status) }
         if isRecorded { cacheStatus = response.cacheStatus }
-        if let onRespond { onRespond(response.status, response.cacheStatus) }
-        onRespond = nil
-        var response = response
-        response.fields(rendered: ownFields)
+        if let onRespond {
+            self.onRespond = nil
+            onRespond(response.status, response.cacheStatus)
+        }
         connection.send(response, body: body, keepsReading: keepsReading, for: self)
     }
 

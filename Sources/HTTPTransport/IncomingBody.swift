@@ -1,7 +1,7 @@
 import HTTPModel
 
 /// A request's body that is being received.
-struct IncomingBody {
+final class IncomingBody {
     /// How much of an unread body is received and dropped, so that the connection can be kept.
     private static let maxDrainedBytes: Int64 = 64 << 10
 

@@ -2,14 +2,15 @@ import HTTPModel
 
 extension Output {
     /// Begins an answer with these lines.
-    mutating func begin(_ statusLine: [UInt8], date: [UInt8]?) {
+    func begin(_ statusLine: [UInt8], date: [UInt8]?) {
         framed.append(contentsOf: statusLine)
         if let date { framed.append(contentsOf: date) }
     }
 
-    /// Adds the fields of an answer, and those that describe the framing of its body (RFC 9112 §6).
-    mutating func layOut(_ response: Response, for request: RequestHead, hasContent: Bool) {
+    /// Adds the fields of an answer, more lines, and the fields that describe the framing of its body (RFC 9112 §6).
+    func layOut(_ response: Response, and lines: [UInt8], for request: RequestHead, hasContent: Bool) {
         framed.append(contentsOf: response.fieldBytes)
+        framed.append(contentsOf: lines)
         if response.opensTunnel {
             framing = .untilClose
             return frame("\r\n")

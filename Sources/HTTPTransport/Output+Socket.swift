@@ -9,7 +9,7 @@ extension Output {
     }
 
     /// Sends the unsent bytes, or as many of them as the socket accepts.
-    mutating func transmit(to socket: Int32, _ transmission: Transmission) -> Sent {
+    func transmit(to socket: Int32, _ transmission: Transmission) -> Sent {
         if transmission == .sendfile, let file, framedBytesSent == framed.count {
             var offset = off_t(file.offset)
             return note(sendfile(socket, file.descriptor, &offset, span.count))
@@ -34,7 +34,7 @@ extension Output {
         }
     }
 
-    private mutating func note(_ count: Int) -> Sent {
+    private func note(_ count: Int) -> Sent {
         if count > 0 {
             sent(count)
             return .sent(count)

@@ -1,7 +1,7 @@
 import Glibc
 
 /// An answer that is being sent: the header and framing bytes that precede the current span of the body.
-struct Output {
+final class Output {
     enum Framing {
         case none
         /// The number of bytes of the body yet to be sent.
@@ -30,7 +30,7 @@ struct Output {
 
     var hasUnsent: Bool { framedBytesSent < framed.count || !span.isEmpty }
 
-    mutating func end() {
+    func end() {
         let source = source
         self.source = nil
         span = UnsafeRawBufferPointer(start: nil, count: 0)
@@ -43,13 +43,13 @@ struct Output {
         source?.finish()
     }
 
-    mutating func frame(_ text: StaticString) {
+    func frame(_ text: StaticString) {
         framed.append(text)
     }
 
     /// Takes over the source's next span, and frames it.
     /// - Returns: false if it exceeds the length that the header stated.
-    mutating func take(_ next: BodySpan) -> Bool {
+    func take(_ next: BodySpan) -> Bool {
         precondition(!next.bytes.isEmpty, "a source without bytes returns wait")
         span = next.bytes
         file = next.file
@@ -74,7 +74,7 @@ struct Output {
     }
 
     /// Drops the unsent rest of the span, which could not be read: the next spans take its place.
-    mutating func takeBack() {
+    func takeBack() {
         owed += span.count
         span = UnsafeRawBufferPointer(start: nil, count: 0)
         file = nil
@@ -82,7 +82,7 @@ struct Output {
 
     /// Completes the body, as the source has ended.
     /// - Returns: false if bytes are missing from the length that the header stated.
-    mutating func complete() -> Bool {
+    func complete() -> Bool {
         isComplete = true
         guard owed == 0 else { return false }
         switch framing {
@@ -95,7 +95,7 @@ struct Output {
     }
 
     /// Notes that the kernel accepted this many bytes, first of the framed ones, then of the span.
-    mutating func sent(_ count: Int) {
+    func sent(_ count: Int) {
         let ofFramed = min(count, framed.count - framedBytesSent)
         framedBytesSent += ofFramed
         let ofSpan = count - ofFramed
