@@ -17,11 +17,11 @@ package enum HTTPVersion: Sendable {
     case http10, http11
 }
 
-/// A request line and its fields: one copy of the bytes as received, and the place of each part in them.
+/// A request line and its fields.
 ///
-/// Strings are created on demand, since most fields of a player's request are never read.
+/// Strings of fields are created on demand, since most fields of a player's request are never read.
 package final class RequestHead: Sendable {
-    /// A half-open range of bytes in a head: a target, a name or a value.
+    /// A half-open range of bytes in a `Rest`: a name or a value.
     struct ByteSpan: Sendable {
         let lower: UInt32
         let upper: UInt32
@@ -39,53 +39,54 @@ package final class RequestHead: Sendable {
         let value: ByteSpan
     }
 
+    /// All of a head after its target: one copy of the bytes as received, and the place of each field in them. A
+    /// connection's requests often have the same, byte for byte: they share it.
+    package final class Rest: Sendable {
+        package let bytes: [UInt8]
+        let version: HTTPVersion
+        let framing: MessageFraming
+        let fieldSpans: [FieldSpan]
+        /// A bit for each name of a field, by `bit(of:)`: most names that are looked up are absent.
+        let names: UInt64
+        /// The bits that several fields have: the names of all others stand in one line.
+        let repeatedNames: UInt64
+
+        init(_ bytes: [UInt8], _ version: HTTPVersion, _ framing: MessageFraming, _ fields: [FieldSpan]) {
+            (self.bytes, self.version, self.framing, fieldSpans) = (bytes, version, framing, fields)
+            var known: UInt64 = 0, repeated: UInt64 = 0
+            bytes.withUnsafeBufferPointer { bytes in
+                for field in fields {
+                    let bit = RequestHead.bit(of: UnsafeBufferPointer(rebasing: bytes[field.name.range]))
+                    repeated |= known & bit
+                    known |= bit
+                }
+            }
+            (names, repeatedNames) = (known, repeated)
+        }
+    }
+
     package let method: RequestMethod
-    package let version: HTTPVersion
+    /// The request target as sent, in ASCII: other bytes, which are invalid in a URL but are sent by players, are
+    /// percent-encoded.
+    package let target: String
     /// The framing of the body after the head.
     package let body: BodyFraming
-    /// Whether the client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
-    package let expectsContinue: Bool
-    private let bytes: [UInt8]
-    private let targetSpan: ByteSpan
-    private let fieldSpans: [FieldSpan]
-    /// A bit for each name of a field, by `bit(of:)`: most names that are looked up are absent.
-    private let names: UInt64
-    /// The bits that several fields have: the names of all others stand in one line.
-    private let repeatedNames: UInt64
+    package let rest: Rest
 
-    init(
-        method: RequestMethod, version: HTTPVersion, bytes: [UInt8], target: ByteSpan, fields: [FieldSpan],
-        body: BodyFraming, expectsContinue: Bool
-    ) {
-        self.method = method
-        self.version = version
-        self.body = body
-        self.expectsContinue = expectsContinue
-        self.bytes = bytes
-        targetSpan = target
-        fieldSpans = fields
-        var known: UInt64 = 0, repeated: UInt64 = 0
-        bytes.withUnsafeBufferPointer { bytes in
-            for field in fields {
-                let bit = Self.bit(of: UnsafeBufferPointer(rebasing: bytes[field.name.range]))
-                repeated |= known & bit
-                known |= bit
-            }
-        }
-        (names, repeatedNames) = (known, repeated)
+    init(_ method: RequestMethod, _ target: String, _ rest: Rest) throws(RequestFault) {
+        body = try rest.framing.check(method, rest.version)
+        (self.method, self.target, self.rest) = (method, target, rest)
     }
+
+    package var version: HTTPVersion { rest.version }
+
+    /// Whether the client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1): not in HTTP/1.0, and
+    /// not without a body.
+    package var expectsContinue: Bool { rest.framing.expectsContinue && version == .http11 && body != .empty }
 
     /// One of 64 bits, by the length and the first letter of a name.
     private static func bit(of name: UnsafeBufferPointer<UInt8>) -> UInt64 {
         1 << UInt64((name.count &* 5 &+ Int(name[0] & 0x1F)) & 63) // no trap: a name has a letter
-    }
-
-    /// The request target as sent, in ASCII: other bytes, which are invalid in a URL but are sent by players, are
-    /// percent-encoded.
-    package var target: String {
-        let sent = bytes[targetSpan.range]
-        return sent.allSatisfy { $0 < 0x80 }
-            ? String(decoding: sent, as: UTF8.self) : PercentEncoding.encodingNonASCII(sent)
     }
 
     /// The first value of the field, without the white space around it; nil, without an allocation, if absent.
@@ -94,15 +95,15 @@ package final class RequestHead: Sendable {
     }
 
     private func first(_ name: StaticString) -> FieldSpan? {
-        guard names & name.withUTF8Buffer(Self.bit) != 0 else { return nil }
-        return fieldSpans.first { isNamed($0, name) }
+        guard rest.names & name.withUTF8Buffer(Self.bit) != 0 else { return nil }
+        return rest.fieldSpans.first { isNamed($0, name) }
     }
 
     /// All values of the field, joined by ", " (RFC 9110 §5.3); nil, without an allocation, if absent.
     package func combined(_ name: StaticString) -> String? {
         guard var list = value(of: name) else { return nil }
-        guard repeatedNames & name.withUTF8Buffer(Self.bit) != 0 else { return list }
-        for field in fieldSpans.drop(while: { !isNamed($0, name) }).dropFirst() where isNamed(field, name) {
+        guard rest.repeatedNames & name.withUTF8Buffer(Self.bit) != 0 else { return list }
+        for field in rest.fieldSpans.drop(while: { !isNamed($0, name) }).dropFirst() where isNamed(field, name) {
             list += ", " + text(field.value)
         }
         return list
@@ -110,7 +111,7 @@ package final class RequestHead: Sendable {
 
     /// All field lines, in their order.
     package var fields: HeaderFields {
-        HeaderFields(fieldSpans.map { .init(name: text($0.name), value: text($0.value)) })
+        HeaderFields(rest.fieldSpans.map { .init(name: text($0.name), value: text($0.value)) })
     }
 
     /// Whether the connection may be reused for another request (RFC 9112 §9.3).
@@ -125,15 +126,13 @@ package final class RequestHead: Sendable {
     }
 
     /// RFC 9112 §3.2.1
-    private var isOriginForm: Bool {
-        targetSpan.lower < targetSpan.upper && bytes[Int(targetSpan.lower)] == UInt8(ascii: "/")
-    }
+    private var isOriginForm: Bool { target.utf8.first == UInt8(ascii: "/") }
 
     private func hasConnectionOption(_ option: StaticString) -> Bool {
         first("connection") != nil
-            && fieldSpans.contains { field in
+            && rest.fieldSpans.contains { field in
                 isNamed(field, "connection")
-                    && bytes[field.value.range].split(separator: ASCII.comma).contains {
+                    && rest.bytes[field.value.range].split(separator: ASCII.comma).contains {
                         matches(ASCII.trimmed($0), option)
                     }
             }
@@ -142,7 +141,7 @@ package final class RequestHead: Sendable {
     private func isNamed(_ field: FieldSpan, _ name: StaticString) -> Bool {
         let count = name.utf8CodeUnitCount
         guard Int(field.name.upper - field.name.lower) == count else { return false } // no trap: bounds of a range
-        return bytes.withUnsafeBufferPointer { bytes in
+        return rest.bytes.withUnsafeBufferPointer { bytes in
             let sent = bytes.baseAddress! + Int(field.name.lower), requested = name.utf8Start
             // The names looked up consist of letters and hyphens, in which this bit is only the case.
             for place in 0..<count where sent[place] | 0x20 != requested[place] | 0x20 { return false }
@@ -155,6 +154,6 @@ package final class RequestHead: Sendable {
     }
 
     private func text(_ span: ByteSpan) -> String {
-        String(decoding: bytes[span.range], as: UTF8.self)
+        String(decoding: rest.bytes[span.range], as: UTF8.self)
     }
 }

@@ -12,11 +12,13 @@ package enum RequestParser {
         case invalid(RequestFault)
     }
 
-    /// - Parameter bytes: all unconsumed bytes from a connection. Of several requests, only the first is parsed.
-    package static func parse(_ bytes: UnsafeRawBufferPointer, limits: RequestLimits = RequestLimits())
-        -> Outcome
-    {
-        var scanner = RequestScanner(bytes, limits: limits)
+    /// - Parameters:
+    ///   - bytes: all unconsumed bytes from a connection. Of several requests, only the first is parsed.
+    ///   - former: of a request that was parsed within the same limits: what is equal to it is not parsed again.
+    package static func parse(
+        _ bytes: UnsafeRawBufferPointer, limits: RequestLimits = RequestLimits(), former: RequestHead.Rest? = nil
+    ) -> Outcome {
+        var scanner = RequestScanner(bytes, limits: limits, former: former)
         do throws(RequestScanner.Stop) {
             let head = try scanner.scanHead()
             return .complete(head, consumed: scanner.position)

@@ -1,3 +1,5 @@
+import Glibc
+
 /// One pass over a request head. Each step parses one part of the grammar and leaves `position` after it.
 struct RequestScanner {
     enum Stop: Error {
@@ -14,31 +16,42 @@ struct RequestScanner {
     private let limits: RequestLimits
     private let end: Int
     private(set) var position = 0
-    /// The offset of the request line; the spans in a head count from here.
+    /// The offset of what follows the target; the spans in a head count from here.
     private var start = 0
+    private let former: RequestHead.Rest?
 
-    init(_ bytes: UnsafeRawBufferPointer, limits: RequestLimits) {
+    init(_ bytes: UnsafeRawBufferPointer, limits: RequestLimits, former: RequestHead.Rest?) {
         self.bytes = bytes
         self.limits = limits
+        self.former = former
         end = min(bytes.count, limits.maxHeadBytes)
     }
 
     mutating func scanHead() throws(Stop) -> RequestHead {
         try skipEmptyLines()
-        start = position
         let method = try scanMethod()
         let target = try scanTarget()
+        let rest = try scanRest()
+        do { return try RequestHead(method, text(target), rest) } catch { throw .fault(error) }
+    }
+
+    private func text(_ target: Range<Int>) -> String {
+        let sent = UnsafeRawBufferPointer(rebasing: bytes[target])
+        return sent.allSatisfy { $0 < 0x80 }
+            ? String(decoding: sent, as: UTF8.self) : PercentEncoding.encodingNonASCII(sent)
+    }
+
+    private mutating func scanRest() throws(Stop) -> RequestHead.Rest {
+        // It ends with an empty line: if all of it stands here, the head ends there, too.
+        if let former, starts(with: former.bytes) {
+            position += former.bytes.count
+            return former
+        }
+        start = position
         let version = try scanVersion()
         var framing = MessageFraming()
         let fields = try scanFields(&framing)
-        let body: BodyFraming
-        do { body = try framing.check(method, version) } catch { throw .fault(error) }
-        let copy = [UInt8](bytes[start..<position])
-        // RFC 9110 §10.1.1: not in HTTP/1.0, and not without a body.
-        let expectsContinue = framing.expectsContinue && version == .http11 && body != .empty
-        return RequestHead(
-            method: method, version: version, bytes: copy, target: target, fields: fields, body: body,
-            expectsContinue: expectsContinue)
+        return RequestHead.Rest([UInt8](bytes[start..<position]), version, framing, fields)
     }
 
     // MARK: - Request line
@@ -53,25 +66,31 @@ struct RequestScanner {
     }
 
     private mutating func scanMethod() throws(Stop) -> RequestMethod {
+        let start = position
         skip(while: ASCII.isToken)
         guard position - start <= Self.maxMethodBytes else { throw .fault(.methodTooLong) }
-        guard try next() == ASCII.space, position > start else { throw .fault(notAMethod) }
+        guard try next() == ASCII.space, position > start else { throw .fault(notAMethod(from: start)) }
         defer { position += 1 }
-        return method(bytes[start..<position])
+        return method(UnsafeRawBufferPointer(rebasing: bytes[start..<position]))
     }
 
     /// A TLS handshake begins with record type 22: users who write `https://127.0.0.1` get a specific error.
-    private var notAMethod: RequestFault { position == start && bytes[position] == 22 ? .isTLS : .notHTTP }
+    private func notAMethod(from start: Int) -> RequestFault {
+        position == start && bytes[position] == 22 ? .isTLS : .notHTTP
+    }
 
     /// Methods are case-sensitive (RFC 9110 §9.1).
-    private func method(_ name: Slice<UnsafeRawBufferPointer>) -> RequestMethod {
-        if name.elementsEqual("GET".utf8) { return .get }
-        if name.elementsEqual("HEAD".utf8) { return .head }
-        if name.elementsEqual("OPTIONS".utf8) { return .options }
+    private func method(_ name: UnsafeRawBufferPointer) -> RequestMethod {
+        func isNamed(_ method: StaticString) -> Bool {
+            name.count == method.utf8CodeUnitCount && memcmp(name.baseAddress!, method.utf8Start, name.count) == 0
+        }
+        if isNamed("GET") { return .get }
+        if isNamed("HEAD") { return .head }
+        if isNamed("OPTIONS") { return .options }
         return .other(String(decoding: name, as: UTF8.self))
     }
 
-    private mutating func scanTarget() throws(Stop) -> RequestHead.ByteSpan {
+    private mutating func scanTarget() throws(Stop) -> Range<Int> {
         let first = position
         skip { $0 > ASCII.space && $0 != 0x7F }
         let limit = mayBeLong(bytes[first..<position]) ? limits.maxLongTargetBytes : limits.maxTargetBytes
@@ -79,7 +98,7 @@ struct RequestScanner {
         guard try next() == ASCII.space else { throw .fault(notATarget) }
         guard position > first else { throw .fault(.notHTTP) }
         defer { position += 1 }
-        return span(first..<position)
+        return first..<position
     }
 
     /// Compares only as much of the prefix as the target has, so that the verdict does not depend on how much has
@@ -172,6 +191,10 @@ struct RequestScanner {
     }
 
     // MARK: - Bytes
+
+    private func starts(with other: [UInt8]) -> Bool {
+        end - position >= other.count && memcmp(bytes.baseAddress! + position, other, other.count) == 0
+    }
 
     @inline(__always)
     private func next() throws(Stop) -> UInt8 {

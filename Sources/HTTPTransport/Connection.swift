@@ -32,6 +32,8 @@ final class Connection {
     private(set) var isProcessing = false
     /// The body of the request that is being answered, until it is complete.
     var incoming: IncomingBody?
+    /// Of the last request, to compare the next one with.
+    private var former: RequestHead.Rest?
     /// The client's address and port, and the address alone, as text.
     private(set) lazy var clientText = client.description
     private(set) lazy var clientHost = client.address.description
@@ -207,7 +209,7 @@ final class Connection {
 
     private func takeHead() -> Bool {
         guard !inHand.isEmpty, requestsLeft > 0 else { return false }
-        switch RequestParser.parse(inHand, limits: server.limits.request) {
+        switch RequestParser.parse(inHand, limits: server.limits.request, former: former) {
         case .complete(let head, let consumed):
             dropFromHand(consumed)
             requestsLeft -= 1
@@ -265,6 +267,8 @@ final class Connection {
     private func begin(_ head: RequestHead) {
         let exchange = Exchange(head, on: self, startedAt: MonotonicClock.nanoseconds())
         phase = .answering(exchange)
+        // An idle connection must not hold a long one.
+        former = head.rest.bytes.count <= Self.shortHead ? head.rest : nil
         if head.body != .empty { incoming = IncomingBody(head) }
         deadline = nil
         idleSince = nil

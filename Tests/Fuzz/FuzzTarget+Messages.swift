@@ -48,6 +48,10 @@ extension FuzzTarget {
         }
         guard case .complete(let head, let consumed) = whole else { return }
         try hold(consumed <= input.count, "more was consumed than there is")
+        guard
+            case .complete(let again, consumed) = input.withUnsafeBytes({ RequestParser.parse($0, former: head.rest) }),
+            again.rest === head.rest, again.target == head.target, again.body == head.body
+        else { throw Violation(description: "another head after itself") }
         try hold(head.target.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }, "a target that is not ASCII: \(head.target)")
         for line in head.fields.lines {
             try hold(!line.name.isEmpty && line.name.utf8.allSatisfy(ASCII.isToken), "a field's name: \(line.name)")

@@ -37,6 +37,27 @@ import Testing
         #expect(rest.isEmpty)
     }
 
+    @Test func whatEqualsTheFormerRequestIsNotParsedAgain() throws {
+        let former = try SampleRequest.head(SampleRequest.browser).rest
+        let seek = SampleRequest.browser.replacing("/https/media.example/a%20b.mp4?x=1", with: "/b")
+        guard case .complete(let head, _) = SampleRequest.parse(seek.utf8, former: former) else {
+            Issue.record("not complete")
+            return
+        }
+        #expect(head.rest === former && head.target == "/b" && head.value(of: "range") == "bytes=0-")
+    }
+
+    /// Nothing else changes the outcome: not a method for which the same fields are faulty, nor a part of a head, nor
+    /// one that goes on where the former ended.
+    @Test(arguments: SampleRequest.valid) func theFormerRequestChangesNoOutcome(sample: String) throws {
+        let former = try SampleRequest.head(sample).rest
+        let others = [sample.replacing("POST", with: "GET"), sample.replacing("a", with: "b"), sample + sample]
+        let parts = (0..<sample.utf8.count).map { Array(sample.utf8.prefix($0)) }
+        for other in (SampleRequest.valid + others).map({ Array($0.utf8) }) + parts {
+            #expect(summary(SampleRequest.parse(other, former: former)) == summary(SampleRequest.parse(other)))
+        }
+    }
+
     @Test(arguments: [("HTTP/1.0", HTTPVersion.http10), ("HTTP/1.1", .http11), ("HTTP/1.2", .http11)])
     func minorVersionsAboveOneAreServedAsOne(text: String, version: HTTPVersion) throws {
         #expect(try SampleRequest.head("GET / \(text)\r\nHost: a\r\n\r\n").version == version)

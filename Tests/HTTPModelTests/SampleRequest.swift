@@ -25,8 +25,10 @@ enum SampleRequest {
     ]
 
     /// From a copy of exactly the bytes, so that reading beyond them traps in a debug build.
-    static func parse(_ bytes: some Collection<UInt8>, limits: RequestLimits = .init()) -> RequestParser.Outcome {
-        Array(bytes).withUnsafeBytes { RequestParser.parse($0, limits: limits) }
+    static func parse(
+        _ bytes: some Collection<UInt8>, limits: RequestLimits = .init(), former: RequestHead.Rest? = nil
+    ) -> RequestParser.Outcome {
+        Array(bytes).withUnsafeBytes { RequestParser.parse($0, limits: limits, former: former) }
     }
 
     static func head(_ text: String) throws -> RequestHead {
