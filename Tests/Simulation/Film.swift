@@ -27,6 +27,10 @@ final class Film {
     /// Seconds for which an answer is fresh; nil if each use is to be validated.
     let maxAge: Int64?
     private(set) var versions: [Version]
+    /// Whoever requests it from now on gets no version before this one.
+    var oldest = 0
+    /// Bytes of it that players received.
+    var received: Int64 = 0
     private var patterns: [Int: [UInt8]] = [:]
 
     init(_ name: String, _ schedule: Schedule) {

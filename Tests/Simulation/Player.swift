@@ -23,6 +23,8 @@ final class Player {
         /// Whether it has to be answered completely.
         let isQuiet: Bool
         let began: UInt64
+        /// RFC 9111 §4.4: the versions before this one had been invalidated when it was sent.
+        let oldest: Int
         /// Bytes read in one go, and seconds between.
         let piece: Int
         let interval: Double
@@ -90,7 +92,7 @@ final class Player {
             socket = try world.connect()
         }
         let film = schedule.pick(world.origin.films), length = film.current.length
-        let method = !isQuiet && schedule.chance(0.05) ? "HEAD" : "GET"
+        let method = isQuiet || schedule.chance(0.9) ? "GET" : schedule.pick(["HEAD", "HEAD", "POST"])
         var fields: [String] = []
         if !isQuiet {
             if schedule.chance(0.05) { fields.append("Cache-Control: no-cache") }
@@ -98,7 +100,8 @@ final class Player {
                 fields.append("If-None-Match: \(tag)")
             }
         }
-        let range = isQuiet || schedule.chance(0.4) || method == "HEAD" ? nil : makeRange(length)
+        if method == "POST" { fields.append("Content-Length: 0") }
+        let range = isQuiet || schedule.chance(0.4) || method != "GET" ? nil : makeRange(length)
         if let range {
             fields.append("Range: \(range)")
             if schedule.chance(0.1), let tag = film.tag(schedule.pick(film.versions)) {
@@ -107,12 +110,17 @@ final class Player {
         }
         request = Request(
             film: film, method: method, range: range, fields: fields, isQuiet: isQuiet, began: schedule.now,
+            oldest: film.oldest,
             piece: Int(schedule.pick([1000, 16_384, 65_536, 262_144])), interval: schedule.pick([0.001, 0.01, 0.05]),
             leaves: isQuiet || schedule.chance(0.6) ? nil : schedule.pick(0...length),
             pausesAt: isQuiet || schedule.chance(0.8) ? nil : schedule.pick(0...length),
             patience: isQuiet ? 300 : schedule.pick([1, 20, 60]), lastNews: schedule.now)
         world.note("player \(number): \(method) \(film.name) \(fields.joined(separator: ", "))")
-        let text = (["\(method) /http/origin.test/\(film.name) HTTP/1.1", "Host: localhost"] + fields + ["", ""])
+        let text =
+            ([
+                "\(method) \(method == "POST" ? "/mount/" : "/http/origin.test/")\(film.name) HTTP/1.1",
+                "Host: localhost",
+            ] + fields + ["", ""])
             .joined(separator: "\r\n")
         guard send(socket, text, text.utf8.count, Int32(MSG_NOSIGNAL)) == text.utf8.count else {
             // The proxy has closed a kept connection.
@@ -198,11 +206,18 @@ final class Player {
         defer { self.request = request }
         request.head = head
         world.note("player \(number): \(head.status) \(head.headers["Cache-Status"] ?? "")")
+        if request.method == "POST" {
+            if head.status == 204, let version = head.headers["Version"].flatMap({ Int($0) }) {
+                request.film.oldest = max(request.film.oldest, version)
+            }
+            return
+        }
         guard head.status == 200 || head.status == 206 else { return }
         let film = request.film
-        request.candidates = film.versions(tagged: head.headers["ETag"])
+        request.candidates = film.versions(tagged: head.headers["ETag"]).filter { $0.number >= request.oldest }
         if request.candidates.isEmpty {
-            throw Violation("no version of \(film.name) has the tag \(head.headers["ETag"] ?? "-")")
+            throw Violation(
+                "no version of \(film.name) from \(request.oldest) on has the tag \(head.headers["ETag"] ?? "-")")
         }
         try checkAge(request)
         if head.status == 206 {
@@ -255,6 +270,7 @@ final class Player {
         defer {
             request!.offset += Int64(bytes.count)
             request!.received += Int64(bytes.count)
+            request!.film.received += Int64(bytes.count)
         }
         guard let request, [200, 206].contains(request.head?.status) else {
             return world.note(String(decoding: bytes, as: UTF8.self))

@@ -13,10 +13,18 @@ final class SimulatedOrigin {
     var isDown = false
     /// When something last went wrong, in nanoseconds.
     private(set) var lastFault: UInt64 = 0
-    /// Bytes of bodies that were taken, and requests, for each film.
-    private(set) var sent: [String: Int64] = [:], requests: [String: Int] = [:]
+    /// What each film has cost, by name.
+    private(set) var costs: [String: Cost] = [:]
     private(set) var running = 0
     var note: (String) -> Void = { _ in }
+
+    struct Cost {
+        var requests = 0
+        /// Bytes of bodies that were taken.
+        var sent: Int64 = 0
+        /// Bytes before those that were requested, of answers with the whole.
+        var unwanted: Int64 = 0
+    }
 
     init(_ schedule: Schedule, films: Int, faults: Double) {
         (self.schedule, self.faults) = (schedule, faults)
@@ -27,13 +35,13 @@ final class SimulatedOrigin {
 
     func begin(_ request: UpstreamRequest, _ delegate: any TransferDelegate, on loop: EventLoop) -> any Transfer {
         running += 1
-        if let film = film(at: request.url) { requests[film.name, default: 0] += 1 }
+        if let film = film(at: request.url) { costs[film.name, default: Cost()].requests += 1 }
         return SimulatedTransfer(request, delegate, self, loop)
     }
 
     func ended() { running -= 1 }
 
-    func took(_ count: Int, of film: Film) { sent[film.name, default: 0] += Int64(count) }
+    func took(_ count: Int, of film: Film) { costs[film.name, default: Cost()].sent += Int64(count) }
 
     func noteFault(_ what: String) {
         lastFault = schedule.now
@@ -66,12 +74,22 @@ final class SimulatedOrigin {
         }
         var answer = truth(film, request)
         if schedule.chance(faults) { spoil(&answer, film, request) }
+        // What does not begin where it was requested.
+        if answer.status == 200, request.span != nil || answer.fields["Content-Range"] != nil {
+            costs[film.name, default: Cost()].unwanted += Int64(answer.body.count)
+        }
         return answer
     }
 
     // MARK: RFC 9110
 
     private func truth(_ film: Film, _ request: UpstreamRequest) -> Answer {
+        if case .other = request.method {
+            film.change(schedule)
+            var answer = Answer(status: 204)
+            answer.fields.append("Version", String(film.current.number))
+            return answer
+        }
         let version = film.current, tag = film.tag(version)
         var answer = Answer(status: 200)
         answer.fields.append("Content-Type", "video/mp4")

@@ -15,6 +15,7 @@ import Upstream
 /// dice, the listener and the origin.
 final class SimulatedProxy {
     let store: CacheStore
+    let metrics = ProxyMetrics()
     let policy = Current(ProxyPolicy())
     private let schedule: Schedule
     private let loops: [EventLoop]
@@ -39,7 +40,7 @@ final class SimulatedProxy {
         configuration.minFree = 0
         configuration.geometry = ChunkGeometry(chunkSize: 16 << 10)!
         configuration.driver = schedule
-        let metrics = ProxyMetrics(), logger = Logger(label: "simulation") { _ in SwiftLogNoOpLogHandler() }
+        let metrics = metrics, logger = Logger(label: "simulation") { _ in SwiftLogNoOpLogHandler() }
         let store = try CacheStore(configuration, metrics: metrics, logger: logger)
         self.store = store
         var settings = FillSettings()
@@ -49,6 +50,8 @@ final class SimulatedProxy {
             store: store, settings: settings, policy: policy, capacity: openFiles, metrics: metrics, logger: logger
         ) { Int64(schedule.now / 1_000_000_000) }
         self.filler = filler
+        let mount = Mount(path: "/mount/", origin: try OriginURL(url: "http://origin.test/"))
+        policy.change { $0.mounts = [mount] }
         let addresses = Current(try AddressPolicy(allow: []))
         fillers = loops.map { loop in
             loop.drive {
@@ -91,6 +94,17 @@ final class SimulatedProxy {
         loops[loop].drive { servers[loop].adopt(socket) }
         return pair[0]
     }
+
+    /// Makes all that is present durable.
+    func save() throws { try store.commit([], partsOf: CacheKey(text: "none")) }
+
+    /// The bytes that the index has of each resource.
+    func savedBytes() throws -> [String: Int64] {
+        let resources = try store.resources(ResourceQuery()).resources
+        return Dictionary(uniqueKeysWithValues: resources.map { ($0.url, $0.cached) })
+    }
+
+    func remove(_ url: String) throws { _ = try store.remove(CacheKey(text: url), isDryRun: false) }
 
     /// Ends all transfers and closes the cache, as `CacheEngine.shutDown` does.
     func close() throws {

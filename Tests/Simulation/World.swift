@@ -1,4 +1,4 @@
-import DiskCache
+@testable import DiskCache
 import EventIO
 import Foundation
 import TestSupport
@@ -15,8 +15,16 @@ final class World {
     private(set) var digest: UInt64 = 14_695_981_039_346_656_037
     private(set) var trace: [String] = []
     private let directory: TemporaryDirectory
-    /// Has the cache as a kill would have left it.
+    /// Has the cache as a kill and a power cut would have left it.
     private let left: TemporaryDirectory
+    private var disk: SimulatedDisk!
+    /// Syncs until the power fails.
+    private var syncsLeft: Int64
+    /// Bytes of the cache's room that something else takes.
+    private let taken: Int64
+    private static let maxSize: Int64 = 16_000_000
+    /// What was reported as saved before a kill, by URL.
+    private var saved: [String: Int64] = [:]
     private let loops: [EventLoop]
     private let settings: Settings
     private var proxy: SimulatedProxy!
@@ -37,6 +45,8 @@ final class World {
         self.settings = settings
         let schedule = Schedule(seed: seed)
         self.schedule = schedule
+        syncsLeft = schedule.pick(1...120)
+        taken = schedule.pick([0, 0, 8_000_000])
         origin = SimulatedOrigin(schedule, films: schedule.pick([3, 6, 20]), faults: settings.faults)
         (directory, left) = (try TemporaryDirectory(), try TemporaryDirectory())
         loops = try (0..<2).map { try EventLoop(index: $0, driver: schedule) }
@@ -58,6 +68,8 @@ final class World {
     func run() throws { try schedule.owningTime { try runAll() } }
 
     private func runAll() throws {
+        disk = SimulatedDisk(directory.path) { [unowned self] in beforeSync() }
+        defer { disk.end() }
         try open(directory.path)
         players = (0..<settings.players).map { Player(self, number: $0, requests: 20) }
         for player in players { player.start() }
@@ -70,16 +82,55 @@ final class World {
         note("the last fault")
         try schedule.run(seconds: 120)
         try playToTheEnd(requests: 2)
+        try checkRest()
+        saved = try proxy.savedBytes()
         try close()
-        note("restart")
-        try open(directory.path)
-        try playToTheEnd(requests: 1)
-        try close()
-        note("after a kill")
-        try open(left.path + "/cache")
-        try playToTheEnd(requests: 1)
-        try close()
+        try reopen(directory.path, "restart")
+        // What was invalidated since is current again.
+        for film in origin.films { film.oldest = 0 }
+        saved = savedBeforeKill
+        try reopen(left.path + "/kill", "after a kill")
+        saved = [:]
+        if syncsLeft <= 0 { try reopen(left.path + "/power", "after a power cut") }
         players = []
+    }
+
+    /// Opens a cache that is to have what was saved, and plays.
+    private func reopen(_ directory: String, _ what: String) throws {
+        note(what)
+        try open(directory)
+        let found = try proxy.savedBytes()
+        for (url, count) in saved where found[url, default: 0] < count {
+            throw Violation("\(what): \(found[url, default: 0]) of \(count) saved bytes of \(url)")
+        }
+        try playToTheEnd(requests: 1)
+        let dropped = proxy.metrics.droppedChunks.value
+        guard dropped == 0 else { throw Violation("\(what): \(dropped) chunks of the index are not on the disk") }
+        try close()
+    }
+
+    /// Once nobody reads, every transfer ends, and the ledger counts what is there.
+    private func checkRest() throws {
+        for player in players { player.hangUp() }
+        try schedule.run(seconds: 60)
+        guard origin.running == 0 else { throw Violation("\(origin.running) transfers for nobody") }
+        let counted = proxy.store.ledger.dataSize - taken, there = disk.measure()
+        // Each file has its overhead, which may hold residue; a replaced one may still be open.
+        let overhead = Int64(there.files + origin.films.count) * CapacityLedger.fileOverhead
+        guard counted >= there.bytes, counted <= there.bytes + overhead else {
+            throw Violation("\(there) on the disk, \(counted) counted")
+        }
+        for film in origin.films { try checkCost(of: film) }
+    }
+
+    /// A transfer runs ahead of its furthest reader by 128 KiB and twice what that read, and as far again as was read
+    /// once nobody reads (docs/dev/architecture.md); its reader, and what it has in its socket, by a bit more.
+    private func checkCost(of film: Film) throws {
+        let cost = origin.costs[film.name, default: SimulatedOrigin.Cost()]
+        let bound = 4 * film.received + Int64(cost.requests) * (512 << 10) + cost.unwanted
+        guard cost.sent <= bound else {
+            throw Violation("\(cost) of \(film.name), of which players received \(film.received) bytes")
+        }
     }
 
     private func playToTheEnd(requests: Int) throws {
@@ -90,11 +141,13 @@ final class World {
     }
 
     private var isOver = false
+    private var savedBeforeKill: [String: Int64] = [:]
 
     private func open(_ directory: String) throws {
         proxy = try SimulatedProxy(
-            schedule, origin, loops: loops, in: directory, maxSize: 16_000_000,
+            schedule, origin, loops: loops, in: directory, maxSize: Self.maxSize,
             openFiles: schedule.pick([2, 4, 64]))
+        _ = proxy.store.ledger.reserve(taken)
         schedule.afterEach = { [unowned self] in try check() }
     }
 
@@ -116,9 +169,24 @@ final class World {
     private func scheduleEvents() {
         schedule.after(settings.seconds * schedule.unit()) { [unowned self] in
             note("what a kill would leave")
-            do { try FileManager.default.copyItem(atPath: directory.path, toPath: left.path + "/cache") } catch {
+            do {
+                if schedule.chance(0.5) {
+                    try proxy.save()
+                    savedBeforeKill = try proxy.savedBytes()
+                }
+                try FileManager.default.copyItem(atPath: directory.path, toPath: left.path + "/kill")
+            } catch {
                 failed("\(error)")
             }
+        }
+        every(1) { [unowned self] in
+            let allocated = disk.measure().bytes + taken
+            if allocated > Self.maxSize { failed("\(allocated) bytes on the disk of \(Self.maxSize)") }
+        }
+        every(schedule.pick([3, 11])) { [unowned self] in
+            let film = schedule.pick(origin.films)
+            note("\(film.name) is removed")
+            do { try proxy.remove(film.url) } catch { failed("\(error)") }
         }
         every(schedule.pick([2, 7, 20])) { [unowned self] in
             let film = schedule.pick(origin.films)
@@ -141,6 +209,14 @@ final class World {
                 origin.noteFault("is back")
             }
         }
+    }
+
+    private func beforeSync() {
+        guard syncsLeft > 0, !isOver else { return }
+        syncsLeft -= 1
+        guard syncsLeft == 0 else { return }
+        note("what a power cut would leave")
+        do { try disk.copy(to: left.path + "/power") } catch { failed("\(error)") }
     }
 
     private func every(_ seconds: Double, _ event: @escaping () -> Void) {

@@ -1,0 +1,123 @@
+import CLinux
+import Foundation
+import Glibc
+
+/// What a power cut leaves of a cache's files: of the data, only what was synced. Of the index, all that was written
+/// is there, the worst case for the order of both.
+///
+/// It stands between this program and `fdatasync` and `syncfs` of libc, which nothing but a simulation notices.
+final class SimulatedDisk {
+    /// That of the simulation on this thread.
+    fileprivate static var current: SimulatedDisk? {
+        get { Thread.current.threadDictionary["SimulatedDisk"] as? SimulatedDisk }
+        set { Thread.current.threadDictionary["SimulatedDisk"] = newValue }
+    }
+    private let directory: String
+    /// Data of each file, by inode, as of its last sync.
+    private var synced: [UInt: [Range<Int64>]] = [:]
+    /// Called before each sync.
+    private let willSync: () -> Void
+
+    init(_ directory: String, willSync: @escaping () -> Void) {
+        (self.directory, self.willSync) = (directory, willSync)
+        Self.current = self
+    }
+
+    func end() { Self.current = nil }
+
+    fileprivate func sync(_ file: Int32?, with call: () -> Int32) -> Int32 {
+        willSync()
+        let result = call()
+        guard result == 0 else { return result }
+        if let file {
+            synced[Self.status(file).st_ino] = Self.data(of: file)
+        } else {
+            forEachFile { synced[Self.status($0).st_ino] = Self.data(of: $0) }
+        }
+        return result
+    }
+
+    /// The data files, and the bytes that they take.
+    func measure() -> (files: Int, bytes: Int64) {
+        var (files, blocks) = (0, 0 as Int64)
+        forEachFile {
+            files += 1
+            blocks += Int64(Self.status($0).st_blocks)
+        }
+        return (files, blocks * 512)
+    }
+
+    /// Copies the cache as a power cut would leave it now.
+    func copy(to other: String) throws {
+        try FileManager.default.copyItem(atPath: directory, toPath: other)
+        for path in Self.files(in: directory) {
+            let file = open(directory + path, O_RDONLY), copy = open(other + path, O_RDWR)
+            defer { for descriptor in [file, copy] where descriptor >= 0 { close(descriptor) } }
+            guard file >= 0, copy >= 0 else { continue }
+            let kept = synced[Self.status(file).st_ino] ?? []
+            let size = Self.status(copy).st_size
+            guard ftruncate(copy, 0) == 0, ftruncate(copy, size) == 0 else { throw Violation("no image: \(errno)") }
+            for range in kept {
+                var bytes = [UInt8](repeating: 0, count: range.count)
+                let count = pread(file, &bytes, bytes.count, off_t(range.lowerBound))
+                // What was evicted since is gone.
+                guard count <= 0 || pwrite(copy, bytes, count, off_t(range.lowerBound)) == count else {
+                    throw Violation("no image: \(errno)")
+                }
+            }
+        }
+    }
+
+    private func forEachFile(_ body: (Int32) -> Void) {
+        for path in Self.files(in: directory) {
+            let file = open(directory + path, O_RDONLY)
+            guard file >= 0 else { continue }
+            body(file)
+            close(file)
+        }
+    }
+
+    private static func files(in directory: String) -> [String] {
+        let paths = (try? FileManager.default.subpathsOfDirectory(atPath: directory + "/data")) ?? []
+        return paths.map { "/data/" + $0 }.filter {
+            var status = stat()
+            return stat(directory + $0, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+        }
+    }
+
+    private static func status(_ file: Int32) -> stat {
+        var status = stat()
+        fstat(file, &status)
+        return status
+    }
+
+    private static func data(of file: Int32) -> [Range<Int64>] {
+        var ranges: [Range<Int64>] = [], end = 0 as off_t
+        let former = lseek(file, 0, SEEK_CUR)
+        defer { lseek(file, former, SEEK_SET) }
+        while true {
+            let start = lseek(file, end, 3) // SEEK_DATA
+            guard start >= 0 else { return ranges }
+            end = lseek(file, start, 4) // SEEK_HOLE
+            ranges.append(Int64(start)..<Int64(end))
+        }
+    }
+}
+
+private typealias Sync = @convention(c) (Int32) -> Int32
+
+/// libc's own function.
+private func real(_ name: String) -> Sync {
+    // RTLD_NEXT
+    unsafeBitCast(dlsym(UnsafeMutableRawPointer(bitPattern: -1), name), to: Sync.self)
+}
+
+private let realSync = real("fdatasync"), realSyncAll = real("syncfs")
+
+@_cdecl("fdatasync") func fdatasyncOfASimulation(_ file: Int32) -> Int32 {
+    SimulatedDisk.current?.sync(file) { realSync(file) } ?? realSync(file)
+}
+
+@_cdecl("syncfs") func syncfsOfASimulation(_ file: Int32) -> Int32 {
+    SimulatedDisk.current?.sync(nil) { realSyncAll(file) } ?? realSyncAll(file)
+}
