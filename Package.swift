@@ -217,7 +217,8 @@ let package = Package(
         .testTarget(
             name: "SimulationTests",
             dependencies: [
-                "Activity", "CacheFill", "CachePolicy", "DiskCache", "EventIO", "HTTPModel", "HTTPTransport",
+                "Activity", "CacheFill", "CachePolicy", "DiskCache", "Downloads", "EventIO", "HTTPModel",
+                "HTTPTransport",
                 "MediaProxy", "Presentations", "TestSupport", "Upstream",
                 .product(name: "Logging", package: "swift-log"),
             ], path: "Tests/Simulation",

@@ -38,6 +38,8 @@ package actor DownloadManager {
     private var unsavedRestorePointIDs: Set<Int64> = []
     /// Cancelled or failed downloads whose bytes could not be removed; the next process tries again.
     private var stuck: Set<Int64> = []
+    /// The last failure of each download that the log has: its feed retries it for days.
+    private var loggedFailures: [Int64: String] = [:]
 
     private enum Phase { case idle, started, stopped }
 
@@ -349,7 +351,8 @@ package actor DownloadManager {
         if job.state == .completed { noteTitle(of: job) }
         switch job.state {
         case .completed: logger.notice("downloaded \(name)\(job.url): \(ByteSize(bytes: job.progress.bytes))")
-        case .failed: logger.warning("could not download \(name)\(job.url): \(job.message ?? "")")
+        case .failed where loggedFailures.updateValue(job.message ?? "", forKey: id) != job.message:
+            logger.warning("could not download \(name)\(job.url): \(job.message ?? "")")
         case .waiting where job.isHeld && job.failures == DownloadJob.quickAttempts && queue.rests[origin] == nil:
             logger.warning("cannot download \(name)\(job.url) for now: \(job.message ?? ""); it is tried again later")
         default: break
@@ -432,6 +435,7 @@ package actor DownloadManager {
         }
         collect()
         queue.forget(id)
+        loggedFailures[id] = nil
         pending.noteRemoval(id)
         return true
     }

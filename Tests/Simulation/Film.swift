@@ -42,6 +42,12 @@ final class Film {
         versions = [Version(number: 1, length: Self.length(schedule), since: 0)]
     }
 
+    /// One as most origins serve them.
+    init(_ name: String, length: Int64) {
+        (self.name, validator, servesRanges, statesLength, maxAge) = (name, .strong, true, true, 3600)
+        versions = [Version(number: 1, length: length, since: 0)]
+    }
+
     private static func length(_ schedule: Schedule) -> Int64 {
         schedule.pick([1, 4095, 65_536, 300_000, 1_000_000, 1_000_000, 3_000_000]) + schedule.pick(0...70_000)
     }

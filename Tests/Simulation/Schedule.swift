@@ -21,6 +21,8 @@ final class Schedule: LoopDriver, StoreDriver, @unchecked Sendable {
     private static let mostAtOnce = 100_000
     /// How many stores have been closed.
     private var tickers = 0
+    /// Seconds between two ticks of a store: a second, but where nothing depends on it.
+    var tick = 1.0
     /// Called after each item.
     var afterEach: (() throws -> Void)?
 
@@ -102,7 +104,7 @@ final class Schedule: LoopDriver, StoreDriver, @unchecked Sendable {
     }
 
     func everySecond(_ work: @escaping @Sendable () -> Void) {
-        after(1) { [self, tickers] in
+        after(tick) { [self, tickers] in
             guard tickers == self.tickers else { return }
             run(work, on: .queue)
             everySecond(work)

@@ -11,6 +11,8 @@ final class SimulatedOrigin {
     var faults: Double
     /// Whether it cannot be reached at all.
     var isDown = false
+    /// Whether what it is sending breaks off as it goes down.
+    var breaksWhenDown = false
     /// When something last went wrong, in nanoseconds.
     private(set) var lastFault: UInt64 = 0
     /// What each film has cost, by name.
@@ -30,6 +32,8 @@ final class SimulatedOrigin {
         (self.schedule, self.faults) = (schedule, faults)
         self.films = (0..<films).map { Film("film-\($0).mp4", schedule) }
     }
+
+    func publish(_ film: Film) { films.append(film) }
 
     func film(at url: String) -> Film? { films.first { $0.url == url } }
 
@@ -249,6 +253,7 @@ final class SimulatedTransfer: Transfer {
     }
 
     private func send() {
+        if origin.isDown, origin.breaksWhenDown { return finish(.broken(detail: "connection reset")) }
         let place = Int(bodyBytesReceived), end = answer.cut ?? answer.stall ?? answer.body.count
         guard place < end else {
             if answer.cut != nil { return finish(.broken(detail: "cut")) }

@@ -19,8 +19,8 @@ final class SimulatedProxy {
     let policy = Current(ProxyPolicy())
     private let schedule: Schedule
     private let loops: [EventLoop]
-    private let filler: CacheFiller
-    private let fillers: [LoopFiller]
+    let filler: CacheFiller
+    let fillers: [LoopFiller]
     private let servers: [LoopServer]
     private let balance: ConnectionBalance
 
