@@ -6,8 +6,9 @@ import Testing
         let week = try Week(seed: 1)
         try week.run()
         #expect(week.violations.isEmpty)
-        let kept = week.origin.films.filter { week.origin.sent[$0.name] != nil }
-        let length = kept.reduce(0) { $0 + $1.current.length }, sent = week.origin.sent.values.reduce(0, +)
+        let kept = week.origin.films.filter { week.origin.costs[$0.name] != nil }
+        let length = kept.reduce(0) { $0 + $1.current.length }
+        let sent = week.origin.costs.values.reduce(0) { $0 + $1.sent }
         // More than the cache has room for, hundreds of outages, and nearly all of it was played.
         #expect(length > 2 * Week.limit && week.outages > 500 && week.played.count > 30)
         // Little is sent twice.
