@@ -34,6 +34,8 @@ final class Connection {
     var incoming: IncomingBody?
     /// Of the last request, to compare the next one with.
     private var former: RequestHead.Rest?
+    /// What the handler has read from it (`Exchange.reading`).
+    var reading: AnyObject?
     /// The client's address and port, and the address alone, as text.
     private(set) lazy var clientText = client.description
     private(set) lazy var clientHost = client.address.description
@@ -267,6 +269,7 @@ final class Connection {
     private func begin(_ head: RequestHead) {
         let exchange = Exchange(head, on: self, startedAt: MonotonicClock.nanoseconds())
         phase = .answering(exchange)
+        if head.rest !== former { reading = nil }
         // An idle connection must not hold a long one.
         former = head.rest.bytes.count <= Self.shortHead ? head.rest : nil
         if head.body != .empty { incoming = IncomingBody(head) }

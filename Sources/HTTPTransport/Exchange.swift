@@ -27,6 +27,12 @@ package final class Exchange {
     package var follower: (any ExchangeFollower)?
     /// Where to record the time from the request to the first byte of its body.
     package var firstByteTimes: LatencyHistogram?
+    /// What the handler has read from the fields and the client alone: kept for the connection's next request if that has
+    /// the same fields, byte for byte.
+    package var reading: AnyObject? {
+        get { connection.reading }
+        set { connection.reading = newValue }
+    }
     /// Field lines that every answer to this request carries, each ended by CRLF.
     package var ownFields: [UInt8] = []
     /// The loop to which the connection belongs.

@@ -314,13 +314,13 @@ final class ContentAnswer: BodySource {
         guard !isAsStored, generation.isStored, request.membership == nil, generation.whole == nil else { return }
         // A page of another site must not choose what is downloaded or unpinned. `web_origins` names those that play
         // for the user.
-        guard !Requester(request.head, request.proxy.routes.webOrigins).isForeign else { return }
+        guard !request.reading.requester.isForeign else { return }
         reader.isPlay = isPlay
         let url = request.route.url
         guard let length = statedLength, request.proxy.next.mayFollow(url, length: length, request.resolvedRule) else {
             return
         }
-        item = request.proxy.next.begin(url, resource.key, by: request.player, at: reader.offset, length: length)
+        item = request.proxy.next.begin(url, resource.key, by: request.reading.player, at: reader.offset, length: length)
         itemMark = item?.mark ?? .max
     }
 

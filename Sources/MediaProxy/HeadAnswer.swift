@@ -97,8 +97,7 @@ final class HeadAnswer {
         response.fields(fields)
         request.addCookies(to: &response)
         request.proxy.addFormFields(
-            site, ContentSafety(head.fields), isPublic: head.isFromPublicAddress, request.route, for: request.head,
-            to: &response)
+            site, ContentSafety(head.fields), isPublic: head.isFromPublicAddress, for: request, to: &response)
         response.hasDate = fields["Date"] != nil
         let times = ResponseTimes(
             head.fields, requestedAt: requestedAt, receivedAt: request.filler.filler.now())

@@ -16,6 +16,8 @@ package final class LoopPlays {
     private var plays: [PlaySample.Key: LoopPlay] = [:]
     /// The play of the last request: the next one is often of the same.
     private var last: LoopPlay?
+    /// The last play of a route, which is found faster than by its key.
+    private var lastOfRoutes: [ObjectIdentifier: LoopPlay] = [:]
 
     /// Beyond this many, plays without a request are forgotten, those that ended first.
     private var limit = mostKept
@@ -26,26 +28,27 @@ package final class LoopPlays {
 
     /// Adds a request to its play.
     func begin(_ answer: MediaAnswer) {
-        let play = play(
-            PlaySample.Key(
-                player: answer.request.player, whole: answer.request.membership?.whole ?? answer.request.route.key),
-            answer)
+        let request = answer.request, now = request.exchange.startedAt
+        let key = PlaySample.Key(player: request.reading.player, whole: request.membership?.whole ?? request.route.key)
+        let play = play(key, of: request.route, at: now)
+        last = play
         play.begin(answer, shelf)
-        answer.request.exchange.follower = play
+        request.exchange.follower = play
     }
 
-    private func play(_ key: PlaySample.Key, _ answer: MediaAnswer) -> LoopPlay {
-        let now = answer.request.exchange.startedAt
+    private func play(_ key: PlaySample.Key, of route: Route, at now: UInt64) -> LoopPlay {
         if let last, last.key == key, !isOver(last, at: now) { return last }
-        let play: LoopPlay
-        if let known = plays[key], !isOver(known, at: now) {
-            play = known
-        } else {
-            forgetSurplus(at: now)
-            play = LoopPlay(key, began: now)
-            plays[key] = play
-        }
-        last = play
+        if let known = lastOfRoutes[ObjectIdentifier(route)], known.key == key, !isOver(known, at: now) { return known }
+        let play = plays[key].flatMap { isOver($0, at: now) ? nil : $0 } ?? begin(key, at: now)
+        if lastOfRoutes.count >= limit { lastOfRoutes = [:] }
+        if key.whole == route.key { lastOfRoutes[ObjectIdentifier(route)] = play }
+        return play
+    }
+
+    private func begin(_ key: PlaySample.Key, at now: UInt64) -> LoopPlay {
+        forgetSurplus(at: now)
+        let play = LoopPlay(key, began: now)
+        plays[key] = play
         return play
     }
 
@@ -70,7 +73,7 @@ package final class LoopPlays {
 
     private func forget(_ play: LoopPlay) {
         plays[play.key] = nil
-        if last === play { last = nil }
+        (last, lastOfRoutes) = (nil, [:])
     }
 
     /// Adds the plays at this moment; if there are very many, those that began first. Forgets those that ended long

@@ -36,9 +36,8 @@ extension MediaRequest {
         }
         addCookies(to: &response)
         response.hasDate = head.hasDate
-        proxy.addFormFields(
-            head.siteBytes, head.safety, isPublic: head.isPublic, route, for: self.head, to: &response)
-        if acceptsRanges { response.field("Accept-Ranges", "bytes") }
+        proxy.addFormFields(head.siteBytes, head.safety, isPublic: head.isPublic, for: self, to: &response)
+        if acceptsRanges { response.fields(rendered: Self.acceptRanges) }
         // RFC 9111 §5.1: no Age on a response that was just fetched, unless it came from another cache.
         let age = head.age(at: filler.filler.now())
         if age > 0 || outcome.isHit || isOld || outcome.forward == .partial {
@@ -47,6 +46,8 @@ extension MediaRequest {
         if route.hasOwnKey { outcome.key = key.text }
         response.cacheStatus(outcome)
     }
+
+    private static let acceptRanges = Array("Accept-Ranges: bytes\r\n".utf8)
 
     /// RFC 9110 §15.4.5
     private static let notModifiedFields: FieldNames = [

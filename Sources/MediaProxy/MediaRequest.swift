@@ -16,13 +16,13 @@ final class MediaRequest {
     let route: Route
     let proxy: ProxyLoop
     let follower = FollowerID()
+    let reading: FieldReading
     private(set) var directives: RequestDirectives
     private(set) var wanted: ByteRangeSpec?
     /// All ranges, if the client requested several; `wanted` is the first one to request from the origin.
     private(set) var several: [ByteRangeSpec] = []
     /// The presentation to which the resource belongs, if a playlist names it.
     private(set) lazy var membership = findMembership()
-    private(set) lazy var player = PlayerID(address: exchange.clientHost, agent: head.value(of: "User-Agent"))
     /// Made when something is requested from the origin, or depends on what would be.
     lazy var demand = makeDemand(openingSpan)
     /// Whether the stored generation that needs validation is certainly a playlist or feed.
@@ -39,8 +39,8 @@ final class MediaRequest {
     init(_ exchange: Exchange, _ route: Route, _ proxy: ProxyLoop) {
         (self.exchange, self.route, self.proxy) = (exchange, route, proxy)
         head = exchange.request
-        directives = RequestDirectives(
-            cacheControl: head.combined("Cache-Control"), pragma: head.combined("Pragma"))
+        reading = proxy.reading(of: exchange)
+        directives = reading.directives
     }
 
     var filler: LoopFiller { proxy.filler }
@@ -49,8 +49,10 @@ final class MediaRequest {
     /// Reads what it wants.
     /// - Returns: why it is refused; nil if it is not.
     func understand() -> MediaRoutes.Refusal? {
-        if isForeign(directives.control.onlyIfCached || filler.isOffline) { return .probe }
-        if isForeign(resolvedRule.resolver != nil) { return .intrusion }
+        if reading.requester.isForeign {
+            if directives.control.onlyIfCached || filler.isOffline { return .probe }
+            if resolvedRule.resolver != nil { return .intrusion }
+        }
         // RFC 9110 §14.2: Range is for GET alone.
         if head.method == .get {
             switch RangeRequest.parse(head.combined("Range")) {
@@ -64,9 +66,6 @@ final class MediaRequest {
         if resolvedRule.ignoresReload ?? (membership?.isPlaylist == false) { directives = directives.ignoringReload }
         return nil
     }
-
-    /// - Parameter matters: whether it makes a difference, so that it is not looked at for nothing.
-    private func isForeign(_ matters: Bool) -> Bool { matters && Requester(head, proxy.routes.webOrigins).isForeign }
 
     /// Whether the client requests the bytes from the first one on.
     var beginsAtStart: Bool {
@@ -97,7 +96,7 @@ final class MediaRequest {
     /// Prefetches the segments after the requested one; they start after this request has started.
     func lookAhead() {
         guard head.method == .get, let membership, membership.place != nil else { return }
-        segmentReading = proxy.library.ahead.reads(membership, by: player, demand, on: filler)
+        segmentReading = proxy.library.ahead.reads(membership, by: reading.player, demand, on: filler)
     }
 
     /// Stops fetching ahead for this request, as the player left before the end.

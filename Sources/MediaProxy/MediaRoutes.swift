@@ -63,8 +63,11 @@ final class MediaRoutes {
 
     let policy: Current<ProxyPolicy>
     private var recent: [String: Route] = [:]
+    /// That of the last request, the next one's often.
+    private var last: (target: String, route: Route)?
     private var knownWebOrigins: WebOrigins
-    private var version: Int
+    /// That of the policy.
+    private(set) var version: Int
     private static let capacity = 1024
 
     init(_ policy: Current<ProxyPolicy>) {
@@ -77,7 +80,11 @@ final class MediaRoutes {
     /// - Returns: nil if it names no resource of an origin, but something of the proxy's own, or nothing.
     func route(_ target: String) throws(Refusal) -> Route? {
         renew()
-        if let route = recent[target] { return route }
+        if let last, last.target == target { return last.route }
+        if let route = recent[target] {
+            last = (target, route)
+            return route
+        }
         let policy = policy.value
         let meant: (url: OriginURL, form: RouteForm)?
         do throws(OriginURLError) { meant = try Self.read(target, policy.mounts) } catch {
@@ -105,6 +112,7 @@ final class MediaRoutes {
         guard version != policy.version else { return }
         version = policy.version
         recent.removeAll(keepingCapacity: true)
+        last = nil
         knownWebOrigins = policy.value.webOrigins
     }
 

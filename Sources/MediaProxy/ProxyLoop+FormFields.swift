@@ -11,21 +11,20 @@ extension ProxyLoop {
     ///   - content: what a browser can do with the content.
     ///   - isPublic: whether the media was fetched from public addresses.
     func addFormFields(
-        _ site: [UInt8], _ content: ContentSafety, isPublic: Bool, _ route: Route, for request: RequestHead,
-        to response: inout Response
+        _ site: [UInt8], _ content: ContentSafety, isPublic: Bool, for request: MediaRequest, to response: inout Response
     ) {
+        let route = request.route
         switch route.form {
         case .path:
-            let requester = Requester(request, routes.webOrigins)
             let pages = CrossOrigin(
-                requester, isPublic: isPublic && route.isOpen, isMedia: content.isMedia, policy: addresses.value)
+                request.reading.requester, isPublic: isPublic && route.isOpen, isMedia: content.isMedia, policy: addresses.value)
             if let usual = Self.usualFields(content, pages) { return response.fields(rendered: usual) }
             response.fields(SiteFields.inPathForm(content, readableBy: pages))
         case .absolute:
             response.fields(rendered: site)
             // RFC 9110 §7.6.3: a proxy adds Via in both directions, a gateway need not.
             response.field("Via", via.element)
-            if isPublic, route.isOpen, request.value(of: "Via") != nil {
+            if isPublic, route.isOpen, request.head.value(of: "Via") != nil {
                 response.field(SourceField.name, SourceField.isPublic)
             }
         case .mount:

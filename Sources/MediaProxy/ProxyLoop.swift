@@ -33,6 +33,13 @@ package final class ProxyLoop {
 
     var policy: ProxyPolicy { routes.policy.value }
 
+    func reading(of exchange: Exchange) -> FieldReading {
+        if let known = exchange.reading as? FieldReading, known.version == routes.policy.version { return known }
+        let reading = FieldReading(exchange, routes)
+        exchange.reading = reading
+        return reading
+    }
+
     /// Whether a URL leads to this proxy, by one of its names or by the address that the client connected to.
     func isOwn(_ url: OriginURL, _ exchange: Exchange) -> Bool {
         guard url.scheme == .http, hosts.accepts(name: url.host) else { return false }

@@ -1,0 +1,22 @@
+import Activity
+import CachePolicy
+import HTTPModel
+import HTTPTransport
+
+/// What a request's fields and client say, whatever it requests. The next request on the connection often has the same
+/// fields, and shares it.
+final class FieldReading {
+    let directives: RequestDirectives
+    let requester: Requester
+    let player: PlayerID
+    /// That of the policy whose `web_origins` were read.
+    let version: Int
+
+    init(_ exchange: Exchange, _ routes: MediaRoutes) {
+        let head = exchange.request
+        directives = RequestDirectives(
+            cacheControl: head.combined("Cache-Control"), pragma: head.combined("Pragma"))
+        (requester, version) = (Requester(head, routes.webOrigins), routes.version)
+        player = PlayerID(address: exchange.clientHost, agent: head.value(of: "User-Agent"))
+    }
+}
