@@ -27,8 +27,8 @@ package final class Exchange {
     package var follower: (any ExchangeFollower)?
     /// Where to record the time from the request to the first byte of its body.
     package var firstByteTimes: LatencyHistogram?
-    /// What the handler has read from the fields and the client alone: kept for the connection's next request if that has
-    /// the same fields, byte for byte.
+    /// What the handler has read from the fields and the client alone. It is kept for the connection's next request if
+    /// that has the same fields, byte for byte.
     package var reading: AnyObject? {
         get { connection.reading }
         set { connection.reading = newValue }

@@ -320,7 +320,8 @@ final class ContentAnswer: BodySource {
         guard let length = statedLength, request.proxy.next.mayFollow(url, length: length, request.resolvedRule) else {
             return
         }
-        item = request.proxy.next.begin(url, resource.key, by: request.reading.player, at: reader.offset, length: length)
+        item = request.proxy.next.begin(
+            url, resource.key, by: request.reading.player, at: reader.offset, length: length)
         itemMark = item?.mark ?? .max
     }
 

@@ -2,27 +2,24 @@ import CacheFill
 import CachePolicy
 import DiskCache
 import HTTPTransport
-import Logging
 
 /// Logs how it is answered: the decision at `debug`, the steps towards it at `trace`.
 extension MediaRequest {
     /// Logs the decision when the answer is given, if the log level includes it.
     func explain() {
+        let logger = filler.filler.logger
         guard logger.logLevel <= .debug else { return }
         let requested = "\(head.method.name) \(route.text)" + (head.combined("Range").map { " (\($0))" } ?? "")
-        let logger = logger
         exchange.onRespond = { status, cacheStatus in
             logger.debug("\(requested): \(status), \(cacheStatus?.fieldValue ?? "no Cache-Status")")
         }
     }
 
-    func trace(_ step: @autoclosure () -> String) { logger.trace("\(route.text): \(step())") }
+    func trace(_ step: @autoclosure () -> String) { filler.filler.logger.trace("\(route.text): \(step())") }
 
     func trace(stored: Generation.Snapshot, _ freshness: Freshness) {
         trace(
             "stored, \(stored.length.map { "\($0) bytes" } ?? "length unknown"), fresh for \(freshness.remaining) s"
         )
     }
-
-    private var logger: Logger { filler.filler.logger }
 }

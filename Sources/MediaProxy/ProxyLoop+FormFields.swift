@@ -11,13 +11,15 @@ extension ProxyLoop {
     ///   - content: what a browser can do with the content.
     ///   - isPublic: whether the media was fetched from public addresses.
     func addFormFields(
-        _ site: [UInt8], _ content: ContentSafety, isPublic: Bool, for request: MediaRequest, to response: inout Response
+        _ site: [UInt8], _ content: ContentSafety, isPublic: Bool, for request: MediaRequest,
+        to response: inout Response
     ) {
         let route = request.route
         switch route.form {
         case .path:
             let pages = CrossOrigin(
-                request.reading.requester, isPublic: isPublic && route.isOpen, isMedia: content.isMedia, policy: addresses.value)
+                request.reading.requester, isPublic: isPublic && route.isOpen, isMedia: content.isMedia,
+                policy: addresses.value)
             if let usual = Self.usualFields(content, pages) { return response.fields(rendered: usual) }
             response.fields(SiteFields.inPathForm(content, readableBy: pages))
         case .absolute:
