@@ -125,6 +125,8 @@ struct FeedsList: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List the subscribed feeds, and what is wrong with them.")
 
+    @Flag(name: .shortAndLong, help: "On a terminal, list URLs besides titles.")
+    var long = false
     @Flag(help: "Print JSON.")
     var json = false
     @OptionGroup var secret: SecretOptions
@@ -137,7 +139,7 @@ struct FeedsList: ParsableCommand {
         let table = FeedTable(
             width: Terminal.width, isUnicode: Terminal.isUnicode, now: Int64(time(nil)),
             mask: try secret.mask(configuration))
-        for line in table.list(feeds) { print(line) }
+        for line in table.list(feeds, isLong: long) { print(line) }
         let broken = feeds.count { $0.message != nil }
         print(
             feeds.isEmpty

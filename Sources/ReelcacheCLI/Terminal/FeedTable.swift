@@ -13,6 +13,8 @@ package struct FeedTable {
 
     /// Columns of a title on a terminal.
     private static let title = 32
+    /// The last to be left out: whoever wants URLs would else see none on a narrow terminal.
+    private static let titleBesideURL = TerminalTable.Column("TITLE", 12, rank: 1)
 
     /// - Parameters:
     ///   - width: columns of the terminal; nil for no limit.
@@ -23,22 +25,29 @@ package struct FeedTable {
     }
 
     /// Each subscription, with what is wrong below it.
-    package func list(_ feeds: [FeedSubscription]) -> [String] {
+    /// - Parameter isLong: whether URLs are listed besides titles, as they are in a pipe.
+    package func list(_ feeds: [FeedSubscription], isLong: Bool = false) -> [String] {
+        let isNamed = isCut && !isLong
         let rows = feeds.enumerated().map { index, feed in
-            TerminalTable.Row(
-                [
-                    "\(index + 1)", cut(feed.title), "\(feed.ordered)", "\(feed.episodes)",
-                    feed.unfinished > 0 ? "\(feed.unfinished)" : "",
-                    feed.checked.map { TimeSpan.ago($0.seconds, now: now) } ?? "",
-                    feed.keep ?? "all", feed.category?.printable ?? "",
-                ], url: feed.urlText, below: Self.fault(feed, now: now))
+            let cells = [
+                "\(feed.ordered)", "\(feed.episodes)", feed.unfinished > 0 ? "\(feed.unfinished)" : "",
+                feed.checked.map { TimeSpan.ago($0.seconds, now: now) } ?? "",
+                feed.keep ?? "all", feed.category?.printable ?? "",
+            ]
+            let (number, fault) = (["\(index + 1)"], Self.fault(feed, now: now))
+            return isNamed
+                ? TerminalTable.Row(
+                    number + cells, text: DisplayName(title: feed.title, url: feed.urlText).description, below: fault)
+                : TerminalTable.Row(number + [cut(feed.title)] + cells, url: feed.urlText, below: fault)
         }
-        return table.lines(
-            [
-                .init("#", -2), .init("TITLE", 12), .init("ORDERED", -7, rank: 1), .init("OF", -4, rank: 2),
-                .init("QUEUED", -6, rank: 3), .init("CHECKED", 11, rank: 4), .init("KEEP", 4, rank: 5),
-                .init("CATEGORY", 8, rank: 6),
-            ], "URL", rows)
+        let number = [TerminalTable.Column("#", -2)]
+        let columns: [TerminalTable.Column] = [
+            .init("ORDERED", -7, rank: 2), .init("OF", -4, rank: 3), .init("QUEUED", -6, rank: 4),
+            .init("CHECKED", 11, rank: 5), .init("KEEP", 4, rank: 6), .init("CATEGORY", 8, rank: 7),
+        ]
+        return isNamed
+            ? table.lines(number + columns, "TITLE", rows)
+            : table.lines(number + [Self.titleBesideURL] + columns, "URL", rows)
     }
 
     /// What is wrong with a feed, and since when; nil if it could be read.
@@ -66,10 +75,10 @@ package struct FeedTable {
                 : TerminalTable.Row(cells + [cut(episode.title)], url: episode.urlText, below: below)
         }
         let columns: [TerminalTable.Column] = [
-            .init("STATE", 11), .init("DATE", 16, rank: 2), .init("SIZE", -9, rank: 1),
+            .init("STATE", 11), .init("DATE", 16, rank: 3), .init("SIZE", -9, rank: 2),
         ]
         return isNamed
-            ? table.lines(columns, "TITLE", rows) : table.lines(columns + [.init("TITLE", 12)], "URL", rows)
+            ? table.lines(columns, "TITLE", rows) : table.lines(columns + [Self.titleBesideURL], "URL", rows)
     }
 
     private func cut(_ title: String?) -> String {
