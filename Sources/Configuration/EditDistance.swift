@@ -1,7 +1,7 @@
 /// The edit distance of two words: how many letters to insert, remove or change.
-enum EditDistance {
+package enum EditDistance {
     /// The word that was most likely meant; nil if none is near.
-    static func nearest(to word: String, in words: [String]) -> String? {
+    package static func nearest(to word: String, in words: [String]) -> String? {
         let near = words.map { (word: $0, distance: between(word, $0)) }.min { $0.distance < $1.distance }
         guard let near, near.distance <= max(2, near.word.count / 3), near.distance < near.word.count else {
             return nil

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Configuration
 
 /// The words of a command line, before the parser reads them.
 struct CommandWords {
@@ -28,8 +29,8 @@ struct CommandWords {
             let known = command.configuration.subcommands
             guard !known.isEmpty else { return nil }
             guard let next = known.first(where: { Self.name($0) == word }) else {
-                // What a default subcommand makes of it, its parser knows; `help` is a command of the parser.
-                guard command.configuration.defaultSubcommand == nil, word != "help" else { return nil }
+                // `help` is a command of the parser. No default subcommand takes words.
+                guard word != "help" else { return nil }
                 let shown = known.filter { $0.configuration.shouldDisplay }
                 return Self.problem(word, after: path, among: shown.map { Self.name($0) })
             }
@@ -40,28 +41,12 @@ struct CommandWords {
     }
 
     private static func problem(_ word: String, after path: [String], among names: [String]) -> String {
-        let near = names.map { (distance: distance(word, $0), name: $0) }.min { $0.distance < $1.distance }
         let command = (["reelcache"] + path).joined(separator: " ")
-        guard let near, near.distance <= max(1, word.count / 3) else {
+        guard let near = EditDistance.nearest(to: word, in: names) else {
             return "there is no command '\(word)'; see \(command) --help"
         }
-        return "there is no command '\(word)'; did you mean \(command) \(near.name)?"
+        return "there is no command '\(word)'; did you mean \(command) \(near)?"
     }
 
     private static func name(_ command: any ParsableCommand.Type) -> String { command._commandName }
-
-    /// How many letters have to be added, left out or replaced to make one word of another (Levenshtein).
-    static func distance(_ one: String, _ other: String) -> Int {
-        var row = Array(0...other.count)
-        for (index, letter) in one.enumerated() {
-            var diagonal = row[0]
-            row[0] = index + 1
-            for (place, second) in other.enumerated() {
-                let above = row[place + 1]
-                row[place + 1] = min(above + 1, row[place] + 1, diagonal + (letter == second ? 0 : 1))
-                diagonal = above
-            }
-        }
-        return row[other.count]
-    }
 }

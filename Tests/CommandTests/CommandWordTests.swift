@@ -13,6 +13,9 @@ import Testing
         (["help", "downlaods"], "there is no command 'downlaods'; did you mean reelcache downloads?"),
         (["help", "nosuch"], "there is no command 'nosuch'; see reelcache --help"),
         (["config", "chek"], "there is no command 'chek'; did you mean reelcache config check?"),
+        (["feeds", "lst"], "there is no command 'lst'; did you mean reelcache feeds list?"),
+        (["downloads", "puase", "3"], "there is no command 'puase'; did you mean reelcache downloads pause?"),
+        (["feeds", "http://a.example/b"], "there is no command 'http://a.example/b'; see reelcache feeds --help"),
     ])
     func unknownCommandIsWrongUsageThatNamesTheNearest(arguments: [String], message: String) throws {
         let outcome = try ReelcacheCommand.run(arguments)
