@@ -208,7 +208,9 @@ import Testing
     @Test func theRunningProxyIsFound() async throws {
         try await blocking {
             let proxy = try ProxyProcess(cacheDirectory: cache)
+            #expect(try proxy.get(ProxyProcess.target(origin.url("/film.mp4"))).status == 200)
             let report = try doctor([], ["REELCACHE_LISTEN": "127.0.0.1:\(proxy.port)"])
+            #expect(!report.has("", " 0 bytes cached") && report.has("", " cached, at most "), "\(report)")
             #expect(report.has("ok", "port: the proxy listens at") && report.has("ok", "proxy: version"), "\(report)")
             #expect(
                 try doctor([], ["REELCACHE_LISTEN": "127.0.0.1:1"]).has("warning", "not where the configuration says"))

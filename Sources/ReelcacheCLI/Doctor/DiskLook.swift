@@ -13,7 +13,9 @@ struct DiskLook {
     let space: SpaceFacts?
     let sparse: SparseFacts
 
-    init(_ configuration: ProxyConfiguration) {
+    /// - Parameter cached: the size of the cache, in bytes, as its proxy reports it: what that has stored last is not
+    ///   in the index's file yet. nil to read the file.
+    init(_ configuration: ProxyConfiguration, cached: Int64?) {
         let path = configuration.cacheDirectory
         let place = Self.place(path)
         // If the cache does not exist yet, the file system that it would be on.
@@ -28,7 +30,7 @@ struct DiskLook {
             isKnown
             ? SpaceFacts(
                 free: Int64(clamping: volume.f_bavail) *| Int64(clamping: volume.f_frsize),
-                cached: CachedName.bytes(in: path) ?? 0, maxSize: configuration.maxSize,
+                cached: cached ?? CachedName.bytes(in: path) ?? 0, maxSize: configuration.maxSize,
                 minFree: configuration.minFree) : nil
         sparse =
             if case .directory(_, _, isWritable: true) = place {

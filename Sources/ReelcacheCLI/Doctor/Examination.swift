@@ -20,14 +20,16 @@ package struct Examination {
     package func findings() -> [Finding] {
         var findings = configurationFindings
         let configuration = settings.proxy
-        let disk = DiskLook(configuration)
+        let running = RunningLook(configuration)
+        let disk = DiskLook(configuration, cached: running.cached)
         let visit = argument.map { URLVisit($0, configuration) }
         findings += disk.directory.findings
         if let space = disk.space { findings.append(space.finding) }
         findings += disk.sparse.findings
         findings.append(MachineLook.fileLimit(configuration).finding)
         findings.append(MachineLook.clock(origin: visit?.date).finding)
-        findings += proxyFindings(configuration)
+        findings.append(running.port.finding(configuration.listen))
+        findings += running.proxy.findings(version: Proxy.version, directory: configuration.cacheDirectory)
         findings.append(MachineLook.names.finding)
         findings.append(MachineLook.certificates(configuration).finding)
         if let resolvers = MachineLook.resolvers(configuration, sources.environment).finding {
@@ -59,13 +61,5 @@ package struct Examination {
         } catch {
             return error.lines.map { .problem("configuration", $0, "correct it; see reelcache config check") }
         }
-    }
-
-    // MARK: The proxy
-
-    private func proxyFindings(_ configuration: ProxyConfiguration) -> [Finding] {
-        let running = RunningLook(configuration)
-        return [running.port.finding(configuration.listen)]
-            + running.proxy.findings(version: Proxy.version, directory: configuration.cacheDirectory)
     }
 }

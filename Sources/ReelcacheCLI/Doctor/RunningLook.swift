@@ -11,6 +11,8 @@ import Upstream
 struct RunningLook {
     let port: PortFacts
     let proxy: RunningFacts
+    /// The size of its cache, in bytes; nil if it does not report it.
+    let cached: Int64?
 
     /// The time limit for a proxy on this machine, in seconds.
     private static let patience = 2.0
@@ -21,15 +23,19 @@ struct RunningLook {
         guard let running = RunningProxy(cacheDirectory: directory) else {
             proxy = CacheOwner.isThere(in: directory) ? .owned(pid: CacheOwner.current(of: directory)?.pid) : .none
             port = Self.port(configuration.listen, wanted)
+            cached = nil
             return
         }
         let isWhereWanted = wanted == nil || wanted == running.baseURL
         switch Self.version(at: running.baseURL, of: running) {
         case .success(let version):
+            let cache = try? ControlJSON.decode(CacheReport.self, from: running.get(Endpoints.all.cache.traits.path))
+            cached = cache?.size
             proxy = .answers(
-                pid: running.processID, url: running.baseURL, version: version, directory: Self.directory(of: running),
+                pid: running.processID, url: running.baseURL, version: version, directory: cache?.directory,
                 isWhereWanted: isWhereWanted)
         case .failure(let error):
+            cached = nil
             proxy = .silent(pid: running.processID, url: running.baseURL, reason: error.reason)
         }
         port = isWhereWanted ? .ours : Self.port(configuration.listen, wanted)
@@ -55,10 +61,6 @@ struct RunningLook {
             }
             return .success(String(snapshot.version.prefix(40)).printable)
         } catch { return .failure(Silence(reason: "\(error)")) }
-    }
-
-    private static func directory(of proxy: RunningProxy) -> String? {
-        try? ControlJSON.decode(CacheReport.self, from: proxy.get(Endpoints.all.cache.traits.path)).directory
     }
 
     // MARK: The port
