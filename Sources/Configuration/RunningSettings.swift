@@ -1,4 +1,4 @@
-import Glibc
+import Foundation
 import Logging
 import Reelcache
 
@@ -8,7 +8,9 @@ package final class RunningSettings {
     private let logLevel: AdjustableLogLevel
     private let sources: SettingSources
     private let logger: Logger
-    private var current: Settings
+    private var current: Settings {
+        didSet { if current.file != oldValue.file { announceFile() } }
+    }
 
     /// How long running responses may take to end, as it is set now.
     package var drainTime: Duration { current.proxy.drainTime }
@@ -22,6 +24,12 @@ package final class RunningSettings {
         self.sources = sources
         self.logger = proxy.cache.guarded(logger)
         current = settings
+        announceFile()
+    }
+
+    /// `reload` checks the file that is read, whichever its own command line names.
+    private func announceFile() {
+        cache.announce(configurationFile: current.file.map { URL(fileURLWithPath: $0).path })
     }
 
     /// Reads all sources again. Changes take effect, except those that need a restart; a mistake anywhere leaves all

@@ -8,9 +8,11 @@ package struct CacheOwner: Codable, Sendable, Equatable {
     package var url: String
     /// Whether it is a command's, which ends with it; nil for false.
     package var isBrief: Bool?
+    /// The absolute path of the configuration file that its proxy reads; nil if it reads none.
+    package var configurationFile: String?
 
-    package init(pid: Int32, url: String, isBrief: Bool? = nil) {
-        (self.pid, self.url, self.isBrief) = (pid, url, isBrief)
+    package init(pid: Int32, url: String, isBrief: Bool? = nil, configurationFile: String? = nil) {
+        (self.pid, self.url, self.isBrief, self.configurationFile) = (pid, url, isBrief, configurationFile)
     }
 
     /// Reads who holds a directory's lock; nil if nobody does.
@@ -32,7 +34,8 @@ package struct CacheOwner: Codable, Sendable, Equatable {
     }
 
     fileprivate static func read(_ descriptor: Int32) -> CacheOwner? {
-        var bytes = [UInt8](repeating: 0, count: 4096)
+        // More than any path of a file, escaped.
+        var bytes = [UInt8](repeating: 0, count: 1 << 15)
         let count = pread(descriptor, &bytes, bytes.count, 0)
         guard count > 0 else { return nil }
         return try? JSONDecoder().decode(CacheOwner.self, from: Data(bytes[0..<count]))

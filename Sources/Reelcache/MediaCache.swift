@@ -234,6 +234,15 @@ public final class MediaCache: Sendable {
         state.withLock { $0.proxy = proxy }
     }
 
+    /// Publishes the configuration file of this cache's proxy for other processes.
+    /// - Parameter path: absolute; nil if it reads none.
+    package func announce(configurationFile path: String?) {
+        guard let proxy else { return }
+        do throws(StoreError) { try engine.store.announce(url: proxy.baseURL, configurationFile: path) } catch {
+            logger.error("other processes do not know the configuration file: \(error)")
+        }
+    }
+
     // MARK: Closing
 
     /// Stops the proxy as `stopProxy` does, then the downloads, which continue when the cache is opened again, and

@@ -24,6 +24,8 @@ public struct RunningProxy: Sendable {
     package let isOwn: Bool
     /// Whether another process runs it for one command, so that players can't rely on its address.
     package let isBrief: Bool
+    /// The configuration file that it reads; nil if it reads none, or was not started by `serve`.
+    package let configurationFile: String?
 
     /// Finds the proxy of a cache directory; nil if none is running.
     public init?(cacheDirectory: String) {
@@ -32,13 +34,13 @@ public struct RunningProxy: Sendable {
         place = ProxyPlace(url: owner.url)
         processID = owner.pid
         self.cacheDirectory = cacheDirectory
-        (isOwn, isBrief) = (false, owner.isBrief ?? false)
+        (isOwn, isBrief, configurationFile) = (false, owner.isBrief ?? false, owner.configurationFile)
     }
 
     /// A proxy of this process, or its control interface alone.
     package init(own: Proxy?, baseURL: String, cacheDirectory: String, place: ProxyPlace) {
         (self.own, self.baseURL, self.cacheDirectory, self.place) = (own, baseURL, cacheDirectory, place)
-        (processID, isOwn, isBrief) = (getpid(), true, false)
+        (processID, isOwn, isBrief, configurationFile) = (getpid(), true, false, nil)
     }
 
     /// Gets a path of its control interface, such as `/stats`. Blocks.

@@ -92,25 +92,47 @@ struct Reload: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Have the running proxy read its configuration again.",
         discussion: """
-            The file is checked first. The log of the proxy says what has changed, and which settings need a restart.
+            The file that the proxy reads is checked first. The log of the proxy says what has changed, and which \
+            settings need a restart.
             """)
 
     @OptionGroup var cache: CacheOptions
 
     func run() throws {
-        let report = ConfigurationReport(nil, sources: cache.sources())
-        guard report.ok else {
-            print(report.lines.joined(separator: "\n"))
-            throw ExitCode(1)
-        }
+        let sources = cache.sources()
+        var file = try Self.checkedFile(nil, sources)
         let directory = try cache.path
         guard let proxy = RunningProxy(cacheDirectory: directory), !proxy.isBrief else {
             throw CacheAccessError("no proxy is running for the cache \(directory); start one with reelcache serve")
         }
+        let read = proxy.configurationFile
+        // Without a file, a proxy finds one that has appeared at its usual place, but none that is named here.
+        if read != nil || sources.namesFile, read.map(Self.resolved) != file.map(Self.resolved) {
+            if let file {
+                let differs = "the proxy reads \(read ?? "no file"), not \(file)"
+                Terminal.writeError("reelcache: \(differs): restart it with --config to change that")
+            }
+            file = try read.flatMap { try Self.checkedFile($0, sources) }
+        }
         guard kill(proxy.processID, SIGHUP) == 0 else {
             throw CacheAccessError("cannot signal process \(proxy.processID): \(String(cString: strerror(errno)))")
         }
-        let checked = report.file.map { "\($0) is valid; " } ?? ""
+        let checked = file.map { "\($0) is valid; " } ?? ""
         print("\(checked)the proxy (process \(proxy.processID)) reads its configuration again: see its log")
+    }
+
+    /// The file, if it has no mistakes.
+    /// - Parameter path: nil for the one that the command line means.
+    private static func checkedFile(_ path: String?, _ sources: SettingSources) throws -> String? {
+        let report = ConfigurationReport(path, sources: sources)
+        guard report.ok else {
+            print(report.lines.joined(separator: "\n"))
+            throw ExitCode(1)
+        }
+        return report.file
+    }
+
+    private static func resolved(_ path: String) -> String {
+        URL(fileURLWithPath: path).resolvingSymlinksInPath().path
     }
 }

@@ -62,6 +62,24 @@ import Testing
         #expect(try proxy.get("/http/127.0.0.1:\(origin.port)/b.mp4").status == 200)
     }
 
+    @Test func commandChecksTheFileThatTheProxyReads() throws {
+        let proxy = try serve("max_size: 300MB"), other = directory.file("other.yaml"), link = directory.file("link")
+        try Data("max_size: 400MB\ncache_dir: \(cache)".utf8).write(to: URL(fileURLWithPath: other))
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: file)
+        func run(_ config: String) throws -> ChildProcess.Outcome {
+            try ReelcacheCommand.run(["reload", "--config", config, "--cache-dir", cache])
+        }
+        let same = try run(link)
+        #expect(same.exit == .exited(0) && same.stderr == "", "\(same)")
+        let differs = try run(other)
+        #expect(differs.exit == .exited(0) && differs.stdout.hasPrefix("\(file) is valid; "), "\(differs)")
+        #expect(differs.stderr.contains("the proxy reads \(file), not \(other)"), "\(differs)")
+        try write("max_size: much")
+        let broken = try run(other)
+        #expect(broken.exit == .exited(1) && broken.stdout.hasPrefix("\(file):1"), "\(broken)")
+        #expect(try proxy.process.terminate() == .exited(0))
+    }
+
     @Test func limitsChangeAtOnce() throws {
         let proxy = try serve("max_size: 300MB\nmin_free: 1MB")
         #expect(try cacheLimits(proxy) == (300_000_000, 1_000_000))
