@@ -217,6 +217,7 @@ import Testing
         let command = try ReelcacheCommand.start(arguments(shelf, ["/a.mp4"], isJSON ? ["--json"] : []))
         let url = try #require(shelf.proxy).baseURL
         try command.waitForLine(containing: "reelcache: waiting: the proxy at \(url) is offline", on: .stderr)
+        try command.waitForLine(containing: "; Ctrl-C pauses them, and the same command continues", on: .stderr)
         command.signal(SIGINT)
         #expect(try command.waitForExit() == .signalled(SIGINT))
         #expect(command.stderr.lines.last == "reelcache: interrupted: 1 download is paused; the same command continues")
@@ -351,6 +352,7 @@ import Testing
         shelf.origin.script("/a.mp4") { $0.status = 503 }
         let first = try prefetch(shelf, ["/a.mp4"])
         #expect(first.exit == .exited(1) && first.stderr.contains("1 download stays in the queue"), "\(first)")
+        #expect(first.stderr.contains("; next attempt in ") == (shelf.proxy != nil), "\(first)")
         let held = try #require((try shelf.json("downloads")["downloads"] as? [[String: Any]])?.first)
         #expect(held["state"] as? String == "waiting" && held["is_held"] as? Bool == true, "\(held)")
         shelf.origin.script("/a.mp4") { $0.status = nil }

@@ -178,7 +178,7 @@ final class PrefetchSession {
         display.event(OfflineEvent(isOffline: isOffline))
         if isOffline {
             display.warn(
-                "waiting: the proxy at \(proxy.baseURL) is offline; downloads continue when offline is false in its configuration"
+                "waiting: the proxy at \(proxy.baseURL) is offline; downloads continue when offline is false in its configuration; \(interrupting)"
             )
         } else {
             display.say("the proxy at \(proxy.baseURL) is no longer offline")
@@ -196,7 +196,11 @@ final class PrefetchSession {
         guard let reason = summary.hold else {
             return display.say("the schedule and the caps let downloads run again")
         }
-        if !leavesHeld { display.warn("waiting: \(reason); to download now, use --at-once") }
+        if !leavesHeld { display.warn("waiting: \(reason); to download now, use --at-once; \(interrupting)") }
+    }
+
+    private var interrupting: String {
+        pausesAtEnd ? "Ctrl-C pauses them, and the same command continues" : "Ctrl-C leaves them in the queue"
     }
 
     /// Counts a download as failed that ended and was cleared from the history before its outcome was seen.
@@ -355,6 +359,10 @@ final class PrefetchSession {
         }
         for (reason, downloads) in Dictionary(grouping: held, by: \.reason).sorted(by: { $0.key < $1.key }) {
             let verb = downloads.count == 1 ? "stays" : "stay"
+            // Without a running proxy, nothing is tried once this has ended.
+            let next =
+                proxy.isOwn ? nil : downloads.min { $0.retryDate ?? .distantFuture < $1.retryDate ?? .distantFuture }
+            let reason = next?.attempt(now: Int64(time(nil))) ?? reason
             let line = "\(downloads.count.of("download")) \(verb) in the queue: \(reason)"
             if downloads.contains(where: { $0.retryDate != nil }) { display.warn(line) } else { display.say(line) }
         }

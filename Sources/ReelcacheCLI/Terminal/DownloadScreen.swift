@@ -27,7 +27,10 @@ package struct DownloadScreen: Sendable {
         let bars = running.prefix(room)
         let waits = retried.prefix(room - bars.count)
         var lines = Layout(self, bars.map { Cells($0, name: shown($0.name)) }).lines
-        lines += waits.map { shown("\($0.name): \($0.attempt(now: now) ?? "")") }
+        // Their ends say when the next attempt is.
+        lines += waits.map {
+            shown("\($0.name): \($0.attempt(now: now) ?? "")").cutInside(toColumns: width, isUnicode: isUnicode)
+        }
         if let note { lines.append(shown(note)) }
         if !isAlone { lines.append(summary(followed.totals, hidden: running.count - bars.count)) }
         return lines.suffix(max(1, height)).map { $0.cut(toColumns: width, isUnicode: isUnicode) }

@@ -32,6 +32,10 @@ import Testing
             ])
     }
 
+    @Test func narrowTerminalShowsTheNextAttempt() throws {
+        #expect(try screen(40).lines(three()).contains { $0.hasSuffix("…rigin; next attempt in 4 s") })
+    }
+
     @Test func withoutBlocksThereIsASCII() throws {
         let lines = try screen(90, isUnicode: false).lines([
             .running(1, "one.mp4", 50, of: 100, rate: 5, eta: 10), .sample(2, "two.mp4", .waiting),
