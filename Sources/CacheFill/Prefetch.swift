@@ -350,7 +350,8 @@ package final class Prefetch {
 
     /// The remaining back-off: of the requested host, or of the one that it redirected to.
     private func wait(for generation: Generation) -> Double {
-        [order.url.absolute, generation.head.finalURL].map { loop.filler.backoff.wait(before: $0) }.max() ?? 0
+        let backoff = loop.filler.backoff
+        return max(backoff.wait(before: order.url.absolute), backoff.wait(before: generation.head.finalURL))
     }
 
     private func endFills() {

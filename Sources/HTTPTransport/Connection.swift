@@ -36,6 +36,8 @@ final class Connection {
     private var former: RequestHead.Rest?
     /// What the handler has read from it (`Exchange.reading`).
     var reading: AnyObject?
+    /// Whether the fields of the last request are kept.
+    var hasShortHead: Bool { former != nil }
     /// The client's address and port, and the address alone, as text.
     private(set) lazy var clientText = client.description
     private(set) lazy var clientHost = client.address.description

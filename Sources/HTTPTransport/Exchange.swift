@@ -28,10 +28,10 @@ package final class Exchange {
     /// Where to record the time from the request to the first byte of its body.
     package var firstByteTimes: LatencyHistogram?
     /// What the handler has read from the fields and the client alone. It is kept for the connection's next request if
-    /// that has the same fields, byte for byte.
+    /// that has the same fields, byte for byte, and few of them.
     package var reading: AnyObject? {
         get { connection.reading }
-        set { connection.reading = newValue }
+        set { if connection.hasShortHead { connection.reading = newValue } }
     }
     /// Field lines that every answer to this request carries, each ended by CRLF.
     package var ownFields: [UInt8] = []

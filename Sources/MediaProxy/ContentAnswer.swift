@@ -44,7 +44,7 @@ final class ContentAnswer: BodySource {
 
     // MARK: What is sent
 
-    /// - Parameter status: the fetch that brings it.
+    /// - Parameter status: the fetch that delivers it.
     func start(for answer: MediaAnswer, following status: SharedFetch?) {
         guard view.head.status == 200 else { return relay(for: answer, following: status) }
         switch Conditional.evaluate(request.head, against: view.head.validators) {
@@ -109,6 +109,8 @@ final class ContentAnswer: BodySource {
         request.classify(coverage, generation, isOpening: status != nil)
         guard request.head.method == .get else {
             status?.leave(request.follower)
+            // RFC 9110 §14.2: Range is for GET alone.
+            if case .part(_, let length) = form { self.form = .whole(length: length) }
             return request.exchange.respond(contentHead)
         }
         if request.directives.control.onlyIfCached, coverage != .whole {
@@ -125,9 +127,10 @@ final class ContentAnswer: BodySource {
     }
 
     private func reader(from start: Int64, to end: Int64?, following status: SharedFetch?) -> CacheReader {
-        CacheReader(
+        let request = request
+        return CacheReader(
             generation, from: start, to: end, resource: resource, host: request.route.url.host,
-            demand: self.request.demand, filler: request.filler, follower: request.follower, following: status)
+            demand: request.demand, filler: request.filler, follower: request.follower, following: status)
     }
 
     private func relay(for answer: MediaAnswer, following status: SharedFetch?) {
@@ -188,9 +191,11 @@ final class ContentAnswer: BodySource {
             self.reader = nil
             return answer.answerListing(reader.generation, beginning: bytes, by: reader)
         case .failed(let error):
+            // Not of the buffer through which it may have continued.
+            let isUnreadable = reader.generation.isUnreadable
             finishReader()
             if case .changed = error { return answer.restart(after: error) }
-            return generation.isUnreadable ? answer.restart(after: error) : answer.fail(error)
+            return isUnreadable ? answer.restart(after: error) : answer.fail(error)
         case .bytes, .end: firstStep = Self.bodyStep(step)
         }
         report(reader, answer)
@@ -201,7 +206,7 @@ final class ContentAnswer: BodySource {
 
     private func looksForListing(_ reader: CacheReader, _ answer: MediaAnswer) -> Bool {
         if case .parts = form { return false }
-        return !answer.isAsStored && reader.offset == 0 && generation.beginning != .other
+        return !answer.isAsStored && reader.offset == 0 && reader.generation.beginning != .other
     }
 
     /// Whether a reader that began at the resource's first byte runs to its end.

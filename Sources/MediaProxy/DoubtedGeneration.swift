@@ -9,10 +9,6 @@ struct DoubtedGeneration {
     let generation: Generation
     let freshness: Freshness
 
-    init(_ generation: Generation, _ freshness: Freshness) {
-        (self.generation, self.freshness) = (generation, freshness)
-    }
-
     /// Whether it serves in spite of an error.
     func verdict(on request: MediaRequest, isDisconnected: Bool) -> Reuse.OnError {
         let view = generation.snapshot, rule = request.resolvedRule

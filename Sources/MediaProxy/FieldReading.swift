@@ -9,7 +9,7 @@ final class FieldReading {
     let directives: RequestDirectives
     let requester: Requester
     let player: PlayerID
-    /// That of the policy whose `web_origins` were read.
+    /// That of the policy whose `web_origins` were read: they hold for the whole answer.
     let version: Int
 
     init(_ exchange: Exchange, _ routes: MediaRoutes) {

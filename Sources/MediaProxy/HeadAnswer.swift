@@ -51,13 +51,13 @@ final class HeadAnswer {
         if request.route.passesCookies {
             request.cookies = head.fields.cookies(from: head.finalURL, for: request.route.url)
         }
-        if let validated, judges(validated, by: head) { return }
+        if let validated, answers(with: validated, after: head) { return }
         // A GET would get the rewritten text of this playlist or feed, so it has to be fetched.
         mayBeRewritten(head) ? answer.fetchListing(validating: validated) : pass(head)
     }
 
     /// - Returns: whether the stored generation answers, or an error.
-    private func judges(_ validated: Generation, by head: UpstreamHead) -> Bool {
+    private func answers(with validated: Generation, after head: UpstreamHead) -> Bool {
         let filler = request.filler.filler
         switch head.status {
         case 200 where head.replacesMedia(validated.head.fields, request.demand):

@@ -16,7 +16,8 @@ package final class LoopPlays {
     private var plays: [PlaySample.Key: LoopPlay] = [:]
     /// The play of the last request: the next one is often of the same.
     private var last: LoopPlay?
-    /// The last play of a route, which is found faster than by its key.
+    /// The last play of a route, which is found faster than by its key. A route may be gone, and its address another's:
+    /// the key decides.
     private var lastOfRoutes: [ObjectIdentifier: LoopPlay] = [:]
 
     /// Beyond this many, plays without a request are forgotten, those that ended first.
@@ -40,8 +41,10 @@ package final class LoopPlays {
         if let last, last.key == key, !isOver(last, at: now) { return last }
         if let known = lastOfRoutes[ObjectIdentifier(route)], known.key == key, !isOver(known, at: now) { return known }
         let play = plays[key].flatMap { isOver($0, at: now) ? nil : $0 } ?? begin(key, at: now)
-        if lastOfRoutes.count >= limit { lastOfRoutes = [:] }
-        if key.whole == route.key { lastOfRoutes[ObjectIdentifier(route)] = play }
+        if key.whole == route.key {
+            if lastOfRoutes.count >= limit { lastOfRoutes = [:] }
+            lastOfRoutes[ObjectIdentifier(route)] = play
+        }
         return play
     }
 

@@ -23,7 +23,9 @@ final class MediaAnswer {
     private var resolver: ResourceResolver
     private var phase = Phase.looking
     /// The stored generation that needs validation: it serves the answer if its origin cannot be reached.
-    private var doubted: DoubtedGeneration?
+    private var doubted: DoubtedGeneration? {
+        didSet { request.validatesListing = doubted?.generation.head.isCertainListing == true }
+    }
     /// Why a stored generation is served without the validation that it needs.
     private(set) var doubt: FillError?
     /// Whether a playlist or feed is sent as its origin has it.
@@ -54,7 +56,7 @@ final class MediaAnswer {
 
     func start(in plays: LoopPlays) {
         request.explain()
-        if let refusal = request.understand() {
+        if let refusal = request.read() {
             request.proxy.metrics.errors.add(refusal.status == 400 ? "bad-request" : "refused")
             return request.exchange.respond(refusal.status, text: refusal.reason)
         }
@@ -65,7 +67,7 @@ final class MediaAnswer {
 
     // MARK: Phases
 
-    /// It was answered from memory, or failed.
+    /// It was answered from memory, or failed. A content phase stays after its answer, for what is shown of it.
     func end() {
         patience.end()
         phase = .over
@@ -84,14 +86,12 @@ final class MediaAnswer {
         end()
     }
 
-    func isReading(_ playlist: PlaylistAnswer) -> Bool {
-        if case .playlist(let current) = phase { current === playlist } else { false }
-    }
+    var playlist: PlaylistAnswer? { if case .playlist(let playlist) = phase { playlist } else { nil } }
 
     /// Whether it waits for the origin.
     var isStarved: Bool { content?.reader?.isWaiting ?? !request.exchange.isAnswered }
 
-    /// nil before there is any.
+    /// nil in other phases.
     var content: ContentAnswer? { if case .content(let content) = phase { content } else { nil } }
 
     // MARK: Looking
@@ -218,7 +218,7 @@ final class MediaAnswer {
         open(alone: true)
     }
 
-    /// Fetches a playlist or feed, of which a HEAD has told that it is one.
+    /// Fetches a playlist or feed, that a HEAD has shown to be one.
     func fetchListing(validating validated: Generation?) {
         guard let validated, !validated.isRetired else { return open(alone: request.resolvedRule.bypasses) }
         follow(
@@ -362,9 +362,8 @@ final class MediaAnswer {
     /// - Parameter alone: do not wait for another request's validation.
     func validate(_ generation: Generation, _ freshness: Freshness, _ need: Reuse.Need, alone: Bool = false) {
         request.trace(stored: generation.snapshot, freshness)
-        let doubted = DoubtedGeneration(generation, freshness)
+        let doubted = DoubtedGeneration(generation: generation, freshness: freshness)
         self.doubted = doubted
-        request.validatesListing = generation.head.isCertainListing
         request.outcome = .forwarded(need == .stale ? .stale : .request)
         // The host was unreachable a moment ago, so the client need not wait for another failure.
         if request.filler.filler.backoff.isDown(request.route.text),
@@ -428,7 +427,7 @@ final class MediaAnswer {
 
     /// - Parameters:
     ///   - view: a recent snapshot of the generation; nil to take one now.
-    ///   - status: the fetch that brings it.
+    ///   - status: the fetch that delivers it.
     func answer(from generation: Generation, as view: Generation.Snapshot? = nil, following status: SharedFetch? = nil)
     {
         let view = view ?? generation.snapshot

@@ -46,9 +46,9 @@ final class MediaRequest {
     var filler: LoopFiller { proxy.filler }
     var resolvedRule: ResolvedRule { route.resolvedRule }
 
-    /// Reads what it wants.
+    /// Reads which bytes it wants.
     /// - Returns: why it is refused; nil if it is not.
-    func understand() -> MediaRoutes.Refusal? {
+    func read() -> MediaRoutes.Refusal? {
         if reading.requester.isForeign {
             if directives.control.onlyIfCached || filler.isOffline { return .probe }
             if resolvedRule.resolver != nil { return .intrusion }

@@ -10,6 +10,7 @@ enum Patience {
     /// The wait is over; there is no second one.
     case spent
 
+    /// How many stall timeouts it lasts.
     static let stalls = 1.5
     /// In seconds: anything shorter would expire too easily on a busy machine.
     private static let shortest = 1.0

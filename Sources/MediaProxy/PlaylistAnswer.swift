@@ -27,7 +27,7 @@ final class PlaylistAnswer {
         (self.answer, request, self.generation, self.isNews) = (answer, answer.request, generation, isNews)
     }
 
-    private var isOver: Bool { !request.exchange.isOpen || !answer.isReading(self) }
+    private var isOver: Bool { !request.exchange.isOpen || answer.playlist !== self }
 
     var isWaiting: Bool { waiter != nil }
 
@@ -81,11 +81,11 @@ final class PlaylistAnswer {
         request.exchange.onAbort = { [answer] in answer.abandon() }
         waiter = read { [self] outcome in
             waiter = nil
-            if !isOver { take(outcome) }
+            if !isOver { haveRead(outcome) }
         }
     }
 
-    private func take(_ outcome: PlaylistLibrary.Outcome) {
+    private func haveRead(_ outcome: PlaylistLibrary.Outcome) {
         switch outcome {
         case .document(let document): give(document)
         case .refused where generation.isStored: answer.answer(from: generation)
@@ -203,12 +203,12 @@ final class PlaylistAnswer {
         let shelf = request.proxy.library.shelf
         let isRun = request.filler.filler.store.performOnText(of: document.url.host) {
             let text = Result { () throws(PlaylistError) in try shelf.text(of: document, for: form, within: budget) }
-            bound.post { $0.take(text, of: document) }
+            bound.post { $0.haveMade(text, of: document) }
         }
         if !isRun { answer.fail(.offline) }
     }
 
-    private func take(_ text: Result<PlaylistText, PlaylistError>, of document: PlaylistDocument) {
+    private func haveMade(_ text: Result<PlaylistText, PlaylistError>, of document: PlaylistDocument) {
         guard !isOver else { return }
         budget = nil
         switch text {
