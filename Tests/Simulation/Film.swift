@@ -29,7 +29,7 @@ final class Film {
     private(set) var versions: [Version]
     /// Whoever requests it from now on gets no version before this one.
     var oldest = 0
-    /// Bytes of it that players received.
+    /// Bytes of it that players received, or left in their sockets.
     var received: Int64 = 0
     private var patterns: [Int: [UInt8]] = [:]
 

@@ -47,7 +47,18 @@ final class Player {
         (self.world, self.number, requestsLeft) = (world, number, requests)
     }
 
-    deinit { if socket >= 0 { close(socket) } }
+    deinit {
+        countUnread()
+        hangUp()
+    }
+
+    /// The proxy takes what it has given to the socket for read.
+    private func countUnread() {
+        var count: Int32 = 0
+        if let request, socket >= 0, ioctl(socket, UInt(FIONREAD), &count) == 0 {
+            request.film.received += Int64(count)
+        }
+    }
 
     private var schedule: Schedule { world.schedule }
 
@@ -194,6 +205,7 @@ final class Player {
         if ended.isQuiet, ![200, 206].contains(status) || !isComplete && !isOutOfDate {
             world.failed("after the last fault: \(text)")
         }
+        if !isComplete { countUnread() }
         request = nil
         if !isComplete || ended.head?.headers["Connection"] == "close" { hangUp() }
         thinkThenRequest()

@@ -21,7 +21,7 @@ final class Week: @unchecked Sendable {
 
     let schedule: Schedule
     let origin: SimulatedOrigin
-    let log = WeekLog()
+    let log = LogBook()
     /// What must not be, and was.
     private(set) var violations: [String] = []
     /// The names of the episodes that were played.
@@ -360,27 +360,5 @@ private final class Listener {
         let body = Array(received[head.upperBound...])
         received = []
         return film.has(body, at: 0, film.current) ? .all : .wrong("other bytes")
-    }
-}
-
-/// Keeps warnings and errors.
-final class WeekLog: Sendable {
-    private let stored = Mutex<[String]>([])
-
-    var lines: [String] { stored.withLock { $0 } }
-
-    var logger: Logger { Logger(label: "week") { _ in Handler(log: self) } }
-
-    private struct Handler: LogHandler {
-        let log: WeekLog
-        var metadata: Logger.Metadata = [:]
-        var logLevel = Logger.Level.warning
-
-        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-            get { metadata[key] }
-            set { metadata[key] = newValue }
-        }
-
-        func log(event: LogEvent) { log.stored.withLock { $0.append("\(event.message)") } }
     }
 }

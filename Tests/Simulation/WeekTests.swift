@@ -14,9 +14,9 @@ import Testing
         // Little is sent twice.
         #expect(sent * 100 <= length * 102)
         // What is not there failed, once; an outage is no failure of an episode.
-        let failed = week.log.lines.filter { $0.hasPrefix("could not download") }
+        let failed = week.log.lines(.warning).filter { $0.hasPrefix("could not download") }
         #expect(failed.count == 1 && failed.allSatisfy { $0.contains("daily-404.mp4") })
-        let outages = week.log.lines.filter { $0.hasPrefix("downloads from http://origin.test wait") }
+        let outages = week.log.lines(.warning).filter { $0.hasPrefix("downloads from http://origin.test wait") }
         #expect(outages.count <= week.outages)
     }
 }

@@ -124,10 +124,10 @@ final class World {
     }
 
     /// A transfer runs ahead of its furthest reader by 128 KiB and twice what that read, and as far again as was read
-    /// once nobody reads (docs/dev/architecture.md); its reader, and what it has in its socket, by a bit more.
+    /// once nobody reads (docs/dev/architecture.md); its reader by a bit more.
     private func checkCost(of film: Film) throws {
         let cost = origin.costs[film.name, default: SimulatedOrigin.Cost()]
-        let bound = 4 * film.received + Int64(cost.requests) * (512 << 10) + cost.unwanted
+        let bound = 4 * film.received + Int64(cost.requests) * (384 << 10) + cost.unwanted
         guard cost.sent <= bound else {
             throw Violation("\(cost) of \(film.name), of which players received \(film.received) bytes")
         }
