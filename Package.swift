@@ -135,7 +135,9 @@ let package = Package(
             name: "ShortExample", dependencies: ["Reelcache"], path: "Examples/Short", exclude: ["Package.swift"]),
 
         // Tests
-        .target(name: "TestSupport", dependencies: ["Activity", "CLinux"], path: "Tests/TestSupport"),
+        .target(
+            name: "TestSupport", dependencies: ["Activity", "CLinux", .product(name: "Logging", package: "swift-log")],
+            path: "Tests/TestSupport"),
         .target(
             name: "FillTestSupport",
             dependencies: [

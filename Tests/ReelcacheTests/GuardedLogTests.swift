@@ -2,7 +2,6 @@ import CachePolicy
 import EventIO
 import Foundation
 import Logging
-import Synchronization
 import Testing
 import TestSupport
 
@@ -10,35 +9,8 @@ import TestSupport
 
 /// What goes to the log, whoever writes it.
 @Suite struct GuardedLogTests {
-    /// Keeps what is logged, as a handler of whoever opens a cache.
-    private final class Book: Sendable {
-        let lines = Mutex<[String]>([])
-
-        var logger: Logger {
-            var logger = Logger(label: "book") { _ in Handler(book: self) }
-            logger.logLevel = .trace
-            return logger
-        }
-
-        struct Handler: LogHandler {
-            let book: Book
-            var metadata: Logger.Metadata = [:]
-            var logLevel = Logger.Level.trace
-
-            subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-                get { metadata[key] }
-                set { metadata[key] = newValue }
-            }
-
-            func log(event: LogEvent) {
-                let line = "\(event.level) \(event.message) \(event.metadata.map { "\($0)" } ?? "")"
-                book.lines.withLock { $0.append(line) }
-            }
-        }
-    }
-
     @Test(arguments: Logger.Level.allCases) func secretsAndControlCharactersStayOut(level: Logger.Level) throws {
-        let book = Book()
+        let book = LogBook()
         var policy = ProxyPolicy()
         policy.mask = try URLMask(adding: ["viewer"])
         let current = Current(policy)
@@ -49,19 +21,19 @@ import TestSupport
                 "resource": "/b?sig=def\r\n", "more": .array(["/c?key=ghi"]),
                 "most": .dictionary(["x": .stringConvertible("/d?pwd=jkl\u{9B}2J")]),
             ])
-        let line = try #require(book.lines.withLock { $0.first })
+        let line = try #require(book.lines.first)
         #expect(line.contains("https://***@h/a?token=***&viewer=*** \\u{1B}[2J\\u{202E}"), "\(line)")
         for secret in ["abc", "def", "ghi", "jkl", "pw@", "viewer=7", "\u{1B}", "\r", "\u{9B}"] {
             #expect(!line.contains(secret), "\(line)")
         }
         current.change { $0.mask = .standard }
         logger.log(level: level, "/a?viewer=7")
-        #expect(book.lines.withLock { $0.last?.contains("viewer=7") } == true)
+        #expect(book.lines.last?.contains("viewer=7") == true)
     }
 
     /// An origin's `Location` is what it wants it to be.
     @Test func originSpeaksToNoTerminal() throws {
-        let (book, origin, directory) = (Book(), try ScriptedOrigin(), try TemporaryDirectory())
+        let (book, origin, directory) = (LogBook(), try ScriptedOrigin(), try TemporaryDirectory())
         defer { origin.stop() }
         var configuration = ProxyConfiguration()
         (configuration.listen, configuration.cacheDirectory) = ("127.0.0.1:0", directory.file("cache"))
@@ -74,7 +46,7 @@ import TestSupport
         let proxy = try cache.startProxy()
         let response = try RawClient.get(port: proxy.port, path: "/http/127.0.0.1:\(origin.port)/film.mp4?token=abc")
         #expect(response.status == 502 && !response.text.contains("\u{1B}"), "\(response.text)")
-        let lines = book.lines.withLock { $0 }
+        let lines = book.lines
         #expect(
             lines.contains {
                 $0.hasPrefix("info not fetched") && $0.contains("ftp://***@h/") && $0.contains("[2J")
