@@ -40,6 +40,17 @@ package final class PassedSocket: Sendable {
             environment: ReelcacheCommand.neutral.merging(environment) { $1 }, inheriting: (descriptor, Self.inherited))
     }
 
+    /// Starts nginx, which takes the socket as one that an older nginx left to it.
+    package func startNginx(configuration: String) throws -> ChildProcess {
+        try ChildProcess(
+            Self.nginx, ["-c", configuration, "-e", "stderr"], environment: ["NGINX": "\(Self.inherited);"],
+            inheriting: (descriptor, Self.inherited))
+    }
+
+    /// Whether tests that need nginx run: not without it, except where everything is to be tested.
+    package static let hasNginx = access(nginx, X_OK) == 0 || ProcessInfo.processInfo.environment["CI"] != nil
+    private static let nginx = "/usr/sbin/nginx"
+
     /// Where the shell has it, clear of those that bash uses itself.
     private static let inherited: Int32 = 63
 }
