@@ -56,13 +56,15 @@ package final class GenerationHead: Sendable, Equatable {
         self.finalURL = finalURL
         self.isPublic = isPublic
         self.storedAt = storedAt
-        self.times = times ?? ResponseTimes(validatedAt: storedAt)
+        let times = times ?? ResponseTimes(validatedAt: storedAt)
+        self.times = times
         (fieldBytes, siteBytes) = Self.rendered(fields)
         let kind = Kind.of(fields)
         safety = kind.safety
         let tag = fields["ETag"].flatMap { EntityTag(parsing: $0) }
+        let lastModified = fields["Last-Modified"].flatMap { HTTPDate.parse($0) }
         validators = RepresentationValidators(
-            etag: tag, lastModified: fields["Last-Modified"].flatMap { HTTPDate.parse($0) })
+            etag: tag, lastModified: lastModified, isDateStrong: lastModified.map { $0 < times.bornAt } ?? false)
         rangeCondition = Combining.condition(for: fields, tag)
         hasDate = fields["Date"] != nil
         isCertainListing = kind.isCertainListing

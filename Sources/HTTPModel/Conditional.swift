@@ -3,10 +3,13 @@ package struct RepresentationValidators: Sendable, Equatable {
     package var etag: EntityTag?
     /// Seconds since 1970.
     package var lastModified: Int64?
+    /// Whether the date is a strong validator: the response was generated later (§8.8.2.2).
+    package var isDateStrong: Bool
 
-    package init(etag: EntityTag? = nil, lastModified: Int64? = nil) {
+    package init(etag: EntityTag? = nil, lastModified: Int64? = nil, isDateStrong: Bool = true) {
         self.etag = etag
         self.lastModified = lastModified
+        self.isDateStrong = isDateStrong
     }
 }
 
@@ -62,8 +65,10 @@ package enum Conditional {
             // §13.1.5: a weak validator never matches If-Range.
             return stored.etag.map(tag.stronglyMatches) ?? false
         }
-        // §13.1.5: exactly the date of the copy, not merely a later one.
-        guard let date = HTTPDate.parse(field), let lastModified = stored.lastModified else { return false }
+        // §13.1.5: exactly the date of the copy, not merely a later one; and never a weak one.
+        guard stored.isDateStrong, let date = HTTPDate.parse(field), let lastModified = stored.lastModified else {
+            return false
+        }
         return date == lastModified
     }
 

@@ -36,7 +36,8 @@ final class Output {
         span = UnsafeRawBufferPointer(start: nil, count: 0)
         file = nil
         owed = 0
-        framed.removeAll(keepingCapacity: true)
+        // An idle connection must not hold a long head.
+        framed.removeAll(keepingCapacity: framed.capacity <= 8 << 10)
         framedBytesSent = 0
         isComplete = true
         isEndless = false

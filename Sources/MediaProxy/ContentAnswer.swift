@@ -47,11 +47,7 @@ final class ContentAnswer: BodySource {
     /// - Parameter status: the fetch that delivers it.
     func start(for answer: MediaAnswer, following status: SharedFetch?) {
         guard view.head.status == 200 else { return relay(for: answer, following: status) }
-        switch Conditional.evaluate(request.head, against: view.head.validators) {
-        case .notModified: return close(304, following: status)
-        case .failed: return close(412, following: status)
-        case .proceed: break
-        }
+        guard meetsConditions(following: status) else { return }
         noteMembership()
         if request.resolvedRule.pins, generation.isStored { request.filler.filler.pin(generation, of: resource) }
         // RFC 9110 §14.2: while the length is unknown, Range is ignored.
@@ -67,8 +63,22 @@ final class ContentAnswer: BodySource {
 
     /// Answers with a part whose total length the origin did not state; the answer leaves it open as well.
     func start(with part: Range<Int64>, for answer: MediaAnswer, following status: SharedFetch) {
-        let range = request.wanted?.resolve(length: part.upperBound)?.clamped(to: part) ?? part
+        guard meetsConditions(following: status) else { return }
+        guard let range = request.wanted(of: part) else {
+            status.leave(request.follower)
+            return answer.fail(.unusable("it does not contain the requested bytes"))
+        }
         send(.part(range, length: nil), for: answer, following: status)
+    }
+
+    /// Otherwise, the answer is given.
+    private func meetsConditions(following status: SharedFetch?) -> Bool {
+        switch Conditional.evaluate(request.head, against: view.head.validators) {
+        case .notModified: close(304, following: status)
+        case .failed: close(412, following: status)
+        case .proceed: return true
+        }
+        return false
     }
 
     /// A response that is passed through has only the range that was requested from the origin, which is a valid answer
@@ -241,9 +251,12 @@ final class ContentAnswer: BodySource {
                 generation, from: $0.lowerBound, to: $0.upperBound, resource: resource, host: request.route.url.host,
                 demand: request.demand, filler: request.filler)
         } onNext: { [self] in
-            // The next of several ranges; nil after the last.
             lastReading = reading
             reader = $0
+        } onEnd: { [self] isWhole in
+            lastReading = reading
+            reader = nil
+            if !isWhole { request.leaveReading() }
         }
     }
 

@@ -290,9 +290,10 @@ final class MediaAnswer {
         case .passing(let generation, let owner, let part, let total)
         where owner == request.follower || request.shares(generation, of: status):
             request.note(status)
-            guard request.isEnough(part, of: total, generation.head) else { return openPlainly() }
-            guard let part, total == nil else { return answer(from: generation, following: status) }
-            let content = ContentAnswer(self, generation, generation.snapshot)
+            let view = generation.snapshot, isListing = request.isListing(generation, view, isAsStored)
+            guard request.isEnough(part, of: total, view.head, isListing) else { return openPlainly() }
+            guard let part, total == nil else { return answer(from: generation, as: view, following: status) }
+            let content = ContentAnswer(self, generation, view)
             phase = .content(content)
             content.start(with: part, for: self, following: status)
         case .passing:
@@ -431,10 +432,7 @@ final class MediaAnswer {
     func answer(from generation: Generation, as view: Generation.Snapshot? = nil, following status: SharedFetch? = nil)
     {
         let view = view ?? generation.snapshot
-        if view.head.status == 200, !isAsStored,
-            request.proxy.library.isPlaylist(
-                generation, view, at: request.route.url, beginsAtStart: request.beginsAtStart)
-        {
+        if request.isListing(generation, view, isAsStored) {
             let playlist = PlaylistAnswer(self, generation, isNews: status != nil)
             phase = .playlist(playlist)
             return playlist.start(view, following: status)

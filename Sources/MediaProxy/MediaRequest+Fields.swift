@@ -89,12 +89,12 @@ extension MediaRequest {
         let isSent = hasBody && head.method == .get && !short.body.isEmpty
         let count = isSent ? Int64(short.body.count) : 0
         countFromCache(count)
-        exchange.bytesFromCache +|= count
         noteFirstByte()
         exchange.respond(response, body: isSent ? BytesSource(short.body) : nil)
     }
 
     func countFromCache(_ count: Int64) {
+        exchange.bytesFromCache +|= count
         proxy.metrics.bytesFromCache.add(count)
         filler.origin(route.url.host).sentFromCache.add(count)
     }

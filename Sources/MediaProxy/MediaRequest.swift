@@ -187,14 +187,29 @@ final class MediaRequest {
     /// Whether a response that is passed through has all bytes that the answer needs. The part was requested
     /// before the validators and the length were known: the client's condition may require the whole (RFC 9110
     /// §13.1.5), and the requested part may extend beyond the end.
-    func isEnough(_ part: Range<Int64>?, of total: Int64?, _ response: GenerationHead) -> Bool {
+    func isEnough(_ part: Range<Int64>?, of total: Int64?, _ response: GenerationHead, _ isListing: Bool) -> Bool {
         guard let part else { return response.status != 416 || wanted != nil && head.value(of: "If-Range") == nil }
+        let isWhole = total.map { part == Range(from: 0, upTo: $0) } ?? false
+        // It is read as a whole, whatever the client wants of it.
+        if isListing { return isWhole }
         guard Conditional.evaluate(head, against: response.validators) == .proceed else { return true }
         guard let wanted, Conditional.rangeApplies(head, against: response.validators) else {
-            return total.map { part == Range(from: 0, upTo: $0) } ?? false
+            return isWhole
         }
-        guard let total else { return true }
+        guard let total else { return self.wanted(of: part) != nil }
         return wanted.resolve(length: total).map { $0.clamped(to: part) == $0 } ?? true
+    }
+
+    /// Whether the answer from a generation is that of a playlist or feed.
+    func isListing(_ generation: Generation, _ view: Generation.Snapshot, _ isAsStored: Bool) -> Bool {
+        view.head.status == 200 && !isAsStored
+            && proxy.library.isPlaylist(generation, view, at: route.url, beginsAtStart: beginsAtStart)
+    }
+
+    /// What is wanted of a part of a representation whose length the origin keeps to itself; nil if nothing is.
+    func wanted(of part: Range<Int64>) -> Range<Int64>? {
+        guard let range = wanted?.resolve(length: part.upperBound), range.overlaps(part) else { return nil }
+        return range.clamped(to: part)
     }
 
     /// The first short response to it that is known, and may be used if it is fresh enough.

@@ -69,6 +69,8 @@ final class MediaRoutes {
     /// That of the policy.
     private(set) var version: Int
     private static let capacity = 1024
+    /// In bytes, of a target that is remembered: each takes up to twelve times as much.
+    private static let longest = 1024
 
     init(_ policy: Current<ProxyPolicy>) {
         self.policy = policy
@@ -96,6 +98,8 @@ final class MediaRoutes {
             throw Refusal.mountsAlone
         }
         let route = Route(url, form, policy)
+        last = (target, route)
+        guard target.utf8.count <= Self.longest else { return route }
         if recent.count >= Self.capacity { recent.removeAll(keepingCapacity: true) }
         recent[target] = route
         return route

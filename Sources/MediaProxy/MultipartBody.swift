@@ -53,7 +53,8 @@ final class MultipartBody: BodySource {
     private let layout: MultipartLayout
     private let exchange: Exchange
     private let readerOfPart: (Range<Int64>) -> CacheReader
-    private let onNext: (CacheReader?) -> Void
+    private let onNext: (CacheReader) -> Void
+    private let onEnd: (Bool) -> Void
     private var part = 0
     private var reader: CacheReader
     /// The reader's step that waits until the part's opening has been sent.
@@ -65,16 +66,18 @@ final class MultipartBody: BodySource {
     ///   - reader: reads the first range.
     ///   - step: its first step, taken before the header was sent.
     ///   - readerOfPart: makes the readers of the other ranges.
-    ///   - onNext: called with each further reader when the bytes of the former are counted; at last with nil.
+    ///   - onNext: called with each further reader when the bytes of the former are counted.
+    ///   - onEnd: called with whether all parts were sent.
     init(
         _ layout: MultipartLayout, _ exchange: Exchange, first reader: CacheReader, _ step: CacheReader.Step,
-        readerOfPart: @escaping (Range<Int64>) -> CacheReader, onNext: @escaping (CacheReader?) -> Void
+        readerOfPart: @escaping (Range<Int64>) -> CacheReader, onNext: @escaping (CacheReader) -> Void,
+        onEnd: @escaping (_ isWhole: Bool) -> Void
     ) {
         self.layout = layout
         self.exchange = exchange
         self.reader = reader
         self.readerOfPart = readerOfPart
-        self.onNext = onNext
+        (self.onNext, self.onEnd) = (onNext, onEnd)
         held = step
         framing = BytesSource(layout.opening(of: 0))
     }
@@ -128,6 +131,6 @@ final class MultipartBody: BodySource {
     func finish() {
         exchange.note(reader)
         reader.finish()
-        onNext(nil)
+        onEnd(isClosing)
     }
 }

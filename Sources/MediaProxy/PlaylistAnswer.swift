@@ -261,8 +261,13 @@ final class PlaylistAnswer {
 
     /// Answers with a playlist or another text that is not stored, byte for byte.
     private func respondOriginal(_ bytes: [UInt8], sharedBy shared: ProxyMetrics.Transit.SharedBytes? = nil) {
-        let length = Int64(bytes.count)
-        let range = request.wantedPart(generation.head.validators)?.resolve(length: length)
+        let length = Int64(bytes.count), validators = generation.head.validators
+        switch Conditional.evaluate(request.head, against: validators) {
+        case .notModified: return respond(304, nil, keepsValidators: true) { _ in }
+        case .failed: return respond(412, [], keepsValidators: true) { _ in }
+        case .proceed: break
+        }
+        let range = request.wantedPart(validators)?.resolve(length: length)
         respond(range == nil ? 200 : 206, bytes, range, sharedBy: shared, keepsValidators: true) {
             if let range { $0.contentRange(range, total: length) }
         }
@@ -278,15 +283,15 @@ final class PlaylistAnswer {
         describe: (inout Response) -> Void
     ) {
         let isOld = answer.accepts(generation)
+        let length = bytes.map { Int64(range?.count ?? $0.count) }
         var body: BytesSource?
-        if let bytes {
+        if let bytes, request.head.method == .get {
             let part = range.map { Int($0.lowerBound)..<Int($0.upperBound) }
             body = request.exchange.source(of: bytes, part, sharedBy: shared)
             guard body != nil else { return answer.fail(.crowded) }
         }
         answer.end()
-        let length = body.map { Int64($0.unsent.count) }
-        request.countFromCache(request.outcome.isHit ? length ?? 0 : 0)
+        if body != nil, request.outcome.isHit { request.countFromCache(length ?? 0) }
         request.noteFirstByte()
         var response = Response(status, length: length)
         request.addFields(

@@ -97,6 +97,15 @@ import Testing
         #expect(Conditional.rangeApplies(request, against: Self.nothing) == nothing)
     }
 
+    /// RFC 9110 §13.1.5, step 1: a file that was modified in the second of the answer may have changed after it.
+    @Test func rangeAppliesToNoWeakDate() throws {
+        let request = try request("GET", ["If-Range: \(Self.date)"]), modified = HTTPDate.parse(Self.date)
+        for isStrong in [true, false] {
+            let stored = RepresentationValidators(lastModified: modified, isDateStrong: isStrong)
+            #expect(Conditional.rangeApplies(request, against: stored) == isStrong)
+        }
+    }
+
     private func request(_ method: String, _ fields: [String]) throws -> RequestHead {
         try SampleRequest.head("\(method) / HTTP/1.1\r\nHost: a\r\n" + fields.map { $0 + "\r\n" }.joined() + "\r\n")
     }

@@ -357,6 +357,26 @@ extension Scenarios {
             }
         }
 
+        /// The file may end where the part does: what lies beyond is no other bytes.
+        @Test(arguments: ["bytes=1000-1099", "bytes=1000-"])
+        func whatIsNotInSuchAPartIsNotAnswered(range: String) async throws {
+            try await scenario { stage in
+                stage.origin.serve("/film.mp4", Media(seed: 4, size: 1000))
+                stage.origin.script("/film.mp4") { $0.wrongContentRange = .unknownTotal }
+                try #expect(stage.get("/film.mp4", range: range).status == 416)
+            }
+        }
+
+        @Test func conditionsHoldForSuchAPartToo() async throws {
+            try await scenario { stage in
+                stage.origin.serve("/film.mp4", film)
+                stage.origin.script("/film.mp4") { $0.wrongContentRange = .unknownTotal }
+                try #expect(stage.get("/film.mp4", headers: [("If-None-Match", "\"v1\"")]).status == 304)
+                try #expect(
+                    stage.get("/film.mp4", range: "bytes=0-9", headers: [("If-Match", "\"v0\"")]).status == 412)
+            }
+        }
+
         // MARK: Without validators
 
         @Test func fileWithoutValidatorsIsCachedWhereItComesAsAWhole() async throws {

@@ -64,6 +64,18 @@ extension Scenarios {
             #expect(page["url"] as? String == "/nothing" && page["status"] as? Int == 404)
         }
 
+        @Test func aPlaylistHasItsBytes() async throws {
+            let lines = try await logged { stage in
+                stage.origin.serve(
+                    "/a.m3u8", bytes: Array("#EXTM3U\n#EXTINF:2,\n/1.ts\n#EXT-X-ENDLIST\n".utf8),
+                    contentType: "application/vnd.apple.mpegurl")
+                stage.origin.script("/a.m3u8") { $0.headers = [("Cache-Control", "max-age=600")] }
+                for _ in 1...2 { try #expect(stage.get("/a.m3u8").status == 200) }
+            }
+            let hit = try #require(lines.first { ($0["cache_status"] as? String)?.contains("hit") == true })
+            #expect(hit["bytes"] as? Int == hit["cache_bytes"] as? Int && hit["origin_bytes"] as? Int == 0)
+        }
+
         /// What a terminal would obey is shown, and what opens a resource is not.
         @Test func secretsAreMaskedAndControlCharactersEscaped() async throws {
             let lines = try await logged { stage in

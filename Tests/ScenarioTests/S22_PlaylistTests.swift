@@ -199,6 +199,28 @@ extension Scenarios {
             }
         }
 
+        @Test func partsOfWhatMayNotBeStoredAreOfTheRewrittenText() async throws {
+            try await scenario { stage in
+                let lines = String(repeating: "# a comment\n", count: 6000)
+                Self.serve(stage, "/v/film", Self.film(stage) + lines, type: Self.type, [("Cache-Control", "no-store")])
+                let whole = try stage.get("/v/film").body
+                for range in [0..<2, 70_000..<70_010] {
+                    let part = try stage.get("/v/film", range: "bytes=\(range.lowerBound)-\(range.upperBound - 1)")
+                    #expect(part.status == 206 && part.body == Array(whole[range]))
+                }
+            }
+        }
+
+        @Test func aHeadOfWhatIsCachedSendsNothing() async throws {
+            try await scenario { stage in
+                Self.serve(stage, "/v/film.m3u8", Self.film(stage), [("Cache-Control", "max-age=600")])
+                let length = try stage.get("/v/film.m3u8").body.count, sent = try stage.stats[\.bytesFromCache]
+                let head = try stage.get("/v/film.m3u8", method: "HEAD")
+                #expect(head.isHit && head.headers["Content-Length"] == "\(length)")
+                try #expect(stage.stats[\.bytesFromCache] == sent)
+            }
+        }
+
         @Test(arguments: [
             "#EXTM3U\n#EXT-X-DEFINE:NAME=\"a\",VALUE=\"{$b}\"\n/x.ts\n",
             "#EXTM3U\n#EXTINF:2,\n#EXT-X-BYTERANGE:10\n/x.ts\n#EXT-X-ENDLIST\n{$none}\n", "<html>not found</html>",
@@ -213,6 +235,7 @@ extension Scenarios {
                 }
                 Self.serve(stage, "/w/film.m3u8", text, [("Cache-Control", "no-store")])
                 try #expect(stage.get("/w/film.m3u8").text == text)
+                try #expect(stage.get("/w/film.m3u8", headers: [("If-None-Match", "\"v1\"")]).status == 304)
             }
         }
 
