@@ -17,6 +17,7 @@ import itertools
 import json
 import multiprocessing
 import os
+import re
 import resource
 import shutil
 import signal
@@ -169,7 +170,9 @@ class Proxy(hostile.Proxy):
         self.pid = self.service.pid
 
     def own(self):
-        return self.memory()["own MB"]
+        """Its own memory, in MB. Not from smaps, whose reader holds a lock for which the proxy's mappings wait."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        return round(sum(int(kilobytes) for kilobytes in re.findall(r"^Rss(?:Anon|Shmem):\s+(\d+)", status, re.M)) * 1024 / 1e6, 1)
 
 
 def read(connection, target, fields=()):

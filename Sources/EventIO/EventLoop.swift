@@ -15,7 +15,8 @@ package final class EventLoop: @unchecked Sendable {
     package let index: Int
     let base: OpaquePointer
     private let inbox = Mutex(Inbox())
-    private var deferred: [() -> Void] = []
+    /// Work that the loop's own thread has yet to do, in order.
+    private var pending: [() -> Void] = []
     /// Runs pending work: activated by `bell`, or directly by work on the loop's own thread.
     private var wake: OpaquePointer!
     /// An eventfd with which other threads wake the loop. libevent's own mechanism writes to one while it holds the
@@ -32,6 +33,9 @@ package final class EventLoop: @unchecked Sendable {
         var isWoken = false
         var isStopped = false
     }
+
+    /// How many pieces of work run before sockets get their turn.
+    private static let mostAtOnce = 8
 
     private static let threadsEnabled: Bool = evthread_use_pthreads() == 0
 
@@ -120,16 +124,18 @@ package final class EventLoop: @unchecked Sendable {
             return !inbox.isWoken
         }
         guard mustWake else { return }
-        if isCurrent { event_active(wake, 0, 0) } else { eventfd_write(bell, 1) }
+        guard isCurrent else { return ring() }
+        // If work is pending, the loop is woken for it.
+        if pending.isEmpty { event_active(wake, 0, 0) }
     }
 
     /// Runs `work` after the current callback has returned. On the loop only.
     package func afterCallback(_ work: @escaping () -> Void) {
         assertOnLoop()
-        if deferred.isEmpty {
-            if let driver { driver.post({ self.runDeferred() }, to: self) } else { event_active(wake, 0, 0) }
+        if pending.isEmpty {
+            if let driver { driver.post({ self.runPending(.max) }, to: self) } else { event_active(wake, 0, 0) }
         }
-        deferred.append(work)
+        pending.append(work)
     }
 
     /// Runs `work` on the loop and waits for its result. From another thread only.
@@ -147,20 +153,21 @@ package final class EventLoop: @unchecked Sendable {
         assert(isCurrent, "called off the loop")
     }
 
-    private func runDeferred() {
-        let local = deferred
-        deferred.removeAll()
-        for work in local { work() }
-    }
-
-    private func runPending() {
-        runDeferred()
-        let work = inbox.withLock { inbox in
+    private func runPending(_ most: Int = mostAtOnce) {
+        let posted = inbox.withLock { inbox in
             inbox.isWoken = false
             return exchange(&inbox.work, with: [])
         }
-        for item in work { item() }
+        for work in posted { pending.append(work) }
+        let isRestLeft = pending.count > most
+        let turn = isRestLeft ? Array(pending.prefix(most)) : exchange(&pending, with: [])
+        if isRestLeft { pending.removeFirst(most) }
+        for work in turn { work() }
+        // By the bell: an active event would be handled before sockets are looked at.
+        if isRestLeft { ring() }
     }
+
+    private func ring() { eventfd_write(bell, 1) }
 
     // MARK: In a simulation
 

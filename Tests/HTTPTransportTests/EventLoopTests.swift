@@ -1,4 +1,5 @@
 import EventIO
+import Glibc
 import Synchronization
 import TestSupport
 import Testing
@@ -37,6 +38,34 @@ import Testing
         }
         try count.wait(for: "all of it") { $0 == 2 * 4 * perThread ? () : nil }
         loop.stop()
+    }
+
+    /// However much work there is for the loop's own thread, sockets are looked at in between.
+    @Test func socketsHaveTheirTurnBetweenPiecesOfWork() throws {
+        let loop = try EventLoop()
+        var ends: [Int32] = [0, 0]
+        #expect(pipe(&ends) == 0)
+        let (reading, writing) = (ends[0], ends[1])
+        let done = Atomic(0), doneBefore = Monitor<Int?>(nil)
+        loop.post {
+            var watcher: SocketWatcher?
+            watcher = SocketWatcher(reading, .read, on: loop) {
+                doneBefore.update { $0 = done.load(ordering: .relaxed) }
+                watcher = nil
+            }
+            watcher?.arm()
+            write(writing, "x", 1)
+            for _ in 0..<100 {
+                loop.post { done.add(1, ordering: .relaxed) }
+                loop.afterCallback { done.add(1, ordering: .relaxed) }
+            }
+        }
+        loop.start()
+        #expect(try doneBefore.wait(for: "the socket") { $0 } < 100)
+        #expect(loop.sync { done.load(ordering: .relaxed) } == 200)
+        loop.stop()
+        close(reading)
+        close(writing)
     }
 
     @Test func whatIsPostedBeforeStopRunsAndWhatComesLaterDoesNot() throws {
