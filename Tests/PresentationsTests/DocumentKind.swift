@@ -237,18 +237,25 @@ extension DocumentKind {
         ]
             + FeedElement.attributes.sorted().map { attribute in
                 Part(name: attribute) { _, word in "<outline \(attribute)=\"\(word)\"/>" }
+            }
+            + FeedElement.Name.allCases.filter { !$0.isRoot }.map { name in
+                Part(
+                    name: name.rawValue, text: { _, word in element(name, word) }, place: name.hasText ? ["head"] : [],
+                    isSpecial: false)
             },
         document: { parts in
-            let inner = parts.map(\.text).joined()
+            let head = parts.filter { !$0.place.isEmpty }.map(\.text).joined()
+            let inner = parts.filter(\.place.isEmpty).map(\.text).joined()
             // As many folders as were opened are closed, up to the depth that is read.
             let depth = min(200, inner.split(separator: "\">").count - inner.split(separator: "\"/>").count)
-            return "<opml><body>\(inner)" + String(repeating: "</outline>", count: max(0, depth)) + "</body></opml>"
+            return "<opml><head>\(head)</head><body>\(inner)" + String(repeating: "</outline>", count: max(0, depth))
+                + "</body></opml>"
         })
 
     static let lists = [
         DocumentKind(
             name: "m3u",
-            parts: ["#EXTINF:1,T", "#PLAYLIST:P", "#x", ""].map { line in
+            parts: (FileList.Tag.allCases.map { $0.rawValue + "1," } + ["#x", ""]).map { line in
                 Part(name: "line \(line)") { number, word in
                     line.isEmpty ? "\(word)\n" : line + word + "\n\(number)\n"
                 }
@@ -256,8 +263,10 @@ extension DocumentKind {
             document: { "\n#EXTM3U8\n" + $0.map(\.text).joined() }),
         DocumentKind(
             name: "pls",
-            parts: ["File", "Title", "Length", "PlaylistName"].map { name in
-                Part(name: name) { number, word in "\(name)\(number + 1)=\(word)\nFile\(number + 1)=a\n" }
+            parts: FileList.Name.allCases.map { name in
+                Part(name: name.rawValue) { number, word in
+                    "\(name.rawValue)\(number + 1)=\(word)\nFile\(number + 1)=a\n"
+                }
             } + [Part(name: "directory") { number, word in "File\(number + 1)=\(word)\(number)/f\n" }],
             document: { "[playlist]\n" + $0.map(\.text).joined() }),
     ]

@@ -69,6 +69,12 @@ struct FileList {
 // MARK: - M3U
 
 extension FileList {
+    /// What lines say about files, as they begin.
+    enum Tag: String, CaseIterable {
+        case information = "#EXTINF:"
+        case playlist = "#PLAYLIST:"
+    }
+
     /// Reads an M3U list: a line for each file, and lines that begin with `#` about the next file.
     /// - Throws: if it is an HLS playlist.
     static func m3u(_ bytes: [UInt8], at base: FeedElement.Base, within budget: WorkBudget) throws(FeedError) -> Feed {
@@ -92,12 +98,13 @@ extension FileList {
 
     /// `#EXTINF:123 key="a, b",Title`, where -1 stands for an unknown duration.
     private mutating func take(_ line: String, _ draft: inout FeedDraft) {
-        if ASCII.begins(line, with: "#EXTINF:") {
-            let text = line.dropFirst(8)
+        guard let tag = Tag.allCases.first(where: { ASCII.begins(line, with: $0.rawValue) }) else { return }
+        let text = line.dropFirst(tag.rawValue.count)
+        switch tag {
+        case .information:
             draft.duration = FeedDuration.duration(String(text.prefix { $0 != "," && $0 != " " }))
             draft.title = Self.title(text).flatMap(FeedTitle.line)
-        } else if ASCII.begins(line, with: "#PLAYLIST:") {
-            feed.title = feed.title ?? FeedTitle.line(String(line.dropFirst(10)))
+        case .playlist: feed.title = feed.title ?? FeedTitle.line(String(text))
         }
     }
 
@@ -115,6 +122,13 @@ extension FileList {
 // MARK: - PLS
 
 extension FileList {
+    /// The names that are read, in lower case and without their numbers.
+    enum Name: String, CaseIterable {
+        case file, title, length
+        case playlistName = "playlistname"
+        case gnomeTitle = "x-gnome-title"
+    }
+
     /// Reads a PLS list: `File1=`, `Title1=` and `Length1=` in any order and case. The numbers give the order, and may
     /// have gaps.
     static func pls(_ bytes: [UInt8], at base: FeedElement.Base, within budget: WorkBudget) throws(FeedError) -> Feed {
@@ -125,8 +139,8 @@ extension FileList {
             try budget.take(ofFeed: range.count)
             guard let (name, number, value) = list.assignment(range) else { continue }
             let text = list.encoding.string(list.bytes[value])
-            if name == "playlistname" || name == "x-gnome-title" { list.feed.title = FeedTitle.line(text) }
-            let reference = name == "file" ? FeedReference(text) : nil
+            if name == .playlistName || name == .gnomeTitle { list.feed.title = FeedTitle.line(text) }
+            let reference = name == .file ? FeedReference(text) : nil
             if let reference { list.addAddress(reference, at: value) }
             guard let number else { continue }
             if entries.count < FeedLimits.items || entries[number] != nil {
@@ -141,16 +155,15 @@ extension FileList {
         return list.finished
     }
 
-    /// - Returns: the name in lower case without its number, the number, and the position of the value.
-    private func assignment(_ range: Range<Int>) -> (String, Int64?, Range<Int>)? {
+    /// - Returns: the name, its number, and the position of the value; nil for a name that is not read.
+    private func assignment(_ range: Range<Int>) -> (Name, Int64?, Range<Int>)? {
         let line = bytes[range]
         guard let equals = line.firstIndex(of: XMLByte.equals) else { return nil }
         let name = ASCII.lowercased(ASCII.trimmed(String(decoding: line[..<equals].prefix(64), as: UTF8.self)))
         let digits = name.utf8.suffix(while: ASCII.isDigit)
+        guard let known = String(name.utf8.dropLast(digits.count)).flatMap(Name.init(rawValue:)) else { return nil }
         let value = line[(equals + 1)...].drop(while: ASCII.isXMLSpace)
-        return (
-            String(name.utf8.dropLast(digits.count)) ?? "", ASCII.decimal(digits), value.startIndex..<range.upperBound
-        )
+        return (known, ASCII.decimal(digits), value.startIndex..<range.upperBound)
     }
 }
 
@@ -161,12 +174,12 @@ extension FileList {
         private(set) var draft = FeedDraft()
 
         /// If a name has two values, the first counts.
-        mutating func take(_ name: String, _ text: String, _ reference: FeedReference?) {
+        mutating func take(_ name: Name, _ text: String, _ reference: FeedReference?) {
             switch name {
-            case "file": file = file ?? reference
-            case "title": draft.title = draft.title ?? FeedTitle.line(text)
-            case "length": draft.duration = draft.duration ?? FeedDuration.duration(text)
-            default: break
+            case .file: file = file ?? reference
+            case .title: draft.title = draft.title ?? FeedTitle.line(text)
+            case .length: draft.duration = draft.duration ?? FeedDuration.duration(text)
+            case .playlistName, .gnomeTitle: break
             }
         }
     }
