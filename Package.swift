@@ -46,7 +46,7 @@ let package = Package(
         .target(name: "Activity", dependencies: ["CXXHash", "CachePolicy", "HTTPModel"]),
 
         // Mechanisms
-        .target(name: "EventIO", dependencies: ["CEvent", "CLinux"]),
+        .target(name: "EventIO", dependencies: ["CEvent", "CLinux", "HTTPModel"]),
         .target(name: "HTTPTransport", dependencies: ["Activity", "CLinux", "CachePolicy", "EventIO", "HTTPModel"]),
         .target(
             name: "Upstream",

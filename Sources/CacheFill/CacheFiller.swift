@@ -7,6 +7,11 @@ import Logging
 import Synchronization
 import Upstream
 
+#if DEBUG
+/// Counts what its thread holds.
+typealias Mutex = CountedMutex
+#endif
+
 /// Limits for fetches, in bytes and seconds.
 package struct FillSettings: Sendable {
     /// The read-ahead window of a response that passes through memory.

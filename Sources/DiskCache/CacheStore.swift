@@ -5,6 +5,11 @@ import HTTPModel
 import Logging
 import Synchronization
 
+#if DEBUG
+/// Counts what its thread holds.
+typealias Mutex = CountedMutex
+#endif
+
 /// Where the cache is, and its limits.
 package struct StoreConfiguration: Sendable {
     /// The cache directory; created if missing.

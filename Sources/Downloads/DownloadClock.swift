@@ -1,8 +1,14 @@
-import CachePolicy
 @preconcurrency import Dispatch
+import CachePolicy
 import EventIO
 import Foundation
+import HTTPModel
 import Synchronization
+
+#if DEBUG
+/// Counts what its thread holds.
+typealias Mutex = CountedMutex
+#endif
 
 /// The clock that downloads use.
 package protocol DownloadClock: Sendable {

@@ -1,4 +1,10 @@
+import HTTPModel
 import Synchronization
+
+#if DEBUG
+/// Counts what its thread holds.
+typealias Mutex = CountedMutex
+#endif
 
 /// A value shared by all loops, which may change while they run.
 package final class Current<Value: Sendable>: Sendable {

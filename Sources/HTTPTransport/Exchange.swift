@@ -166,6 +166,7 @@ package final class Exchange {
     ///   - keepsReading: whether the sink continues to receive the request's body, until the answer is sent and
     ///     its source has ended.
     package func respond(_ response: Response, body: (any BodySource)? = nil, keepsReading: Bool = false) {
+        assert(HeldLocks.areNone, "an answer is given under a lock")
         guard isOpen else {
             body?.finish()
             return

@@ -5,6 +5,11 @@ import Glibc
 import HTTPModel
 import Synchronization
 
+#if DEBUG
+/// Counts what its thread holds.
+typealias Mutex = CountedMutex
+#endif
+
 /// An HTTP/1.1 server on several loops that share a port (`SO_REUSEPORT`). Each connection belongs to one loop.
 package final class HTTPServer: Sendable {
     /// The address, with the port that was actually bound.

@@ -1,3 +1,4 @@
+import HTTPModel
 import Synchronization
 
 /// How much a text may cost, earned by the bytes that came. All that is done with it (parsing, rewriting, listing,
@@ -48,6 +49,7 @@ package final class WorkBudget: Sendable {
     /// Counts steps before they are made.
     /// - Throws: if there are no more, or nobody waits any more.
     package func take(_ steps: Int = 1) throws(PlaylistError) {
+        assert(HeldLocks.areNone, "foreign work under a lock")
         let all = used.load(ordering: .relaxed) &+ steps
         used.store(all, ordering: .relaxed)
         guard !isCancelled else { throw PlaylistError(.cancelled, "nobody waits for the playlist any more") }

@@ -14,6 +14,7 @@ struct GuardedLogHandler: LogHandler {
     init(_ output: any LogHandler, _ policy: Current<ProxyPolicy>) { (self.output, self.policy) = (output, policy) }
 
     func log(event: LogEvent) {
+        assert(HeldLocks.areNone, "a line is logged under a lock")
         var event = event
         event.message = "\(guarded(event.message.description))"
         event.metadata = event.metadata.map(guarded)

@@ -11,6 +11,11 @@ import Logging
 import Synchronization
 import Upstream
 
+#if DEBUG
+/// Counts what its thread holds.
+typealias Mutex = CountedMutex
+#endif
+
 /// An open cache in this process: the store on the disk, the loops that fill it, and the proxy that serves it to
 /// players while it runs.
 ///

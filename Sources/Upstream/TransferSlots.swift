@@ -1,5 +1,11 @@
 import CachePolicy
+import HTTPModel
 import Synchronization
+
+#if DEBUG
+/// Counts what its thread holds.
+typealias Mutex = CountedMutex
+#endif
 
 /// Limits the number of transfers at the same time, in all and for each host; shared by the clients of all loops.
 ///

@@ -125,6 +125,7 @@ package final class UpstreamClient {
 
     /// Runs a call that may run curl's callbacks, and then carries out what these had to postpone.
     func callCurl(_ body: () -> Void) {
+        assert(HeldLocks.areNone, "curl is called under a lock")
         isInsideCurl = true
         body()
         isInsideCurl = false

@@ -3,6 +3,9 @@ import Testing
 
 @testable import CacheFill
 
+/// Not the one that the modules under test count in debug builds.
+typealias Mutex = Synchronization.Mutex
+
 private final class ManualTime: Sendable {
     private let time = Atomic<UInt64>(5_000_000_000)
     private let playing = Atomic(false)

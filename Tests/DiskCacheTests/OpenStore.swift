@@ -8,6 +8,9 @@ import TestSupport
 
 @testable import DiskCache
 
+/// Not the one that the modules under test count in debug builds.
+typealias Mutex = Synchronization.Mutex
+
 /// A store on a temporary directory, and how tests fill, read and measure it. What the store does on its queue and
 /// threads is waited for, so that one thread tells a story.
 ///

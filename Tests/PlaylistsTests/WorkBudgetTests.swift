@@ -1,4 +1,5 @@
 import CachePolicy
+import HTTPModel
 import Testing
 
 @testable import Playlists
@@ -44,4 +45,13 @@ import Testing
         }
         #expect(throws: FeedError.self) { try OPML(reading: bytes("<opml><body/></opml>"), within: budget) }
     }
+
+    #if DEBUG
+    /// Whoever waits for a lock would wait for a text.
+    @Test func noStepIsTakenUnderALock() async {
+        await #expect(processExitsWith: .failure) {
+            try CountedMutex(0).withLock { _ in try WorkBudget(bytes: 1).take() }
+        }
+    }
+    #endif
 }

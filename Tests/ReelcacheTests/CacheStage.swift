@@ -6,6 +6,9 @@ import TestSupport
 
 @testable import Reelcache
 
+/// Not the one that the modules under test count in debug builds.
+typealias Mutex = Synchronization.Mutex
+
 /// A cache that this process has open, and an origin of whose films it may fetch.
 final class CacheStage: Sendable {
     let origin: ScriptedOrigin

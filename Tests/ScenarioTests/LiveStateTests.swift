@@ -8,6 +8,9 @@ import Testing
 @testable import ControlAPI
 @testable import Reelcache
 
+/// Not the one that the modules under test count in debug builds.
+typealias Mutex = Synchronization.Mutex
+
 /// The live state, with loops and a clock of the test's own.
 @Suite struct LiveStateTests {
     private final class Desk: Sendable {

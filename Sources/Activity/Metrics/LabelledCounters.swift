@@ -1,4 +1,10 @@
+import HTTPModel
 import Synchronization
+
+#if DEBUG
+/// Counts what its thread holds.
+typealias Mutex = CountedMutex
+#endif
 
 /// Counters that are created when their label is first counted. For rare events.
 package final class LabelledCounters: Sendable {

@@ -4,6 +4,11 @@ import HTTPModel
 import Playlists
 import Synchronization
 
+#if DEBUG
+/// Counts what its thread holds.
+typealias Mutex = CountedMutex
+#endif
+
 /// A playlist or feed that was read: its text, its content, and its source. The document of one version of a resource
 /// does not change.
 package final class PlaylistDocument: Sendable {

@@ -9,6 +9,9 @@ import TestSupport
 
 @testable import Downloads
 
+/// Not the one that the modules under test count in debug builds.
+typealias Mutex = Synchronization.Mutex
+
 /// Subscriptions with a real database and a real download manager, in a world that does what a test says: its time, its
 /// origins, its cache.
 final class FeedWorld: Sendable {
