@@ -7,7 +7,7 @@ extension Setting {
     package static let all: [Setting] = [
         Setting(
             "listen", .one(.listenAddress), at: \.proxy.listen, needsRestart: true,
-            "Listen on this address: HOST:PORT, [IPV6]:PORT, or :PORT for all addresses.",
+            "Listen on this address: HOST:PORT, [IPV6]:PORT, or :PORT for all addresses, IPv4 and IPv6.",
             """
             Whoever reaches the proxy can fetch any public URL through it, so it warns when it listens beyond this \
             machine. To serve a network, use `mounts` with `any_origin: false`.

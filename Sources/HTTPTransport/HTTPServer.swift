@@ -64,7 +64,7 @@ package final class HTTPServer: Sendable {
         // that.
         close(try address.listen(shared: false, unsentBytes: limits.unsentBytes))
         let first = try address.listen(shared: true, unsentBytes: limits.unsentBytes)
-        let bound = ListenAddress(host: address.host, port: ListenAddress.port(of: first))
+        let bound = address.withPort(ListenAddress.port(of: first))
         var sockets = [first]
         for _ in 1..<count { sockets.append(try bound.listen(shared: true, unsentBytes: limits.unsentBytes)) }
         return (sockets, bound)

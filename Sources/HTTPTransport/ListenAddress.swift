@@ -1,4 +1,5 @@
 import CLinux
+import CachePolicy
 import Glibc
 import HTTPModel
 
@@ -10,13 +11,16 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     package let host: String
     /// 0 lets the system choose.
     package let port: Int
+    /// Whether it stands for all IPv4 addresses, too, which `[::]:port` does where the system says so.
+    private let isBothFamilies: Bool
 
-    package init(host: String, port: Int) {
-        self.host = host
-        self.port = port
+    package init(host: String, port: Int) { self.init(host: host, port: port, isBothFamilies: false) }
+
+    private init(host: String, port: Int, isBothFamilies: Bool) {
+        (self.host, self.port, self.isBothFamilies) = (host, port, isBothFamilies)
     }
 
-    /// Reads `host:port`, `[ipv6]:port` or `:port`, which means all addresses.
+    /// Reads `host:port`, `[ipv6]:port` or `:port`, which means all addresses, IPv4 and IPv6.
     package init?(_ text: String) {
         guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]),
             (0...65535).contains(port)
@@ -27,7 +31,11 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
         } else if host.contains(":") {
             return nil
         }
-        self.init(host: host.isEmpty ? "0.0.0.0" : host, port: port)
+        self.init(host: host.isEmpty ? "::" : host, port: port, isBothFamilies: host.isEmpty)
+    }
+
+    func withPort(_ port: Int) -> ListenAddress {
+        ListenAddress(host: host, port: port, isBothFamilies: isBothFamilies)
     }
 
     /// The local address of a connection.
@@ -43,7 +51,9 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
             }
             return Self.port(in: pointer)
         }
-        self.init(host: name.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }, port: port)
+        let host = name.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
+        // `::ffff:a.b.c.d` if an IPv4 client connected to a socket of both families.
+        self.init(host: IPAddress(host)?.unwrapped.description ?? host, port: port)
     }
 
     /// Whether only this machine can connect.
@@ -52,7 +62,7 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     /// An address at which this machine can reach it: loopback if it stands for all addresses.
     package var reachable: ListenAddress {
         switch host {
-        case "0.0.0.0": ListenAddress(host: "127.0.0.1", port: port)
+        case "::" where isBothFamilies, "0.0.0.0": ListenAddress(host: "127.0.0.1", port: port)
         case "::": ListenAddress(host: "::1", port: port)
         default: self
         }
@@ -95,13 +105,23 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
         return text.contains("%") ? nil : text
     }
 
-    package var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+    package var description: String {
+        if isBothFamilies { return ":\(port)" }
+        return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
 
-    /// Creates a listening socket.
+    /// Creates a listening socket: one for IPv4 alone if it is to be for both families and there is no IPv6.
     /// - Parameters:
     ///   - shared: whether other sockets of this process will listen on the port too (`SO_REUSEPORT`).
     ///   - unsentBytes: how many bytes the queue of an accepted socket holds ahead.
     func listen(shared: Bool, unsentBytes: Int) throws(ListenError) -> Int32 {
+        do throws(ListenError) { return try open(shared: shared, unsentBytes: unsentBytes) } catch {
+            guard isBothFamilies, error.code == EAFNOSUPPORT || error.code == EADDRNOTAVAIL else { throw error }
+            return try ListenAddress(host: "0.0.0.0", port: port).open(shared: shared, unsentBytes: unsentBytes)
+        }
+    }
+
+    private func open(shared: Bool, unsentBytes: Int) throws(ListenError) -> Int32 {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         hints.ai_flags = AI_PASSIVE
@@ -118,6 +138,10 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
         var on: Int32 = 1
         setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
         if shared { setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &on, socklen_t(MemoryLayout<Int32>.size)) }
+        if isBothFamilies {
+            var off: Int32 = 0
+            setsockopt(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, &off, socklen_t(MemoryLayout<Int32>.size))
+        }
         guard bind(descriptor, address.pointee.ai_addr, address.pointee.ai_addrlen) == 0 else {
             let error = failure("bind")
             close(descriptor)

@@ -13,8 +13,8 @@ public typealias CacheMode = CachePolicy.CacheMode
 
 /// The settings of a proxy. The defaults are those of `reelcache serve`.
 public struct ProxyConfiguration: Sendable {
-    /// The address to listen on: `host:port`, `[ipv6]:port`, or `:port` for all addresses. Port 0 lets the system
-    /// choose.
+    /// The address to listen on: `host:port`, `[ipv6]:port`, or `:port` for all addresses, IPv4 and IPv6. Port 0 lets
+    /// the system choose.
     public var listen = "127.0.0.1:7335"
     /// Names by which players reach the proxy, such as `tv.example`, besides its addresses and `localhost`. Requests
     /// for any other name are answered 421, because a hostile site could let its own name resolve to this machine.

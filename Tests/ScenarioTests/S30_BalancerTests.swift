@@ -4,6 +4,7 @@ import HTTPModel
 import Reelcache
 import TestSupport
 import Testing
+import Upstream
 
 private let film = Media(seed: 30, size: 100_000)
 
@@ -175,6 +176,32 @@ extension Scenarios {
             #expect(
                 lines.compactMap { $0["client"] as? String }.sorted()
                     == ["192.0.2.7", "[2001:db8::1]:4660", "[2001:db8::1]:4660"])
+        }
+
+        /// An IPv4 client arrives as `::ffff:127.0.0.1` at a socket of both families.
+        @Test func clientsOfBothFamiliesAreWhoTheyAre() async throws {
+            let directory = try TemporaryDirectory()
+            let path = directory.file("access.log")
+            try await balanced {
+                ($0.listen, $0.accessLog) = (":0", path)
+            } _: { stage in
+                for host in ["127.0.0.1", "[::1]"] {
+                    var request = BlockingFetch("http://\(host):\(stage.proxy.port)/nothing")
+                    request.fields.append("X-Forwarded-For", "192.0.2.7")
+                    try #expect(request.bytes().status == 404)
+                }
+                // Without `Host`, a playlist has the address that the client connected to.
+                let client = try stage.player()
+                try client.send("GET \(stage.target("/a/film.m3u8")) HTTP/1.0\r\n\r\n")
+                try #expect(client.readResponse().text.contains("\nhttp://127.0.0.1:\(stage.proxy.port)/http/"))
+                try stage.stop()
+                try stage.start()
+            }
+            let clients = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").map {
+                let line = try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]
+                return try #require(line?["client"] as? String).replacing(/:\d+$/, with: "")
+            }
+            #expect(clients.sorted() == ["127.0.0.1", "192.0.2.7", "[::1]"])
         }
 
         // MARK: The control interface
