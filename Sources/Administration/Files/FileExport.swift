@@ -26,6 +26,9 @@ package struct FileExport {
         self.target = target
         self.replaces = replaces
         directory = Self.directory(of: target)
+        if let objection = FileNameRule.objection(toPath: target, in: directory) {
+            throw FileError("cannot write \(target): \(objection)")
+        }
         let isThere = try Self.replaceable(target) != nil
         guard replaces || !isThere else { throw Self.collision(target) }
         guard access(directory, W_OK | X_OK) == 0 else {

@@ -6,6 +6,8 @@ package struct FilePlacement: Sendable {
     private let directory: String
     /// See `FileExport.isNameless`.
     package var isNameless = true
+    /// What the file system has no names for; nil if it has all.
+    package var rule: FileNameRule?
 
     package struct Placed: Sendable {
         package let path: String
@@ -40,6 +42,7 @@ package struct FilePlacement: Sendable {
         guard access(directory, W_OK | X_OK) == 0 else {
             throw FileError("cannot write to \(directory): \(Self.lastError); name another directory")
         }
+        rule = FileNameRule(of: directory)
     }
 
     private static var lastError: String { String(errno: errno) }
@@ -63,6 +66,7 @@ package struct FilePlacement: Sendable {
         as name: SafeFileName,
         isHeld: () -> Bool = { true }, isWanted: (Int64) -> Bool
     ) throws -> Placed {
+        let name = rule == nil ? name : name.forWindows
         var copied = copied
         var isSynced = false
         for number in 1...Self.maxNumber {

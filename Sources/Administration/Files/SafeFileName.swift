@@ -43,6 +43,8 @@ package struct SafeFileName: Sendable, Equatable, CustomStringConvertible {
             cut = stem
             while cut.utf8.count > room { cut.unicodeScalars.removeLast() }
         }
+        // Windows has no names that end so.
+        if mark.isEmpty, suffix.isEmpty { while cut.last == " " { cut.removeLast() } }
         return cut + mark + suffix
     }
 
@@ -117,5 +119,21 @@ extension SafeFileName {
             return self
         }
         return SafeFileName(stem: title, suffix: suffix)
+    }
+
+    /// The name of the same file where `FileNameRule` holds: `x:y?.mp3` is `x-y.mp3`.
+    package var forWindows: SafeFileName {
+        var scalars = String.UnicodeScalarView()
+        for scalar in stem.unicodeScalars {
+            switch scalar {
+            case ":", "\\", "|": scalars.append("-")
+            case "\"": scalars.append("'")
+            case _ where FileNameRule.forbids(scalar): break
+            default: scalars.append(scalar)
+            }
+        }
+        while let last = scalars.last, last == " " || last == "." { scalars.removeLast() }
+        let name = String(scalars)
+        return SafeFileName(stem: FileNameRule.isReserved(name + suffix) ? "_" + name : name, suffix: suffix)
     }
 }

@@ -50,6 +50,14 @@ package final class UnfinishedFile {
 
     private func failed() -> FileError { FileError("cannot write \(label): \(Self.lastError)") }
 
+    /// Why it did not get its name.
+    private func refused(_ target: String) -> FileError {
+        let failure = failed()
+        return FileNameRule.objection(toPath: target, in: directory, isRefused: true).map {
+            FileError("cannot write \(target): \($0)")
+        } ?? failure
+    }
+
     /// A path by which this process can read it.
     package var path: String { temporaryName ?? "/proc/self/fd/\(descriptor)" }
 
@@ -198,7 +206,7 @@ package final class UnfinishedFile {
                 guard linkat(AT_FDCWD, source, AT_FDCWD, named, flags) == 0 else { throw failed() }
             }
             guard rename(named, target) == 0 else {
-                let error = failed()
+                let error = refused(target)
                 unlink(named)
                 throw error
             }
@@ -206,7 +214,7 @@ package final class UnfinishedFile {
         } else if linkat(AT_FDCWD, source, AT_FDCWD, target, flags) != 0 {
             if errno == EEXIST { return false }
             // On file systems without links, files have temporary names.
-            guard let temporaryName, rename(temporaryName, target) == 0 else { throw failed() }
+            guard let temporaryName, rename(temporaryName, target) == 0 else { throw refused(target) }
             self.temporaryName = nil
         }
         let parent = Glibc.open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

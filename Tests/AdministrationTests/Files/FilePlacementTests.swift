@@ -42,6 +42,16 @@ import Testing
         #expect(try names == ["film.mp4"] && difference("film.mp4") == nil)
     }
 
+    @Test func aFileHasANameThatItsFileSystemHas() throws {
+        var placement = try placement(isNameless: false)
+        let name = SafeFileName(nil, url: "http://a/x%3Ay%3F.mp4")
+        placement.rule = FileNameRule(owner: "exFAT", isEnforced: true)
+        _ = try placement.place(source, length: film.size, as: name) { _ in true }
+        placement.rule = nil
+        _ = try placement.place(source, length: film.size, as: name) { _ in true }
+        #expect(try names == ["x-y.mp4", "x:y?.mp4"])
+    }
+
     @Test(arguments: [true, false]) func otherFilesStayAsTheyAre(isNameless: Bool) throws {
         try write([1, 2, 3], "film.mp4")
         var other = film.allBytes

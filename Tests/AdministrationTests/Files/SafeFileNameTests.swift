@@ -99,4 +99,31 @@ import Testing
         #expect(SafeFileName("a.b.mp4", url: "http://a/x").numbered(2) == "a.b (2).mp4")
         #expect(SafeFileName("a", url: "http://a/x").numbered(3) == "a (3)")
     }
+
+    @Test(arguments: [
+        ("x:y?.mp3", "x-y.mp3"), ("a\\b|c<d>*.mp4", "a-b-cd.mp4"), ("\"So\".mp3", "'So'.mp3"), ("Is it?", "Is it"),
+        ("wait...", "wait"), ("a. . .", "a"), ("v2..mp4", "v2.mp4"), ("CON", "_CON"), ("nul.mp3", "_nul.mp3"),
+        ("Lpt1.a.mp3", "_Lpt1.a.mp3"), ("com¹.mp3", "_com¹.mp3"), ("console.mp3", "console.mp3"),
+        ("com0.mp3", "com0.mp3"),
+        ("???", "download"), ("映画 – 1.mkv", "映画 – 1.mkv"),
+    ])
+    func aNameIsOneThatWindowsHas(name: String, safe: String) {
+        let made = SafeFileName(name, url: "http://a/x").forWindows
+        #expect(made.description == safe)
+        #expect(FileNameRule(owner: "exFAT", isEnforced: true).objection(to: made.description) == nil)
+    }
+
+    /// Cut so that it does not end with a blank.
+    @Test func aLongNameEndsForWindowsToo() {
+        let name = SafeFileName(String(repeating: "a ", count: 200), url: "http://a/x").forWindows.description
+        #expect(name.utf8.count > 250 && FileNameRule(owner: "exFAT", isEnforced: true).objection(to: name) == nil)
+    }
+
+    @Test(arguments: [
+        ("x:y.mp3", "exFAT permits no ':' in names"), ("a\n.mp3", "exFAT permits no '\\n' in names"),
+        ("a.", "exFAT permits no '.' at the end of names"), ("aux.mp3", "exFAT reserves that name"), ("a.mp3", nil),
+    ])
+    func aNameThatAFileSystemLacksIsExplained(name: String, objection: String?) {
+        #expect(FileNameRule(owner: "exFAT", isEnforced: true).objection(to: name) == objection)
+    }
 }
