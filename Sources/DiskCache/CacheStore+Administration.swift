@@ -73,10 +73,13 @@ extension CacheStore {
     }
 
     /// Pins or unpins a resource; a presentation with all its parts, those that join later included.
+    /// - Parameter isByHand: whether a person does so: `unpinPlayed` leaves such a pin.
     /// - Returns: false if nothing of it is cached.
-    package func setPinned(_ isPinned: Bool, _ key: CacheKey) throws(StoreError) -> Bool {
+    package func setPinned(_ isPinned: Bool, _ key: CacheKey, isByHand: Bool = false) throws(StoreError) -> Bool {
         // The presentation's own row first: parts that join meanwhile are then pinned with it.
-        let isKnown = try queue.sync { work throws(StoreError) in try work.setPinned(isPinned, key) }
+        let isKnown = try queue.sync { work throws(StoreError) in
+            try work.setPinned(isPinned, key, isByHand: isByHand)
+        }
         if isKnown { _ = try parts.setPinned(isPinned, of: key) }
         return isKnown
     }
@@ -157,11 +160,24 @@ extension CacheStore {
         try core.index.listing.leastMissed(limit: limit)
     }
 
-    /// Notes what the feed or playlist of a resource calls it.
-    package func setTitle(_ title: String, _ key: CacheKey) throws(StoreError) {
+    /// Unpins a resource, unless a person pinned it, or ordered it to stay.
+    /// - Returns: false if nothing of it is cached.
+    package func unpinPlayed(_ key: CacheKey) throws(StoreError) -> Bool {
+        if try core.index.pins.isByHand(key) { return true }
+        return try setPinned(false, key)
+    }
+
+    /// Notes what the order of a resource said of it.
+    /// - Parameters:
+    ///   - title: what its feed or playlist calls it; nil leaves it as it is, as with `category`.
+    ///   - isByHand: whether a person ordered it to stay.
+    package func noteOrder(title: String?, category: String?, isByHand: Bool, of key: CacheKey) throws(StoreError) {
         try core.index.database.write { db in
             try db.execute(
-                sql: "UPDATE resource SET title = ? WHERE key = ?", arguments: [title.beginning(500), key.text])
+                sql: """
+                    UPDATE resource SET title = coalesce(?, title), category = coalesce(?, category),
+                        by_hand = by_hand OR (? AND pinned) WHERE key = ?
+                    """, arguments: [title?.beginning(500), category, isByHand, key.text])
         }
     }
 

@@ -30,6 +30,14 @@ package struct CachedName: Sendable, Equatable {
         ).compactMap { try? CachedName($0) }
     }
 
+    /// The categories of cached resources.
+    package static func categories(in directory: String, limit: Int) throws -> [String] {
+        try StoredRow.glance(
+            of: directory + "/index.sqlite",
+            "SELECT DISTINCT category FROM resource WHERE category IS NOT NULL AND part_of IS NULL LIMIT ?", [limit]
+        ).compactMap { try? $0.text("category") }
+    }
+
     /// How many bytes a cache occupies on the disk, without its index; nil if that is unknown.
     package static func bytes(in directory: String) -> Int64? {
         let rows = try? StoredRow.glance(

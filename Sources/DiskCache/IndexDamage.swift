@@ -102,7 +102,7 @@ enum IndexDamage {
 
     private static let resourceColumns =
         ["id", "key", "pinned", "hits", "last_access", "cached", "downloaded"] + IndexDatabase.partsColumns + [
-            "played", "title",
+            "played", "title", "category", "by_hand",
         ]
     private static let generationColumns = [
         "id", "resource", "length", "status", "fields", "final_url", "chunk_size", "stored_at", "overhead",

@@ -59,7 +59,7 @@ final class IndexDatabase: Sendable {
         return configuration
     }
 
-    static var schema: DatabaseSchema { DatabaseSchema(migrator, digest: 0xba97_43a7_28ea_73b0) }
+    static var schema: DatabaseSchema { DatabaseSchema(migrator, digest: 0xd217_5019_fb0b_af84) }
 
     private static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -112,6 +112,14 @@ final class IndexDatabase: Sendable {
                     ALTER TABLE resource ADD COLUMN title TEXT;
                     ALTER TABLE generation ADD COLUMN read_ranges TEXT;
                     CREATE INDEX resource_played ON resource(key) WHERE played IS NOT NULL;
+                    """)
+        }
+        // `category`: the word that its download was ordered under. `by_hand`: a person pinned it, or ordered it to stay.
+        migrator.registerMigration("6: categories") { db in
+            try db.execute(
+                sql: """
+                    ALTER TABLE resource ADD COLUMN category TEXT;
+                    ALTER TABLE resource ADD COLUMN by_hand INTEGER NOT NULL DEFAULT 0;
                     """)
         }
         return migrator

@@ -174,8 +174,8 @@ struct IndexListing: Sendable {
     }
 
     private static let selectResources = """
-        SELECT r.key, g.length, r.cached, r.pinned, r.hits, r.last_access, r.played, r.title, g.stored_at, g.fields, r.parts,
-            r.part_length, r.part_cached, r.part_hits, (SELECT w.key FROM resource w WHERE w.id = r.part_of) AS whole
+        SELECT r.key, g.length, r.cached, r.pinned, r.hits, r.last_access, r.played, r.title, r.category, g.stored_at, g.fields,
+            r.parts, r.part_length, r.part_cached, r.part_hits, (SELECT w.key FROM resource w WHERE w.id = r.part_of) AS whole
         FROM \(resources)
         """
 
@@ -209,7 +209,8 @@ struct IndexListing: Sendable {
             played: try? row.integer("played"),
             type: field("content-type"), parts: parts > 0 ? parts : nil, partOf: try? row.text("whole"),
             title: (try? row.text("title"))
-                ?? field("content-disposition").flatMap { ContentDisposition(parsing: $0)?.fileName })
+                ?? field("content-disposition").flatMap { ContentDisposition(parsing: $0)?.fileName },
+            category: try? row.text("category"))
     }
 
     /// Resources with their generations after an ID, in order, for work on all of them page by page. A part counts as

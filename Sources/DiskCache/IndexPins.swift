@@ -15,13 +15,14 @@ struct IndexPins: Sendable {
     let database: IndexDatabase
 
     /// Takes the extents of resources out of the order of eviction, or puts them back.
+    /// - Parameter isByHand: whether a person does so. Such a pin stays one, whatever else pins later.
     /// - Returns: whether any of them has a row.
-    func setPinned(_ isPinned: Bool, _ keys: [CacheKey]) throws(StoreError) -> Bool {
+    func setPinned(_ isPinned: Bool, _ keys: [CacheKey], isByHand: Bool = false) throws(StoreError) -> Bool {
         let isKnown = try database.write { db in
             var changes = 0
             for key in keys {
-                try db.cachedStatement(sql: "UPDATE resource SET pinned = ? WHERE key = ?").execute(
-                    arguments: [isPinned, key.text])
+                let sql = "UPDATE resource SET pinned = ?1, by_hand = ?1 AND (by_hand OR ?2) WHERE key = ?3"
+                try db.cachedStatement(sql: sql).execute(arguments: [isPinned, isByHand, key.text])
                 changes += db.changesCount
             }
             guard changes > 0 else { return false }
@@ -80,6 +81,14 @@ struct IndexPins: Sendable {
             ).map { StoredRow($0) }
             return Kept(
                 isPinned: (try? row?.flag("pinned")) ?? false, isDownloaded: (try? row?.flag("downloaded")) ?? false)
+        }
+    }
+
+    /// Whether a person pinned a resource, or ordered it to stay.
+    func isByHand(_ key: CacheKey) throws(StoreError) -> Bool {
+        try database.readOne { db in
+            try Bool.fetchOne(
+                db.cachedStatement(sql: "SELECT by_hand FROM resource WHERE key = ?"), arguments: [key.text]) ?? false
         }
     }
 

@@ -41,6 +41,8 @@ package struct ResourceReport: Codable, Sendable, Equatable {
     package var presentation: PresentationReport?
     /// Its title in its feed or playlist, otherwise the file name that its origin gives; nil if neither is known.
     package var title: String?
+    /// The category that its download was ordered under, the last one that named any.
+    package var category: String?
 }
 
 /// A part of a presentation. Sizes are in bytes.

@@ -4,12 +4,12 @@ import CachePolicy
 extension StoreWork {
     /// Pins a resource without the parts of its presentation.
     /// - Returns: false if nothing of it is cached.
-    func setPinned(_ isPinned: Bool, _ key: CacheKey) throws(StoreError) -> Bool {
+    func setPinned(_ isPinned: Bool, _ key: CacheKey, isByHand: Bool = false) throws(StoreError) -> Bool {
         checkpointer.checkpoint()
         guard try core.index.listing.resource(key) != nil else { return false }
         // In this order, the copy never has a pin that the index lacks.
         if !isPinned { try pins.remove([key]) }
-        _ = try core.index.pins.setPinned(isPinned, [key])
+        _ = try core.index.pins.setPinned(isPinned, [key], isByHand: isByHand)
         if isPinned { try pins.copyAll(of: [key], from: core.index) }
         try noteKept([key])
         checkpointer.countIndex()

@@ -348,7 +348,7 @@ package actor DownloadManager {
         }
         guard let before, let job = queue[id], (job.state, job.isHeld) != (before.state, before.isHeld) else { return }
         let name = (job.title ?? job.progress.fileName).map { "\"\($0)\", " } ?? ""
-        if job.state == .completed { noteTitle(of: job) }
+        if job.state == .completed { noteOrder(of: job) }
         switch job.state {
         case .completed: logger.notice("downloaded \(name)\(job.url): \(ByteSize(bytes: job.progress.bytes))")
         case .failed where loggedFailures.updateValue(job.message ?? "", forKey: id) != job.message:
@@ -359,11 +359,14 @@ package actor DownloadManager {
         }
     }
 
-    private func noteTitle(of job: DownloadJob) {
-        guard let title = job.title, let key = job.key else { return }
-        do { try restorePoints.setTitle(title, of: key) } catch {
-            logger.error("cannot note the title of \(job.url): \(error)")
-        }
+    private func noteOrder(of job: DownloadJob) {
+        guard let key = job.key else { return }
+        let order = job.order
+        do {
+            try restorePoints.noteOrder(
+                title: job.title, category: order.options.category,
+                isByHand: order.episode == nil && order.options.isPinned, of: key)
+        } catch { logger.error("cannot note the title and category of \(job.url): \(error)") }
     }
 
     /// What could go, in words that complete a sentence; empty if nothing is pinned.

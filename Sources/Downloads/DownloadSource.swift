@@ -98,8 +98,8 @@ package protocol RestorePointKeeper: Sendable {
     /// before.
     /// - Returns: the bytes freed on the disk.
     func release(_ restorePoint: RestorePoint) throws -> Int64
-    /// Notes what people call a resource, by its cache key.
-    func setTitle(_ title: String, of key: String) throws
+    /// Notes what the order of a resource said of it, by its cache key.
+    func noteOrder(title: String?, category: String?, isByHand: Bool, of key: String) throws
     /// The pinned resources that people miss least, in that order.
     func leastMissed(limit: Int) throws -> [ResourceReport]
 }

@@ -25,7 +25,9 @@ package struct StoreRestorePoints: RestorePointKeeper {
             }, hasMoreParts: content.hasMoreParts)
     }
 
-    package func setTitle(_ title: String, of key: String) throws { try store.setTitle(title, CacheKey(text: key)) }
+    package func noteOrder(title: String?, category: String?, isByHand: Bool, of key: String) throws {
+        try store.noteOrder(title: title, category: category, isByHand: isByHand, of: CacheKey(text: key))
+    }
 
     package func leastMissed(limit: Int) throws -> [ResourceReport] { try store.leastMissed(limit: limit) }
 

@@ -144,7 +144,7 @@ extension MediaCache {
 
     private func setPinned(_ isPinned: Bool, _ url: URL) throws {
         let isKnown = try find(Self.origin(url)) { store, key throws(StoreError) in
-            try store.setPinned(isPinned, key) ? true : nil
+            try store.setPinned(isPinned, key, isByHand: true) ? true : nil
         }
         guard isKnown != nil else { throw CacheError.notCached(url) }
     }

@@ -91,10 +91,42 @@ import Testing
                     arguments: [time * 1_000_000, name == "a" ? 5 : nil, OpenStore.key(name).text])
             }
         }
-        try opened.store.setTitle("A title", OpenStore.key("a"))
+        try opened.store.noteOrder(title: "A title", category: nil, isByHand: false, of: OpenStore.key("a"))
         let found = try opened.store.leastMissed(limit: 2)
         #expect(found.map(\.url) == ["a", "c"].map { OpenStore.key($0).text })
         #expect(found.first?.title == "A title")
+    }
+
+    /// What a person pinned, or ordered to stay, is not unpinned with being played; what only a feed pinned is.
+    @Test func pinByHandOutlivesBeingPlayed() throws {
+        let opened = try opened(), (store, key) = (opened.store, OpenStore.key("a"))
+        func isPinned() throws -> Bool? { try store.resource(key)?.resource.isPinned }
+        _ = try store.setPinned(true, key)
+        #expect(try store.unpinPlayed(key) && isPinned() == false)
+        // Ordered, but not to stay.
+        try store.noteOrder(title: nil, category: nil, isByHand: true, of: key)
+        _ = try store.setPinned(true, key)
+        #expect(try store.unpinPlayed(key) && isPinned() == false)
+        for isOrder in [true, false] {
+            _ = try store.setPinned(true, key, isByHand: !isOrder)
+            if isOrder { try store.noteOrder(title: nil, category: nil, isByHand: true, of: key) }
+            _ = try store.setPinned(true, key)
+            #expect(try store.unpinPlayed(key) && isPinned() == true)
+            _ = try store.setPinned(false, key, isByHand: true)
+            _ = try store.setPinned(true, key)
+            #expect(try store.unpinPlayed(key) && isPinned() == false)
+        }
+        #expect(try !store.unpinPlayed(OpenStore.key("none")))
+    }
+
+    @Test func categoryIsThatOfTheLastOrderThatNamesOne() throws {
+        let opened = try opened(), key = OpenStore.key("a")
+        for (category, expected) in [("a", "a"), (nil, "a"), ("b", "b")] {
+            try opened.store.noteOrder(title: nil, category: category, isByHand: false, of: key)
+            #expect(try opened.store.resource(key)?.resource.category == expected)
+        }
+        try opened.close()
+        #expect(try CachedName.categories(in: opened.directory.path, limit: 9) == ["b"])
     }
 
     /// The index of an earlier version gets the new columns, and keeps its rows.
@@ -107,7 +139,8 @@ import Testing
                 sql: """
                     DROP INDEX resource_played; ALTER TABLE resource DROP COLUMN played;
                     ALTER TABLE resource DROP COLUMN title; ALTER TABLE generation DROP COLUMN read_ranges;
-                    DELETE FROM grdb_migrations WHERE identifier LIKE '5:%'; PRAGMA user_version = 4
+                    ALTER TABLE resource DROP COLUMN category; ALTER TABLE resource DROP COLUMN by_hand;
+                    DELETE FROM grdb_migrations WHERE identifier >= '5'; PRAGMA user_version = 4
                     """)
         }
         let next = try OpenStore(opened.directory)

@@ -56,7 +56,9 @@ final class FakeRestorePoints: RestorePointKeeper {
 
     var titles: [String: String] { state.withLock { $0.titles } }
 
-    func setTitle(_ title: String, of key: String) { state.withLock { $0.titles[key] = title } }
+    func noteOrder(title: String?, category: String?, isByHand: Bool, of key: String) {
+        state.withLock { $0.titles[key] = title }
+    }
 
     func leastMissed(limit: Int) -> [ResourceReport] { state.withLock { Array($0.leastMissed.prefix(limit)) } }
 

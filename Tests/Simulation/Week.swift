@@ -312,7 +312,9 @@ private struct WeekRestorePoints: RestorePointKeeper {
 
     func restorePoint(_ url: OriginURL) throws -> RestorePoint { try week.inTime { try real.restorePoint(url) } }
     func release(_ point: RestorePoint) throws -> Int64 { try week.inTime { try real.release(point) } }
-    func setTitle(_ title: String, of key: String) throws { try week.inTime { try real.setTitle(title, of: key) } }
+    func noteOrder(title: String?, category: String?, isByHand: Bool, of key: String) throws {
+        try week.inTime { try real.noteOrder(title: title, category: category, isByHand: isByHand, of: key) }
+    }
     func leastMissed(limit: Int) throws -> [ResourceReport] { try week.inTime { try real.leastMissed(limit: limit) } }
 }
 

@@ -46,7 +46,7 @@ package struct StoreEpisodes: EpisodeStore {
     package func unpin(_ url: OriginURL) throws -> Bool {
         try policy().find(url) { key throws(StoreError) in
             guard try !isBeingPlayed(key) else { return false }
-            return try store.setPinned(false, key) ? true : nil
+            return try store.unpinPlayed(key) ? true : nil
         } ?? true
     }
 

@@ -89,7 +89,9 @@ struct ResourceRoutes: Sendable {
         request.receive { change in
             request.answer { [policy] store in
                 let policy = policy.value
-                guard try policy.find(url, { try store.setPinned(change.pinned, $0) ? true : nil }) != nil else {
+                guard
+                    try policy.find(url, { try store.setPinned(change.pinned, $0, isByHand: true) ? true : nil }) != nil
+                else {
                     throw ControlError.notCached(url.absolute)
                 }
                 return try store.existing(url, policy)

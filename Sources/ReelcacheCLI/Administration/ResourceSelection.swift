@@ -16,7 +16,7 @@ struct ResourceSelection: ParsableArguments {
     var filter: String?
     @Option(
         help: ArgumentHelp(
-            "Select resources that were downloaded in this category, as far back as the history reaches.",
+            "Select resources that were downloaded in this category.",
             valueName: "name"),
         completion: .known(.categories))
     var category: String?
@@ -89,20 +89,21 @@ struct ResourceSelection: ParsableArguments {
     }
 
     private func matches(_ proxy: RunningProxy, downloadedIn category: String) throws -> [Match] {
+        let labelled = try proxy.allResources(Self.byName()).resources.filter { $0.category == category }
+        // Those that run, and what an earlier version downloaded.
         let reports = try proxy.allDownloads().downloads.filter { $0.category == category }
-        guard !reports.isEmpty else {
-            throw CacheAccessError(
-                "no download has the category '\(category)': reelcache history lists the categories")
+        guard !reports.isEmpty || !labelled.isEmpty else {
+            throw CacheAccessError("no download has the category '\(category)': reelcache ls --json shows them")
         }
-        var seen: Set<String> = []
-        let urls = reports.map(\.urlText).filter { seen.insert($0).inserted }.compactMap { text in
+        var seen = Set(labelled.map(\.plainURL))
+        let cached = try reports.map(\.urlText).compactMap { text in
             (try? OriginURL(url: text)).map { (text, $0) }
-        }
-        let cached = try urls.filter { try proxy.isCached($0.1) }
-        guard !cached.isEmpty else {
+        }.filter { try seen.insert($0.1.cacheKey.text).inserted && proxy.isCached($0.1) }
+        guard !cached.isEmpty || !labelled.isEmpty else {
             throw CacheAccessError("nothing downloaded in the category '\(category)' is cached")
         }
-        return cached.map { .url($0.1, text: $0.0) }
+        return try (labelled.isEmpty ? [] : found(labelled, orElse: ""))
+            + cached.map { .url($0.1, text: $0.0) }
     }
 }
 

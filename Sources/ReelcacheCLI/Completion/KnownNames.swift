@@ -101,7 +101,12 @@ enum KnownNames: String {
     }
 
     private static func categories(_ configuration: ProxyConfiguration, _ proxy: RunningProxy?) throws -> [Candidate] {
-        Set(try orders(configuration, proxy).compactMap(\.category)).sorted().map { Candidate($0) }
+        var query = ResourceQuery()
+        query.limit = limit
+        let cached =
+            (try? proxy?.resources(query).resources.compactMap(\.category))
+            ?? (try? CachedName.categories(in: configuration.cacheDirectory, limit: limit)) ?? []
+        return Set(try orders(configuration, proxy).compactMap(\.category) + cached).sorted().map { Candidate($0) }
     }
 
     private static func orders(_ configuration: ProxyConfiguration, _ proxy: RunningProxy?) throws -> [OrderedName] {

@@ -435,6 +435,6 @@ private struct NoRestorePoints: RestorePointKeeper {
         RestorePoint(key: url.absolute, wasPinned: false, former: [])
     }
     func release(_ restorePoint: RestorePoint) -> Int64 { 0 }
-    func setTitle(_ title: String, of key: String) {}
+    func noteOrder(title: String?, category: String?, isByHand: Bool, of key: String) {}
     func leastMissed(limit: Int) -> [ResourceReport] { [] }
 }
