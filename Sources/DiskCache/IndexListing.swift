@@ -147,7 +147,8 @@ struct IndexListing: Sendable {
     /// The keys of all that was played, with the time, in seconds since 1970.
     func played() throws(StoreError) -> [CacheKey: Int64] {
         try database.read { db in
-            let rows = try Row.fetchAll(db, sql: "SELECT key, played FROM resource WHERE played IS NOT NULL")
+            let rows = try Row.fetchAll(
+                db, sql: "SELECT key, played FROM resource WHERE played IS NOT NULL AND part_of IS NULL")
             return rows.map { StoredRow($0) }.reduce(into: [:]) { played, row in
                 if let key = try? row.text("key") { played[CacheKey(text: key)] = (try? row.integer("played")) ?? 0 }
             }
@@ -217,7 +218,7 @@ struct IndexListing: Sendable {
     /// read and pinned when its presentation was, or it itself.
     /// - Parameters:
     ///   - before: only resources last read before this time, in microseconds since 1970; nil for all.
-    ///   - isPlayed: only resources that were played.
+    ///   - isPlayed: only resources that were played, and the parts of those.
     func page(after id: Int64, readBefore before: Int64? = nil, isPlayed: Bool = false, limit: Int) throws(StoreError)
         -> [Listed]
     {
@@ -229,7 +230,7 @@ struct IndexListing: Sendable {
                             w.id IS NOT NULL AS is_part
                         FROM resource r JOIN generation g ON g.resource = r.id LEFT JOIN resource w ON w.id = r.part_of
                         WHERE r.id > ?1 AND r.last_access < ?2 AND coalesce(w.last_access, 0) < ?2
-                            AND (?4 = 0 OR coalesce(w.played, r.played) IS NOT NULL) ORDER BY r.id LIMIT ?3
+                            AND (?4 = 0 OR iif(w.id IS NULL, r.played, w.played) IS NOT NULL) ORDER BY r.id LIMIT ?3
                         """), arguments: [id, before ?? .max, limit, isPlayed])
             return rows.compactMap { row in
                 let row = StoredRow(row)

@@ -186,7 +186,8 @@ struct IndexSaving: Sendable {
 
 extension IndexSaving {
     /// Adds what players have read of a generation. At three quarters of it, its resource counts as played, and what
-    /// was read is counted from the beginning.
+    /// was read is counted from the beginning. A presentation that was downloaded counts as played when three quarters
+    /// of its parts' bytes do; of any other, the parts that are known are those that were read.
     private static func save(_ played: ReadRanges, of id: GenerationID, in db: Database) throws {
         let saved = try IndexStatement("SELECT length, read_ranges FROM generation WHERE id = ?1", in: db).first(
             .id(id)
@@ -207,6 +208,15 @@ extension IndexSaving {
             """
             UPDATE resource SET played = last_access / 1000000
             WHERE id = (SELECT resource FROM generation WHERE id = ?1) AND parts = 0
+            """, in: db
+        ).run(.id(id))
+        try IndexStatement(
+            """
+            UPDATE resource SET played = last_access / 1000000
+            WHERE id = (SELECT r.part_of FROM resource r JOIN generation g ON g.resource = r.id WHERE g.id = ?1)
+                AND downloaded = 1 AND 4 * (
+                    SELECT total(g.length) FROM resource p JOIN generation g ON g.resource = p.id
+                    WHERE p.part_of = resource.id AND p.played IS NOT NULL) >= 3.0 * part_length
             """, in: db
         ).run(.id(id))
     }

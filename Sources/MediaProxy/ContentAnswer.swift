@@ -328,12 +328,12 @@ final class ContentAnswer: BodySource {
 
     /// Notices when a player has read three quarters of an item: it was played, and the next one is fetched.
     private func beginItem(_ reader: CacheReader, isAsStored: Bool) {
-        // Segments of a stream have read-ahead of their own. What is not stored has a next that is not stored either.
-        guard !isAsStored, generation.isStored, request.membership == nil, generation.whole == nil else { return }
         // A page of another site must not choose what is downloaded or unpinned. `web_origins` names those that play
         // for the user.
-        guard !request.reading.requester.isForeign else { return }
+        guard !isAsStored, generation.isStored, !request.reading.requester.isForeign else { return }
         reader.isPlay = isPlay
+        // Segments of a stream have read-ahead of their own.
+        guard request.membership == nil, generation.whole == nil else { return }
         let url = request.route.url
         guard let length = statedLength, request.proxy.next.mayFollow(url, length: length, request.resolvedRule) else {
             return
