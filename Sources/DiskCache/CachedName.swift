@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import HTTPModel
 
 /// A cached resource, read from the index without the cache's lock, which another process may hold, and without
 /// creating files.
@@ -38,8 +39,19 @@ package struct CachedName: Sendable, Equatable {
         ).compactMap { try? $0.text("category") }
     }
 
-    /// How many bytes a cache occupies on the disk, without its index; nil if that is unknown.
+    /// The bytes in the index's log, which `all` and the like don't see. The next start takes them over, after a process
+    /// that was killed; an orderly end leaves none.
+    package static func logBytes(in directory: String) -> Int64 {
+        var info = stat()
+        return stat(directory + "/index.sqlite-wal", &info) == 0 ? Int64(info.st_size) : 0
+    }
+
+    /// How many bytes a cache occupies on the disk, without its index; nil if that is unknown. With a log, its files are
+    /// counted, however many they are.
     package static func bytes(in directory: String) -> Int64? {
+        if logBytes(in: directory) > 0, let files = FileManager.default.enumerator(atPath: directory + "/data") {
+            return files.reduce(into: 0) { $0 +|= FileSystem.allocatedBytes("\(directory)/data/\($1)") }
+        }
         let rows = try? StoredRow.glance(
             of: directory + "/index.sqlite", "SELECT value FROM meta WHERE name = 'data_bytes'", [])
         return rows?.first.flatMap { try? $0.integer("value", in: 0...1 << 60) }

@@ -103,7 +103,44 @@ import Testing
         }
     }
 
+    @Test func aPageIsThatOfTheMediaThatItsResolverFinds() async throws {
+        try await blocking {
+            let (page, file) = ("http://page.invalid/watch", directory.file("resolvers.yaml"))
+            for (command, severity, text) in [
+                ("echo \(origin.url("/film.mp4")) #", "ok", "resolver: sh finds media at 127.0.0.1"),
+                ("echo \(origin.url("/film.mp4")) #", "ok", "origin: answers 206, 5.00 kB"),
+                ("echo nothing here >&2; exit 3 #", "problem", "the resolver sh failed with exit code 3: nothing here"),
+                ("echo one; echo two #", "problem", "resolver: the resolver sh "),
+            ] {
+                try "resolvers:\n- host: page.invalid\n  command: [sh, -c, '\(command)']\n"
+                    .write(toFile: file, atomically: true, encoding: .utf8)
+                let report = try visit(page, ["REELCACHE_CONFIG": file])
+                #expect(report.has(severity, text) && !report.has("problem", "does not resolve"), "\(report)")
+                #expect(report.outcome.exit == .exited(severity == "ok" ? 0 : 1))
+            }
+        }
+    }
+
     // MARK: The disk
+
+    /// What it had stored last is in the log of the index alone.
+    @Test func aCacheWhoseProxyWasKilledIsNotEmpty() async throws {
+        try await blocking {
+            let proxy = try ProxyProcess(cacheDirectory: cache)
+            #expect(try proxy.get(ProxyProcess.target(origin.url("/film.mp4"))).status == 200)
+            try eventually("what was stored is in the index") {
+                let stored = try proxy.get("/api/v1/resources").text
+                return stored.contains("\"is_complete\":true")
+            }
+            _ = try proxy.process.killNow()
+            let report = try doctor()
+            #expect(report.outcome.exit == .exited(0), "\(report)")
+            #expect(report.has("ok", "in its log, as the last proxy was killed"), "\(report)")
+            #expect(report.has("", " cached, at most ") && !report.has("", " 0 bytes cached"), "\(report)")
+            _ = try ReelcacheCommand.run(["ls", "--cache-dir", cache])
+            #expect(try !doctor().has("", "in its log"))
+        }
+    }
 
     @Test(.enabled(if: SmallDisk.obstacle == nil)) func aTinyDiskIsAProblem() async throws {
         try await blocking {

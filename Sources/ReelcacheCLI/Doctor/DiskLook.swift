@@ -11,11 +11,15 @@ struct DiskLook {
     let directory: DirectoryFacts
     /// nil if the file system cannot be queried.
     let space: SpaceFacts?
+    /// Set if a process that was killed has left the index's log; not beside one that runs.
+    let log: Finding?
     let sparse: SparseFacts
 
-    /// - Parameter cached: the size of the cache, in bytes, as its proxy reports it: what that has stored last is not
-    ///   in the index's file yet. nil to read the file.
-    init(_ configuration: ProxyConfiguration, cached: Int64?) {
+    /// - Parameters:
+    ///   - cached: the size of the cache, in bytes, as its proxy reports it: what that has stored last is not in the
+    ///     index's file yet. nil to read the file.
+    ///   - isOwned: whether a process has the cache.
+    init(_ configuration: ProxyConfiguration, cached: Int64?, isOwned: Bool) {
         let path = configuration.cacheDirectory
         let place = Self.place(path)
         // If the cache does not exist yet, the file system that it would be on.
@@ -26,6 +30,13 @@ struct DiskLook {
             magic: Int64(reel_file_system(existing)) & 0xFFFF_FFFF,
             isReadOnly: isKnown && volume.f_flag & UInt(ST_RDONLY) != 0)
         directory = DirectoryFacts(path: path, place: place, user: geteuid(), fileSystem: kind)
+        let logged = isOwned ? 0 : CachedName.logBytes(in: path)
+        log =
+            logged > 0
+            ? .ok(
+                "index", "\(ByteSize(bytes: logged)) in its log, as the last proxy was killed; the next start uses them"
+            )
+            : nil
         space =
             isKnown
             ? SpaceFacts(

@@ -11,7 +11,8 @@ struct DoctorCommand: ParsableCommand {
             name servers and certificates. Prints one line for each: ok, warning or problem, and what to do. \
             Exits with 1 if there is a problem.
 
-            If you name a URL, also checks its origin, and whether a player reaches it through the proxy. \
+            If you name a URL, also checks its origin, and whether a player reaches it through the proxy. Of a page, it \
+            runs the resolver, and checks the origin of the media. \
             Without a URL, nothing leaves this machine.
 
               reelcache doctor

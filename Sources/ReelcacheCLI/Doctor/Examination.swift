@@ -21,10 +21,11 @@ package struct Examination {
         var findings = configurationFindings
         let configuration = settings.proxy
         let running = RunningLook(configuration)
-        let disk = DiskLook(configuration, cached: running.cached)
+        let disk = DiskLook(configuration, cached: running.cached, isOwned: running.proxy != .none)
         let visit = argument.map { URLVisit($0, configuration) }
         findings += disk.directory.findings
         if let space = disk.space { findings.append(space.finding) }
+        if let log = disk.log { findings.append(log) }
         findings += disk.sparse.findings
         findings.append(MachineLook.fileLimit(configuration).finding)
         findings.append(MachineLook.clock(origin: visit?.date).finding)

@@ -33,12 +33,24 @@ struct URLVisit {
         (rules.bypasses, rules.largestStored) = (rule.bypasses, rule.largestStored)
         var findings = [rules.finding]
 
+        var (media, fields) = (url, rule.headers)
+        if let resolver = rule.resolver {
+            do throws(ResolverFailure) {
+                let location = try ResolverCommand.run(resolver, for: url, now: { Int64(time(nil)) })
+                location.addHeaders(to: &fields, for: location.url.absolute)
+                media = location.url
+                findings.append(.ok("resolver", "\(resolver.name.printable) finds media at \(media.host)"))
+            } catch {
+                findings.append(.problem("resolver", "\(error)", "run its command by hand: the page may have none"))
+                return (findings, nil)
+            }
+        }
         let networks = try AddressPolicy(allow: configuration.allow).on(LocalNetworks.look() ?? .none)
-        let host = AddressFacts(url.host, networks)
+        let host = AddressFacts(media.host, networks)
         findings.append(host.finding)
         guard host.refused == nil, !host.addresses.isEmpty else { return (findings, nil) }
         let probe = OriginProbe(configuration)
-        let origin = probe.request(url.absolute, fields: rule.headers, policy: networks)
+        let origin = probe.request(media.absolute, fields: fields, policy: networks)
         findings += origin.originFindings
         if let running, let target = policy.target(of: url) {
             let player = running.baseURL + target
