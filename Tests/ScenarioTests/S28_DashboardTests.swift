@@ -33,7 +33,7 @@ extension Scenarios {
         }
 
         @Test func filesAreSmallAndSayWhatTheyMayDo() async throws {
-            #expect(DashboardFile.all.reduce(0) { $0 + $1.bytes.count } < 100_000)
+            #expect(DashboardFile.all.reduce(0) { $0 + $1.bytes.count } < 110_000)
             try await scenario { stage in
                 let home = try stage.player().get("/", headers: Self.browser)
                 #expect(home.status == 200 && home.headers["Content-Type"] == "text/html; charset=utf-8")

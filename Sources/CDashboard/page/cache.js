@@ -7,7 +7,7 @@ import { isSignedIn, maySee, withSession } from "./session.js";
 import { ago, count, host, name, percent, place, plural, printable, quoted, size } from "./text.js";
 
 /** Rows of a page; the proxy has the rest. */
-const pageSize = 25;
+const pageSize = 100;
 /** The largest resources, which say what fills the disk; they are asked for once a minute. */
 const sampleSize = 1000;
 const sampleInterval = 60_000;
@@ -17,7 +17,14 @@ let total = 0;
 
 export function begin() {
 	id("cache-meter").append(meter.element, used);
-	on("cache-sort", "change", (event) => look({ sort: event.target.value, offset: 0 }));
+	for (const head of heads()) head.addEventListener("click", () => look({ sort: head.dataset.sort, offset: 0 }));
+	on("cache-all", "change", (event) => {
+		for (const child of children()) child.choose(event.target.checked);
+		showChoice();
+	});
+	on("cache-pin", "click", () => pinChosen(true));
+	on("cache-unpin", "click", () => pinChosen(false));
+	on("cache-remove", "click", removeChosen);
 	let typing;
 	on("cache-filter", "input", (event) => {
 		clearTimeout(typing);
@@ -34,6 +41,9 @@ function look(change) {
 	return attempt(refresh);
 }
 
+const heads = () => document.querySelectorAll("#cache-table [data-sort]");
+const children = () => [...(id("cache-list").known?.values() ?? [])];
+
 // Size
 
 const meter = bar("disk used");
@@ -45,7 +55,7 @@ export function show(now) {
 	const text = `${size(bytes)} of ${size(limit)}`;
 	meter.update(bytes / Math.max(1, limit), text);
 	say(used, text);
-	for (const child of id("cache-list").known?.values() ?? []) child.move(now);
+	for (const child of children()) child.move(now);
 }
 
 // The list
@@ -62,20 +72,80 @@ export async function refresh() {
 	id("cache-earlier").disabled = query.offset === 0;
 	id("cache-later").disabled = end >= total;
 	id("cache-table").hidden = !listing.resources.length;
+	for (const head of heads()) {
+		if (head.dataset.sort !== query.sort) head.parentElement.removeAttribute("aria-sort");
+		else set(head.parentElement, "aria-sort", query.sort === "name" ? "ascending" : "descending");
+	}
 	list("cache-list", listing.resources, (resource) => resource.whole, row);
+	for (const whole of chosen.keys()) if (!listing.resources.some((resource) => resource.whole === whole)) chosen.delete(whole);
+	showChoice();
 	if (Date.now() - sampled >= sampleInterval) await showSpace();
 }
 
-/** The maps of the rows are asked for one after the other. */
+// What is selected: of this page alone, so that nobody removes what he does not see
+
+/** The resources that are selected, by their URLs. */
+const chosen = new Map();
+
+const titleOf = (resource) => printable(resource.title || name(resource.url));
+
+function showChoice() {
+	const all = [...chosen.values()];
+	say("cache-chosen", all.length ? `${count(all.length)} selected, ${size(sum(all))}` : "Nothing is selected.");
+	for (const verb of ["pin", "unpin", "remove"]) id(`cache-${verb}`).disabled = !all.length;
+	const box = id("cache-all"), rows = children().length;
+	box.checked = rows > 0 && all.length === rows;
+	box.indeterminate = all.length > 0 && all.length < rows;
+}
+
+const sum = (resources) => resources.reduce((bytes, resource) => bytes + resource.cached, 0);
+
+/** Does something to each that is selected, and goes on after a failure, which is told. */
+async function each(resources, done, act) {
+	let count = 0, failure = null;
+	for (const resource of resources) {
+		try {
+			await act(resource);
+			count++;
+			chosen.delete(resource.whole);
+			tell(`${done} ${count} of ${plural(resources.length, "resource")}.`);
+		} catch (error) {
+			failure ??= `${titleOf(resource)}: ${error.message}`;
+		}
+	}
+	if (failure) tell(`${done} ${count} of ${plural(resources.length, "resource")}. ${failure}`, true);
+	for (const child of children()) child.choose(chosen.has(child.whole));
+	await refresh();
+}
+
+const pinChosen = (pinned) => withSession(() =>
+	each([...chosen.values()], pinned ? "Pinned" : "Unpinned", (resource) => api.pin(resource.whole, pinned)));
+
+const removeChosen = () => withSession(async () => {
+	const all = [...chosen.values()], pinned = all.filter((resource) => resource.is_pinned).length;
+	const names = all.slice(0, 3).map((resource) => quoted(titleOf(resource))).join(", ");
+	const others = all.length > 3 ? ` and ${count(all.length - 3)} more` : "";
+	const question = `Remove ${names}${others}? That frees about ${size(sum(all))}${pinned ? `; ${count(pinned)} of them pinned` : ""}.`;
+	if (!(await confirm(question, "Remove them"))) return;
+	sampled = 0;
+	await each(all, "Removed", (resource) => api.remove(resource.whole, false));
+});
+
+/** The maps of the rows are asked for one after the other, of those in sight or near. */
 let maps = Promise.resolve();
+const sight = new IntersectionObserver((entries) => {
+	for (const { target, isIntersecting } of entries) if (isIntersecting) target.seen();
+}, { rootMargin: "2000px 0px" });
 
 function row(first) {
-	const title = printable(first.title || name(first.url));
-	const map = strips(first.whole, { most: 3, shown: first.url });
+	const title = titleOf(first);
+	const map = strips(first.whole, { most: 1, shown: first.url });
+	let isSeen = false;
 	let shown = null;
 	let latest = null;
 	let now = null;
 	const ask = () => {
+		if (!isSeen) return;
 		const { cached } = latest;
 		maps = maps.then(async () => {
 			// Rows come and go while somebody types.
@@ -86,8 +156,17 @@ function row(first) {
 		}).catch(() => {});
 	};
 	const cached = make("td.number");
-	const read = make("td.wide");
-	const hits = make("td.number.wide");
+	const read = make("td.wide.read");
+	const hits = make("td.number.wide.hits");
+	const box = make("input", { type: "checkbox", "aria-label": `Select ${title}`, change: () => {
+		choose(box.checked);
+		showChoice();
+	} });
+	const choose = (isChosen) => {
+		box.checked = isChosen;
+		if (isChosen) chosen.set(first.whole, latest);
+		else chosen.delete(first.whole);
+	};
 	const pin = quiet("", () => withSession(async () => {
 		await api.pin(first.whole, pin.getAttribute("aria-pressed") !== "true");
 		await refresh();
@@ -98,12 +177,19 @@ function row(first) {
 	const tools = make("td.tools", {}, pin, save,
 		quiet("Map", () => showMap(first.whole, title), `Map of ${title}`),
 		quiet("Remove", removing, `Remove ${title}`));
-	const what = make("th", { scope: "row" }, foreign(title), make("span.faint", {}, foreign(printable(place(first.url)))), map.element);
-	const element = make("tr", { "data-url": first.url }, what, cached, hits, read, tools);
+	const what = make("th", { scope: "row", title: printable(first.url) }, foreign(title), " ", make("span.faint", {}, foreign(printable(place(first.url)))));
+	const element = make("tr", { "data-url": first.url }, make("td.check", {}, box), what, make("td.map.wide", {}, map.element), cached, hits, read, tools);
+	element.seen = () => {
+		sight.unobserve(element);
+		isSeen = true;
+		ask();
+	};
+	sight.observe(element);
 	return {
-		element,
+		element, choose, whole: first.whole,
 		update(resource) {
 			latest = resource;
+			if (chosen.has(first.whole)) chosen.set(first.whole, resource);
 			const bytes = size(resource.cached);
 			const share = resource.length ? resource.cached / resource.length : 0;
 			say(cached, resource.parts || resource.is_complete ? bytes : `${bytes}, ${percent(share)}`);
@@ -158,17 +244,13 @@ const oldestCount = 500;
 async function showSpace() {
 	if (!id("space").open) return;
 	sampled = Date.now();
-	const [{ resources, total: all }, { downloads }] = await Promise.all([
-		api.resources({ sort: "size", limit: sampleSize }),
-		api.downloads({ state: "completed" }),
-	]);
+	const { resources, total: all } = await api.resources({ sort: "size", limit: sampleSize });
 	const oldest = await api.resources({ sort: "recent", limit: oldestCount, offset: Math.max(0, all - oldestCount) });
 	say("space-note", all > resources.length ? `Sums of the ${count(resources.length)} largest of ${count(all)}.` : "");
 	shares("space-hosts", sums(resources, (resource) => host(resource.url)));
 	shares("space-kinds", sums(resources, kind));
-	const categories = new Map(downloads.filter((download) => download.category).map((download) => [download.url, download.category]));
-	const inCategory = resources.filter((resource) => categories.has(resource.url));
-	shares("space-categories", sums(inCategory, (resource) => categories.get(resource.url)));
+	const inCategory = resources.filter((resource) => resource.category);
+	shares("space-categories", sums(inCategory, (resource) => resource.category));
 	id("space-by-category").hidden = !inCategory.length;
 	const next = oldest.resources.filter((resource) => !resource.is_pinned).reverse().slice(0, 5);
 	say("space-next-none", next.length ? "" : !all ? "Nothing is cached."

@@ -205,18 +205,68 @@ struct DashboardTests {
 
     @Test func listIsShownAPageAtATime() throws {
         let stage = try DashboardStage(), tab = stage.tab
-        for number in 10..<70 {
-            stage.origin.serve("/film-\(number).mp4", Media(seed: UInt64(number), size: 100))
+        try play(100..<310, on: stage)
+        try tab.open(stage.proxy.baseURL + "/")
+        try tab.wait(for: "document.querySelector('#cache-count').textContent == '1 to 100 of 210'")
+        #expect(try tab.text("document.querySelector('#cache-list').children.length") == "100")
+        // A line each.
+        let tallest = "Math.max(...[...document.querySelectorAll('#cache-list tr')].map(row => row.offsetHeight))"
+        #expect(try Double(tab.text(tallest)) ?? 99 < 45)
+        try tab.click("#cache-later")
+        try tab.click("#cache-later")
+        try tab.wait(for: "document.querySelector('#cache-count').textContent == '201 to 210 of 210'")
+        try tab.paste("film-133", into: "#cache-filter")
+        try tab.wait(for: "document.querySelector('#cache-count').textContent == '1 to 1 of 1'")
+        stage.expectNoComplaints()
+    }
+
+    private func play(_ numbers: Range<Int>, on stage: DashboardStage) throws {
+        for number in numbers {
+            stage.origin.serve("/film-\(number).mp4", Media(seed: UInt64(number), size: 100 + Int64(number)))
             _ = try stage.proxy.get(stage.origin.url("/film-\(number).mp4"))
         }
+    }
+
+    @Test func headersSortTheList() throws {
+        let stage = try DashboardStage(), tab = stage.tab
+        try play(1..<4, on: stage)
+        _ = try stage.proxy.get(stage.origin.url("/film-2.mp4"))
         try tab.open(stage.proxy.baseURL + "/")
-        try tab.wait(for: "document.querySelector('#cache-count').textContent == '1 to 25 of 60'")
-        #expect(try tab.text("document.querySelector('#cache-list').children.length") == "25")
-        try tab.click("#cache-later")
-        try tab.click("#cache-later")
-        try tab.wait(for: "document.querySelector('#cache-count').textContent == '51 to 60 of 60'")
-        try tab.paste("film-33", into: "#cache-filter")
-        try tab.wait(for: "document.querySelector('#cache-count').textContent == '1 to 1 of 1'")
+        let names = "[...document.querySelectorAll('#cache-list th > bdi')].map(one => one.textContent[5]).join('')"
+        for (column, order, direction) in [
+            ("size", "321", "descending"), ("name", "123", "ascending"), ("hits", "2", "descending"),
+        ] {
+            try tab.click("#cache-table [data-sort=\(column)]")
+            try tab.wait(for: "(\(names)).startsWith('\(order)')")
+            let sorted = "[...document.querySelectorAll('[aria-sort]')].map(one => one.ariaSort).join()"
+            #expect(try tab.text(sorted) == direction)
+        }
+        stage.expectNoComplaints()
+    }
+
+    @Test func whatIsSelectedIsPinnedAndRemovedTogether() throws {
+        let stage = try DashboardStage(), tab = stage.tab
+        try play(1..<6, on: stage)
+        try stage.signIn()
+        try tab.wait(for: "document.querySelector('#cache-list').children.length == 5")
+        #expect(try tab.text("String(document.querySelector('#cache-remove').disabled)") == "true")
+        for number in 1...2 { try tab.click("#cache-list [aria-label='Select film-\(number).mp4']") }
+        try tab.wait(for: "document.querySelector('#cache-chosen').textContent == '2 selected, 203 bytes'")
+        #expect(try tab.text("String(document.querySelector('#cache-all').indeterminate)") == "true")
+        try tab.click("#cache-pin")
+        try tab.wait(for: "document.querySelectorAll(`#cache-list [aria-label^='Unpin']`).length == 2")
+        try tab.wait(for: "document.querySelector('#cache-chosen').textContent == 'Nothing is selected.'")
+        try tab.click("#cache-all")
+        try tab.wait(for: "document.querySelector('#cache-chosen').textContent == '5 selected, 515 bytes'")
+        try tab.click("#cache-list [aria-label='Select film-5.mp4']")
+        try tab.click("#cache-remove")
+        try tab.wait(for: "document.querySelector('#confirm').open")
+        let question = try tab.text("document.querySelector('#confirm-text').textContent")
+        #expect(question.contains(" and 1 more? That frees about 410 bytes; 2 of them pinned."), "\(question)")
+        try tab.click("#confirm-yes")
+        try tab.wait(for: "document.querySelector('#cache-list').children.length == 1")
+        try tab.wait(for: "document.querySelector('#news-text').textContent == 'Removed 4 of 4 resources.'")
+        #expect(try stage.ask("resources")["total"] as? Int == 1)
         stage.expectNoComplaints()
     }
 
