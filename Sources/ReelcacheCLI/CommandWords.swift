@@ -6,7 +6,7 @@ struct CommandWords {
     private(set) var words: [String]
 
     /// Options of every command, which may stand before it, too.
-    private static let shared = ["--cache-dir", "--config"]
+    static let shared = ["--cache-dir", "--config"]
 
     /// Moves options that stand before the command behind it.
     init(_ words: [String]) {

@@ -123,12 +123,21 @@ private struct CommandWalk {
 
     /// The option of that name that takes a value.
     func option(_ name: String) -> ArgumentEntry? {
-        command.ownArguments.first { $0.kind == .option && $0.names.contains(name) }
+        arguments.first { $0.kind == .option && $0.names.contains(name) }
+    }
+
+    /// The arguments of the command; before it, also the options of every command.
+    private var arguments: [ArgumentEntry] {
+        guard path.isEmpty else { return command.ownArguments }
+        let shared = CommandWords.shared.compactMap { name in
+            command.subcommands.lazy.compactMap { $0.ownArguments.first { $0.names.contains(name) } }.first
+        }
+        return command.ownArguments + shared
     }
 
     /// The options and flags that can still be added.
     var flags: [Candidate] {
-        command.ownArguments.filter { entry in
+        arguments.filter { entry in
             entry.isShown && entry.kind != .positional && (entry.isRepeating || used.isDisjoint(with: entry.names))
         }.flatMap { entry in entry.names.map { Candidate($0, entry.summary) } }
     }

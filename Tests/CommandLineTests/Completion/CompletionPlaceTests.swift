@@ -56,6 +56,14 @@ import Testing
         #expect(try values(place("downloads", "pause", "--a")) == [])
     }
 
+    /// As they may be written.
+    @Test func optionsOfEveryCommandStandBeforeIt() throws {
+        #expect(try values(place("--config", "/a", "l")) == ["ls"] && values(place("--config=/a", "l")) == ["ls"])
+        #expect(try place("--config", "").source == .files && place("--config=", "").source == .files)
+        #expect(try values(place("--")) == ["--config"] && values(place("--sort", "")) != ["size", "name"])
+        #expect(try place("--config", "/a", "rm", "").options["--config"] == ["/a"])
+    }
+
     @Test func valuesOfOptionsAreOffered() throws {
         #expect(try values(place("ls", "--sort", "")) == ["size", "name"])
         #expect(try values(place("ls", "--sort", "n")) == ["name"])
