@@ -34,7 +34,6 @@ final class ControlHandler: RequestHandler {
 
     func handle(_ exchange: Exchange) {
         (exchange.ownFields, exchange.isControl) = (Self.ownFields, true)
-        exchange.isRoutine = exchange.request.method == .get && exchange.request.value(of: "Reelcache-Page") != nil
         let target = exchange.target
         let path = target.prefix { $0 != "?" }
         if respondWithDashboard(exchange, path) { return }
@@ -56,6 +55,10 @@ final class ControlHandler: RequestHandler {
         let accepting = routes.accepting(method)
         guard !accepting.isEmpty else { throw .method(method, allowed: routes.allowed) }
         for route in accepting { try check(exchange.request, may: route.traits.access) }
+        // Of what anybody may request, nobody keeps lines out of the access log.
+        exchange.isRoutine =
+            exchange.request.method == .get && exchange.request.value(of: "Reelcache-Page") != nil
+            && accepting.allSatisfy { $0.traits.access != .open }
         let parameters = try ControlParameters(target: target, known: accepting.flatMap(\.traits.query))
         let showsSecrets = try parameters.showsSecrets()
         if showsSecrets { try access.checkChanging(exchange.request) }
