@@ -224,7 +224,7 @@ let package = Package(
                 "MediaProxy", "Presentations", "TestSupport", "Upstream",
                 .product(name: "Logging", package: "swift-log"),
             ], path: "Tests/Simulation",
-            exclude: ["Safeguards", "simulate"]),
+            exclude: ["Past", "Safeguards", "simulate"]),
         .testTarget(name: "CommandTests", dependencies: ["TestSupport"]),
         .testTarget(
             name: "DurabilityTests",
