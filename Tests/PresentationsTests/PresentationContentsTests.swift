@@ -208,17 +208,20 @@ import Testing
         #expect(whole.kept == .playlists(Set(kept)))
     }
 
-    @Test func rangesOfOneFileCountByWhatIsThere() throws {
+    /// The last range may extend beyond the file.
+    @Test(arguments: [54_536, 54_546], [true, false])
+    func rangesOfOneFileCountByWhatIsThere(last: Int, isPart: Bool) throws {
         try put(
             "film.m3u8", "#EXT-X-TARGETDURATION:2", "#EXT-X-MAP:URI=\"all.mp4\",BYTERANGE=\"1000@0\"", "#EXTINF:2,",
-            "#EXT-X-BYTERANGE:60000@1000", "all.mp4", "#EXTINF:2,", "#EXT-X-BYTERANGE:54536", "all.mp4",
+            "#EXT-X-BYTERANGE:60000@1000", "all.mp4", "#EXTINF:2,", "#EXT-X-BYTERANGE:\(last)", "all.mp4",
             "#EXT-X-ENDLIST", isPart: false)
-        try put("all.mp4", [UInt8](repeating: 1, count: 65536), length: 115_536)
+        try put("all.mp4", [UInt8](repeating: 1, count: 65536), length: 115_536, isPart: isPart)
         let report = try #require(try contents()?.report)
         #expect(report.segments == 2 && report.cachedSegments == 1 && !report.isPlayable)
         #expect(report.renditions.first?.cached == 65_536)
-        try put("all.mp4", [UInt8](repeating: 1, count: 115_536))
+        try put("all.mp4", [UInt8](repeating: 1, count: 115_536), isPart: isPart)
         #expect(try contents()?.report.isComplete == true)
+        #expect(try contents()?.report.renditions.first?.cached == 115_536)
     }
 
     @Test func representationsOfAnMPDAreKept() throws {

@@ -207,7 +207,10 @@ extension Scenarios {
         @Test func segmentsOfOneFileComeInFewRequests() async throws {
             let file = Media(seed: 189, size: 1_000_000)
             try await scenario { stage in
-                let lines = (0..<10).map { "#EXTINF:4,\n#EXT-X-BYTERANGE:100000@\($0 * 100_000)\nf.mp4" }
+                // The last range extends beyond the file.
+                let lines = (0..<10).map {
+                    "#EXTINF:4,\n#EXT-X-BYTERANGE:\($0 < 9 ? 100_000 : 100_010)@\($0 * 100_000)\nf.mp4"
+                }
                 let text = ["#EXTM3U", "#EXT-X-TARGETDURATION:4"] + lines + ["#EXT-X-ENDLIST"]
                 stage.origin.serve("/v/film.m3u8", bytes: Array(text.joined(separator: "\n").utf8))
                 stage.origin.serve("/v/f.mp4", file)

@@ -40,7 +40,7 @@ struct CachedParts {
             guard let range else { return State(cached: part.length, isWhole: true) }
             // A range in a playlist may extend beyond the file.
             let there = range.clamped(to: 0..<max(0, part.length)) // no trap: not below 0
-            return State(cached: there.length, isWhole: there == range)
+            return State(cached: there.length, isWhole: there.isEmpty == range.isEmpty)
         }
         guard let range else {
             if let part = parts[key] { return State(cached: part.cached) }
@@ -51,14 +51,15 @@ struct CachedParts {
 
     private func state(of coverage: ResourceCoverage?, _ range: Range<Int64>?) -> State {
         guard let coverage else { return State() }
-        let wanted = range ?? 0..<max(0, coverage.length) // no trap: not below 0
+        let whole = 0..<max(0, coverage.length) // no trap: not below 0
+        let wanted = range?.clamped(to: whole) ?? whole
         var cached: Int64 = 0
         for place in coverage.place(of: wanted.lowerBound)..<coverage.present.count {
             let there = coverage.present[place]
             guard there.lowerBound < wanted.upperBound else { break }
             cached +|= there.clamped(to: wanted).length
         }
-        return State(cached: cached, isWhole: cached == wanted.length)
+        return State(cached: cached, isWhole: cached == wanted.length && wanted.isEmpty == (range ?? whole).isEmpty)
     }
 
     private mutating func coverage(ofFile key: CacheKey) throws(StoreError) -> ResourceCoverage? {
