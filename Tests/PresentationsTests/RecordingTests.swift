@@ -103,6 +103,22 @@ import Testing
         #expect(names(rendition) == ["0.ts", "|3.ts"])
     }
 
+    @Test(arguments: ["#EXT-X-MAP:URI=\"i.mp4\"", "#EXT-X-KEY:METHOD=AES-128,URI=\"1.key\""])
+    func withoutAKeyOrAnInitializationSectionNoSegmentThatNeedsItIsListed(line: String) throws {
+        var rendition = RecordedRendition(OriginURL(Self.address))
+        let new = rendition.take(try Self.segments(Self.window(0..<3, line)))
+        let other = "#EXT-X-MAP:URI=\"other.mp4\"\n#EXT-X-KEY:METHOD=NONE\n#EXTINF:2,\n3.ts"
+        _ = rendition.take(try Self.segments(Self.window(0..<3, line) + "\n" + other))
+        rendition.lose(try #require(new[0].companions.first))
+        #expect(names(rendition) == ["|3.ts"])
+
+        _ = rendition.take(try Self.segments(Self.window(4..<6, line)))
+        rendition.lose(try #require(new[0].companions.first))
+        #expect(names(rendition) == ["|3.ts"])
+        _ = rendition.take(try Self.segments(Self.window(6..<7, "#EXT-X-MAP:URI=\"other.mp4\"")))
+        #expect(names(rendition) == ["|3.ts", "|6.ts"])
+    }
+
     // MARK: What is written
 
     @Test(arguments: [

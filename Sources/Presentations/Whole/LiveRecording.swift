@@ -91,6 +91,7 @@ final class LiveRecording {
 
     private func go(on renditions: [RecordedRendition]) {
         self.renditions = renditions
+        companions = Set(renditions.flatMap { $0.segments.flatMap(\.companions) })
         let isNew = renditions.allSatisfy(\.segments.isEmpty)
         guard !isNew || document.isLive || document.listsRenditions else {
             return finish(.failed(Self.isOver))

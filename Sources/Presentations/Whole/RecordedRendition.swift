@@ -34,14 +34,18 @@ struct RecordedRendition: Sendable {
                 hasGap = true
                 continue
             }
-            var segment = segment
-            if hasGap { segment.isDiscontinuity = true }
-            hasGap = false
-            segments.append(segment)
+            append(segment)
         }
         // An older state of the playlist, from another server, has no new segments.
         if start < listed.count { next = listed[listed.count - 1].number +| 1 }
         return new.filter { $0.url != nil && !$0.isGap }
+    }
+
+    private mutating func append(_ segment: MediaSegment) {
+        var segment = segment
+        if hasGap { segment.isDiscontinuity = true }
+        hasGap = false
+        segments.append(segment)
     }
 
     /// The position of the first new segment.
@@ -76,14 +80,20 @@ struct RecordedRendition: Sendable {
         return rendition
     }
 
-    /// Removes an item that could not be fetched: it is missing from here on.
+    /// Removes an item that could not be fetched, and with a key or an initialization section all segments that need
+    /// it: no player can do without. Of segments with one URL, the earlier ones have arrived.
     mutating func lose(_ item: PresentationItem) {
         func needs(_ segment: MediaSegment) -> Bool {
             item.kind == .segment
                 ? segment.url == item.url && segment.range == item.range : segment.companions.contains(item)
         }
-        guard let place = segments.lastIndex(where: needs) else { return }
-        segments.remove(at: place)
-        if place < segments.count { segments[place].isDiscontinuity = true } else { hasGap = true }
+        let first = item.kind == .segment ? segments.lastIndex(where: needs) : segments.firstIndex(where: needs)
+        guard let first else { return }
+        let (rest, endsInGap) = (segments[first...], hasGap)
+        segments.removeSubrange(first...)
+        for segment in rest {
+            if needs(segment) { hasGap = true } else { append(segment) }
+        }
+        hasGap = hasGap || endsInGap
     }
 }
