@@ -14,7 +14,7 @@ extension DownloadQueue {
     }
 
     /// Plans all orders, or none.
-    /// - Parameter areAwaited: whether only a caller in this process wants them.
+    /// - Parameter areAwaited: whether only a caller in this process wants them; a feed's download stays the feed's.
     func plan(_ orders: [DownloadOrder], areAwaited: Bool, now: Double) throws(DownloadError) -> Plan {
         var plan = Plan(nextID: nextID, nextPlace: nextPlace)
         plan.ids.reserveCapacity(orders.count)
@@ -22,9 +22,9 @@ extension DownloadQueue {
             try order.options.check(for: order.url.absolute)
             let identity = DownloadJob.Identity(order)
             var job = planned(order, identity, now: now, in: &plan)
+            if areAwaited { job.order.episode = self[job.id]?.order.episode }
             job.isAwaited = areAwaited && (job.isAwaited || self[job.id] == nil)
-            plan.jobs[job.id] = job
-            plan.planned[identity] = job.id
+            (plan.jobs[job.id], plan.planned[identity]) = (job, job.id)
             plan.ids.append(job.id)
         }
         return plan
@@ -86,7 +86,9 @@ extension DownloadJob {
             place = endOfPriority
             endOfPriority += 1
         }
-        let (episode, title) = (order.episode ?? self.order.episode, order.title ?? self.order.title)
+        // What a person orders is no longer its feed's to count, to cancel or to remove, nor will it be.
+        let isPersons = self.order.episode == nil && self.order.isPinned && !isAwaited
+        let (episode, title) = (isPersons ? nil : order.episode, order.title ?? self.order.title)
         self.order = order
         (self.order.episode, self.order.title) = (episode, title)
         if state == .paused { state = .waiting }

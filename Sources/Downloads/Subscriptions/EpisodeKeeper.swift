@@ -41,18 +41,20 @@ struct EpisodeKeeper {
     }
 
     /// Orders the downloads of episodes, newest first.
-    /// - Returns: the numbers of the downloads. An episode whose URL is being downloaded already gets none of its own,
-    ///   so that the options of that download stay.
+    /// - Returns: the numbers of the downloads. An episode that somebody downloads to keep it gets none of its own, so
+    ///   that the options of that download stay. A download that may end or be evicted before becomes the feed's.
     func order(_ episodes: [KnownEpisode], of subscription: Subscription) throws -> [Int64] {
-        let orders = episodes.filter { !isBeingDownloaded($0.url) }.map { episode in
+        let orders = episodes.map { episode in
             var order = DownloadOrder(url: episode.url)
             (order.priority, order.category) = (.low, subscription.options.category)
             order.title = episode.title
             order.episode = EpisodeName(feed: subscription.url.absolute, identity: episode.identity)
             return order
         }
-        guard !orders.isEmpty else { return [] }
-        return try downloads.perform { try $0.add(orders) }.map(\.id)
+        return try downloads.perform { manager in
+            let orders = orders.filter { !manager.isKept($0.url) }
+            return orders.isEmpty ? [] : try manager.add(orders).map(\.id)
+        }
     }
 
     /// Cancels failed downloads that others have replaced: what they left of their bytes goes.

@@ -364,6 +364,9 @@ final class EpisodeShelf: EpisodeStore {
     /// Lets its download run for ever.
     func holds(_ url: String) { state.withLock { _ = $0.held.insert(url) } }
 
+    /// Lets its next attempt complete.
+    func letGo(_ url: String) { state.withLock { _ = $0.held.remove(url) } }
+
     fileprivate func isHeld(_ url: String) -> Bool { state.withLock { $0.held.contains(url) } }
 
     /// Lets its download fail after some bytes.

@@ -535,6 +535,18 @@ import Testing
         #expect(world.ordered == ["e2.mp3", "e1.mp3"])
     }
 
+    /// It may end with whoever waits for it, or be evicted before anybody has played it.
+    @Test(arguments: [true, false]) func episodeWhoseDownloadMayNotLastIsDownloadedForTheFeed(waits: Bool) throws {
+        world.origin.serve(Self.feed, FeedWriter.episodes([1]))
+        world.shelf.holds(Self.url(1))
+        let url = FeedWorld.url(Self.url(1))
+        let order = DownloadOrder(url: url, options: .init { $0.isPinned = waits })
+        let id = try world.downloads.perform { try $0.add([order], waits: waits).map(\.id) }
+        #expect(try world.subscribe(Self.feed).downloads == id)
+        let download = try #require(world.downloads.snapshots.downloads(of: url).first)
+        #expect(download.isPinned && download.feed == Self.feed)
+    }
+
     @Test func oldestEpisodesGoAsNewOnesArrive() throws {
         world.origin.serve(Self.feed, FeedWriter.episodes([2, 1]))
         try world.subscribe(Self.feed) { $0.keep = .limit(.episodes(2)) }
@@ -625,6 +637,31 @@ import Testing
         world.pass(3600)
         #expect(world.shelf.cached == ["e1.mp3", "e3.mp3"])
         #expect(try world.episodes(Self.feed).map(\.state) == [.cached, .removed, .cached])
+    }
+
+    /// It is not the feed's to cancel, either.
+    @Test(arguments: [false, true]) func whatAPersonOrdersWhileItsFeedDownloadsItStays(isRemoved: Bool) throws {
+        world.origin.serve(Self.feed, FeedWriter.episodes([1]))
+        world.shelf.holds(Self.url(1))
+        try world.subscribe(Self.feed) { $0.keep = .limit(.episodes(1)) }
+        let order = DownloadOrder(url: FeedWorld.url(Self.url(1)))
+        let id = try #require(try world.downloads.perform { try $0.add([order]) }.first?.id)
+        if isRemoved {
+            _ = try world.manager.perform { try $0.remove(FeedWorld.url(Self.feed)) }
+            #expect(world.downloads.snapshots[id]?.state == .downloading)
+            return
+        }
+        // Nor does the feed take it again.
+        var again = order
+        again.episode = EpisodeName(feed: Self.feed, identity: "g1")
+        _ = try world.downloads.perform { [again] in try $0.add([again]) }
+        #expect(world.downloads.snapshots[id]?.feed == nil)
+        world.shelf.letGo(Self.url(1))
+        _ = try world.downloads.perform { try $0.change(.ids([id]), DownloadChange(action: .pause)) }
+        _ = try world.downloads.perform { try $0.change(.ids([id]), DownloadChange(action: .resume)) }
+        world.origin.serve(Self.feed, FeedWriter.episodes([2, 1]))
+        world.pass(3600)
+        #expect(world.ordered == ["e1.mp3", "e2.mp3"] && world.shelf.cached == ["e1.mp3", "e2.mp3"])
     }
 
     @Test func whatAnotherFeedKeepsStaysUntilThatLetsGo() throws {
