@@ -232,7 +232,7 @@ package actor DownloadManager {
         isTickPosted.withLock { $0 = false }
         guard phase == .started else { return }
         readProgress()
-        queue.wake(monotonic: clock.monotonic)
+        queue.wake(now: clock.now, monotonic: clock.monotonic)
         collect()
         if isSavingDue { save() }
         commit()
@@ -270,7 +270,7 @@ package actor DownloadManager {
     /// The network of this machine has changed: what failed for its sake is tried again.
     package func networkChanged() {
         guard phase == .started else { return }
-        queue.networkChanged()
+        queue.networkChanged(now: clock.now)
         commit()
     }
 

@@ -63,6 +63,15 @@ extension DownloadJob {
         return max(failures < quickAttempts ? 2 * Double(failures) : delay, min(max(0, retryAfter ?? 0), longestDelay))
     }
 
+    /// Lets the next attempt begin. If it was due long ago, the machine was off or slept: that time does not count
+    /// among the time for which it is retried.
+    mutating func becomeReady(now: Double) {
+        if let retryAt, let since = failingSince, now - retryAt > Self.longestDelay {
+            failingSince = since + (now - retryAt)
+        }
+        (due, retryAt) = (nil, nil)
+    }
+
     fileprivate mutating func complete(_ progress: DownloadProgress) {
         take(progress)
         forgetFailures()

@@ -200,9 +200,9 @@ struct DownloadQueue {
     }
 
     /// Lets downloads whose next attempt is due wait for their turn.
-    mutating func wake(monotonic: Double) {
+    mutating func wake(now: Double, monotonic: Double) {
         while let due = lines.delayed.firstKey, due <= monotonic, let id = lines.delayed.first, var job = self[id] {
-            (job.due, job.retryAt) = (nil, nil)
+            job.becomeReady(now: now)
             put(job)
         }
         sendScouts(monotonic: monotonic)

@@ -97,10 +97,10 @@ extension DownloadQueue {
     }
 
     /// Tries again what the network has made fail.
-    mutating func networkChanged() {
+    mutating func networkChanged(now: Double) {
         for var job in lines.delayed.ids.compactMap({ self[$0] }) where job.networkFailures > 0 && job.busyFailures == 0
         {
-            (job.due, job.retryAt) = (nil, nil)
+            job.becomeReady(now: now)
             put(job)
         }
         for origin in rests.all.keys { endRest(of: origin) }

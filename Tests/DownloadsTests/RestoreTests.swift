@@ -88,6 +88,24 @@ import Testing
         #expect(next.running == ["a"])
     }
 
+    /// What it could not try does not count as tried, whether the machine was off or asleep.
+    @Test(arguments: [true, false]) func whatFailsIsRetriedForAsLongAfterALongPause(isOff: Bool) throws {
+        var desk = try Desk()
+        try desk.add("a")
+        for seconds in [1, 4, 0] as [Double] {
+            try desk.transfer("a").fail(.network)
+            desk.pass(seconds)
+        }
+        #expect(desk["a"].isHeld == true)
+        if isOff { desk.manager.perform { $0.stop() } }
+        desk.pass(8 * 86_400)
+        if isOff { desk = try Desk(after: desk) }
+        desk.pass(1)
+        try desk.transfer("a").fail(.network)
+        desk.catchUp()
+        #expect(desk["a"].state == .waiting && desk["a"].isHeld == true)
+    }
+
     @Test func afterAnOrderlyEndItGoesOnAsWell() throws {
         let desk = try busyDesk()
         desk.manager.perform { $0.stop() }

@@ -91,7 +91,7 @@ extension FuzzTarget {
             settings: DownloadSettings(), restoring: saved, nextID: saved.map(\.id).max() ?? 1, now: 1e9, monotonic: 5)
         _ = queue.summary
         _ = queue.begin(now: 1e9)
-        queue.wake(monotonic: 1e6)
+        queue.wake(now: 1e9, monotonic: 1e6)
         for job in saved {
             _ = job.report
             if let stored = queue[job.id], !stored.state.hasEnded { queue.end(stored, as: .completed, now: 1e9) }
