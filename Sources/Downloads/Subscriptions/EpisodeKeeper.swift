@@ -222,9 +222,10 @@ struct EpisodeKeeper {
         var (cached, removed): ([(episode: KnownEpisode, bytes: Int64)], [KnownEpisode]) = ([], [])
         do {
             for episode in ordered {
-                let state = known[episode.identity]?.state
                 // Perhaps under the identity that the episode had before, or because a person ordered it.
                 let others = downloads.snapshots.downloads(of: episode.url)
+                let own = known[episode.identity] ?? others.first { $0.feed == subscription.url.absolute }
+                let state = own?.state
                 guard state?.hasEnded ?? true, others.allSatisfy(\.state.hasEnded) else { continue }
                 if others.contains(where: { $0.feed == nil && $0.isPinned && $0.state == .completed }) {
                     removed.append(episode)

@@ -61,8 +61,10 @@ package struct Subscription: Sendable, Equatable {
         due = FeedSchedule.start(due: due, every: options.every, count: count, now: now, random: random)
     }
 
-    /// The clock was set back since the last check: the next one is due as long after it as before.
+    /// The clock was set back since the last check: the next one is due as long after it as before. No download is
+    /// older than the subscription.
     mutating func follow(clockAt now: Double) {
+        added = min(added, now)
         guard let last = checked, last > now else { return }
         (due, checked) = (due - (last - now), now)
     }

@@ -123,7 +123,7 @@ package actor SubscriptionManager {
     func commit() {
         guard phase != .stopped else { return }
         let (isOffline, now) = (source.isOffline, clock.now)
-        for subscription in subscriptions.all where subscription.checked ?? now > now {
+        for subscription in subscriptions.all where max(subscription.added, subscription.checked ?? now) > now {
             subscriptions[subscription.id]?.follow(clockAt: now)
         }
         episodes.notePlayed(now: now)

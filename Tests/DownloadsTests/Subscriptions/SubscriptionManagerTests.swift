@@ -477,6 +477,30 @@ import Testing
         #expect(world.origin.requests.count == 4)
     }
 
+    @Test func failedEpisodeWithAnotherGUIDByNowIsRetried() throws {
+        world.shelf.fails(Self.url(1))
+        world.origin.serve(Self.feed, FeedWriter.episodes([1]))
+        try world.subscribe(Self.feed) { $0.keep = .limit(.episodes(1)) }
+        world.origin.serve(Self.feed, FeedWriter.episodes([1]).replacing("<guid>g", with: "<guid>other"))
+        try world.check()
+        world.shelf.works(Self.url(1))
+        world.pass(86_400)
+        #expect(world.shelf.cached == ["e1.mp3"])
+    }
+
+    @Test func failedEpisodeIsRetriedThoughTheClockWasAheadWhenItsFeedWasSubscribed() throws {
+        world.origin.serve(Self.feed, FeedWriter.episodes([1]))
+        try world.subscribe(Self.feed) { $0.keep = .limit(.episodes(2)) }
+        world.time.setBack(10 * 86_400)
+        world.shelf.fails(Self.url(2))
+        world.origin.serve(Self.feed, FeedWriter.episodes([2, 1]))
+        world.pass(2 * 3600)
+        #expect(try world.episodes(Self.feed).map(\.state) == [.failed, .cached])
+        world.shelf.works(Self.url(2))
+        world.pass(86_400)
+        #expect(world.shelf.cached == ["e1.mp3", "e2.mp3"])
+    }
+
     @Test func failedDownloadIsRetriedForAWeekLessAndLessOften() throws {
         world.shelf.fails("https://media.test/e2.mp3")
         world.origin.serve(Self.feed, FeedWriter.episodes([2, 1]))
