@@ -114,7 +114,10 @@ extension CacheDownloads {
     /// Logs an error, because there is no caller to throw it to.
     private func attempt(_ what: String, _ id: Download.ID, _ change: () async throws -> Download) async {
         guard self[id]?.state.hasEnded == false else { return }
-        do { _ = try await change() } catch { cache.logger.error("could not \(what) the download \(id): \(error)") }
+        // A cache that was closed ends what is followed, which cancels it.
+        do { _ = try await change() } catch CacheError.closed {} catch {
+            cache.logger.error("could not \(what) the download \(id): \(error)")
+        }
     }
 }
 

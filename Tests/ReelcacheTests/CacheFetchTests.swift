@@ -168,6 +168,22 @@ import TestSupport
         try await stage.cache.bell.wait(listeners: 0)
     }
 
+    @Test @MainActor func progressThatIsHeldWhileTheCacheClosesIsNoError() async throws {
+        try await cacheStory(downloads: false, following: { try await Self.closeUnderProgress($0) })
+    }
+
+    @MainActor private static func closeUnderProgress(_ stage: CacheStage) async throws {
+        let downloads = stage.cache.downloads
+        let id = try await downloads.add(stage.serve("/a.mp4")).id
+        let progress = downloads.progress(of: id)
+        try await stage.cache.bell.wait(listeners: 1)
+        try await onThread { try stage.cache.close(grace: .zero) }
+        while !progress.isCancelled { await Task.yield() }
+        // It takes the way of what the progress has just tried.
+        await #expect(throws: CacheError.closed) { try await downloads.cancel(id) }
+        #expect(stage.log.lines(.error).isEmpty)
+    }
+
     @Test(arguments: [nil, 65_536]) func whatIsCompletedAndForgottenAtOnceIsCompleted(first: Int64?) async throws {
         try await cacheStory(following: { stage in
             let downloads = stage.cache.downloads, url = stage.serve("/a.mp4")

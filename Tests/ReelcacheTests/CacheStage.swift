@@ -1,5 +1,4 @@
 import Foundation
-import Logging
 import Synchronization
 import Testing
 import TestSupport
@@ -16,6 +15,7 @@ final class CacheStage: Sendable {
     let film = Media(seed: 71, size: 300_000)
     private let opened: Mutex<MediaCache>
     private let downloads: Bool
+    let log = LogBook()
 
     /// - Parameters:
     ///   - downloads: whether they are carried out.
@@ -24,11 +24,12 @@ final class CacheStage: Sendable {
         origin = try ScriptedOrigin()
         directory = try TemporaryDirectory()
         self.downloads = downloads
-        opened = Mutex(try Self.open(directory, downloads, configure))
+        opened = Mutex(try Self.open(directory, downloads, log, configure))
     }
 
     private static func open(
-        _ directory: TemporaryDirectory, _ downloads: Bool, _ configure: (inout ProxyConfiguration) -> Void = { _ in }
+        _ directory: TemporaryDirectory, _ downloads: Bool, _ log: LogBook,
+        _ configure: (inout ProxyConfiguration) -> Void = { _ in }
     ) throws -> MediaCache {
         var configuration = ProxyConfiguration()
         configuration.listen = "127.0.0.1:0"
@@ -42,8 +43,7 @@ final class CacheStage: Sendable {
         tuning.fill.lingerSeconds = 0
         tuning.limits.lingerSeconds = 0.2
         tuning.downloads = downloads
-        return try MediaCache(
-            configuration, tuning: tuning, logger: Logger(label: "stage") { _ in SwiftLogNoOpLogHandler() })
+        return try MediaCache(configuration, tuning: tuning, logger: log.logger)
     }
 
     var cache: MediaCache { opened.withLock { $0 } }
@@ -51,7 +51,7 @@ final class CacheStage: Sendable {
     /// Closes the cache and opens it again.
     func reopen() throws {
         try cache.close(grace: .zero)
-        let again = try Self.open(directory, downloads)
+        let again = try Self.open(directory, downloads, log)
         opened.withLock { $0 = again }
     }
 
