@@ -88,6 +88,8 @@ final class PlaylistAnswer {
     private func haveRead(_ outcome: PlaylistLibrary.Outcome) {
         switch outcome {
         case .document(let document): give(document)
+        case .refused(_, let refusal) where generation.isStored && refusal.isPassing:
+            answer.answer(fromFile: generation)
         case .refused where generation.isStored: answer.answer(from: generation)
         // The bytes that were read are all that is left of it.
         case .refused(let bytes?, _): respondOriginal(bytes)

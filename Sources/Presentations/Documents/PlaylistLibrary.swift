@@ -13,8 +13,15 @@ package final class PlaylistLibrary {
         case document(PlaylistDocument)
         /// It is not a readable playlist or feed, and its bytes are to be sent as they arrived. The bytes are nil if
         /// they exceed the size limit of playlists, or if there is no memory for them now.
-        case refused([UInt8]?, String)
+        case refused([UInt8]?, Refusal)
         case failed(FillError)
+    }
+
+    /// Why a text is not read.
+    package struct Refusal: Sendable {
+        let reason: String
+        /// Whether the same text may be read later.
+        package var isPassing = false
     }
 
     package let shelf: PlaylistShelf
@@ -162,13 +169,14 @@ package final class PlaylistLibrary {
     }
 
     private func take(_ outcome: Outcome, _ generation: Generation) {
-        guard case .refused(_, let why) = outcome else { return }
+        guard case .refused(_, let refusal) = outcome else { return }
+        loop.filler.logger.info(
+            "not read as a playlist or feed: \(refusal.reason)", metadata: ["resource": "\(generation.key.text)"])
+        guard !refusal.isPassing else { return }
         if refused.count >= Self.mostRefused { refused = [] }
         refused.insert(generation.id)
         // Its lifetime depends on its fields alone.
         if generation.head.live != nil { generation.setHead { $0.ofPlaylist(nil) } }
-        loop.filler.logger.info(
-            "not read as a playlist or feed: \(why)", metadata: ["resource": "\(generation.key.text)"])
     }
 
     private func put(_ news: PlaylistReading.News, _ generation: Generation, _ resource: OpenResource) {
@@ -235,7 +243,12 @@ package final class PlaylistLibrary {
         return plain == url ? key : loop.filler.policy.value.resolve(plain).key
     }
 
-    static func reason(_ error: any Error) -> String {
+    static func refusal(_ error: any Error) -> Refusal {
+        // The multivariant playlist may be read later, or once more after a restart.
+        Refusal(reason: reason(error), isPassing: (error as? PlaylistError)?.kind == .missingImport)
+    }
+
+    private static func reason(_ error: any Error) -> String {
         switch error {
         case let error as PlaylistError: error.description
         case let error as FeedError: error.description

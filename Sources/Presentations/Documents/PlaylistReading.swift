@@ -55,9 +55,11 @@ final class PlaylistReading {
             case .bytes(let piece, _, _):
                 // Memory grows with the received bytes, up to the limit, and not with the announced length.
                 guard left + bytes.count + piece.count <= PlaylistLimits.bytes else {
-                    return end(.refused(nil, "it is longer than \(PlaylistLimits.bytes >> 20) MiB"))
+                    return end(.refused(nil, .init(reason: "it is longer than \(PlaylistLimits.bytes >> 20) MiB")))
                 }
-                guard take(piece) else { return end(.refused(nil, "there is no memory for it now")) }
+                guard take(piece) else {
+                    return end(.refused(nil, .init(reason: "there is no memory for it now", isPassing: true)))
+                }
             case .wait: return
             case .end: return read()
             case .failed(let error): return end(.failed(error))
@@ -128,7 +130,7 @@ final class PlaylistReading {
                 store.readings[id] = document
                 news = Self.put(document, partOf: whole, on: shelf, at: now, within: budget)
                 outcome = .document(document)
-            } catch { (outcome, news) = (.refused(bytes, PlaylistLibrary.reason(error)), nil) }
+            } catch { (outcome, news) = (.refused(bytes, PlaylistLibrary.refusal(error)), nil) }
             let result = (outcome, news)
             bound.post { $0.end(result.0, result.1) }
         }
