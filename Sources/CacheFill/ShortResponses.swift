@@ -48,11 +48,9 @@ package final class ShortResponses: Sendable {
         change { $0.remove(.response, key) }
     }
 
-    /// Removes what is stored under a key: the origin has changed the resource.
-    func remove(_ key: CacheKey) {
-        guard count.load(ordering: .relaxed) > 0 else { return }
-        change { $0.remove(key) }
-    }
+    /// Removes what is stored under a key: the origin has changed the resource. Takes the lock even where nothing is
+    /// stored: another loop may be about to store what it has found current.
+    func remove(_ key: CacheKey) { change { $0.remove(key) } }
 
     /// Removes the redirect of a URL.
     func removeRedirect(of url: String, under key: CacheKey) { change { $0.removeRedirect(of: url, key) } }

@@ -1,6 +1,7 @@
 import CachePolicy
 import DiskCache
 import HTTPModel
+import TestSupport
 import Testing
 
 @testable import CacheFill
@@ -114,6 +115,19 @@ import Testing
         resource.outdateOpening()
         responses.remove(resource.key)
         responses.store(Self.response(), .response, under: resource.key) { resource.changes == mark }
+        #expect(responses.usage.count == 0)
+    }
+
+    /// Another loop removes it between that look and the storing: nothing else is stored that would have it look.
+    @Test func whatIsRemovedWhileItIsBeingStoredIsNotThereAfterwards() throws {
+        let responses = ShortResponses(limit: 1 << 20)
+        var remover: Background<Void>?
+        responses.store(Self.response(), .response, under: Self.key("a")) {
+            remover = try? Background { responses.remove(Self.key("a")) }
+            try? remover?.waitUntilItWaits()
+            return true
+        }
+        try #require(remover).value()
         #expect(responses.usage.count == 0)
     }
 

@@ -39,9 +39,13 @@ private final class ThreadBody: Sendable {
 ///     #expect(try first.value().status == 200)
 package final class Background<Value: Sendable>: Sendable {
     private let result = Monitor<Result<Value, any Error>?>(nil)
+    /// Its directory in `/proc`.
+    private let thread = Monitor<String?>(nil)
 
     package init(_ body: @escaping @Sendable () throws -> Value) throws {
-        try startThread(stack: 2 * 1024 * 1024) { [result] in
+        try startThread(stack: 2 * 1024 * 1024) { [result, thread] in
+            let place = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/thread-self")
+            thread.update { $0 = place }
             let outcome = Result(catching: body)
             result.update { $0 = outcome }
         }
@@ -51,6 +55,14 @@ package final class Background<Value: Sendable>: Sendable {
     /// - Throws: what the body threw; `DeadlinePassed` when it has not ended.
     package func value(within patience: Duration = .patience) throws -> Value {
         try result.wait(for: "a background thread's end", within: patience) { $0 }.get()
+    }
+
+    /// Returns when the thread waits, for a lock that the caller has, or has ended.
+    package func waitUntilItWaits() throws {
+        try eventually("a background thread that waits") {
+            let stat = thread.read { $0 }.flatMap { try? String(contentsOfFile: "/proc/\($0)/stat", encoding: .utf8) }
+            return isFinished || stat?.contains(") S ") == true
+        }
     }
 
     /// Whether the body has returned or thrown.
