@@ -388,10 +388,7 @@ package final class Fetch: TransferDelegate {
         output.dropStaged()
         if turnsFromParent(after: error) { return }
         let known = knownGeneration
-        if known == nil {
-            request.leavesPlay()
-            request.leavesRedirects()
-        }
+        let startsOver = known == nil && request.leavesShortcuts() && !isTransient
         let verdict = retry.failed(
             failure(isTransient: isTransient), wait: filler.backoff.wait(before: request.url),
             random: filler.settings.random())
@@ -405,6 +402,7 @@ package final class Fetch: TransferDelegate {
             log("the link has expired: \(error)")
             return seconds > 0 ? wait(seconds, then: .resume) : start(.resume)
         }
+        if startsOver { return start(.resume) }
         switch verdict {
         case .again(let seconds):
             log("trying again in \(seconds) s: \(error)")

@@ -157,8 +157,7 @@ struct FetchRequest {
 
     /// Forgets the play's source if the last request went there in vain, as signed URLs expire.
     /// - Returns: whether it did; then the first URL has to be requested.
-    @discardableResult
-    mutating func leavesPlay() -> Bool {
+    private mutating func leavesPlay() -> Bool {
         guard let source = sourceOfPlay, source == url else { return false }
         resource.changePlay { ($0.source, $0.version) = (nil, nil) }
         requestsFirstURL = true
@@ -176,12 +175,18 @@ struct FetchRequest {
 
     /// Forgets the redirects that this request has taken for granted.
     /// - Returns: whether there are any.
-    @discardableResult
-    mutating func leavesRedirects() -> Bool {
+    private mutating func leavesRedirects() -> Bool {
         guard !redirects.isEmpty else { return false }
         for url in redirects { filler.forgetRedirect(of: url) }
         (redirects, ignoresRedirects) = ([], true)
         return true
+    }
+
+    /// Forgets by which ways past the first URL the last request has failed.
+    /// - Returns: whether there are any; then the first URL has to be requested, once.
+    mutating func leavesShortcuts() -> Bool {
+        let hasLeftPlay = leavesPlay()
+        return leavesRedirects() || hasLeftPlay
     }
 
     /// Checks whether the link to the media may have expired, and a fresh one is worthwhile.

@@ -396,6 +396,20 @@ extension Scenarios {
             }
         }
 
+        // The redirect is stored for longer than it leads anywhere.
+        @Test func redirectThatHasBeenTurnedRoundIsForgotten() async throws {
+            try await scenario { stage in
+                let lasting = [("Cache-Control", "max-age=3600")]
+                stage.origin.serve("/b.mp4", film)
+                stage.origin.script("/a.mp4") { ($0.redirect, $0.headers) = ("/b.mp4", lasting) }
+                expectWhole(try stage.get("/a.mp4"), film)
+                stage.origin.serve("/a.mp4", film)
+                stage.origin.script("/a.mp4") { ($0.redirect, $0.headers) = (nil, []) }
+                stage.origin.script("/b.mp4") { ($0.redirect, $0.headers) = ("/a.mp4", lasting) }
+                expectWhole(try stage.get("/b.mp4"), film)
+            }
+        }
+
         @Test func circleOfStoredRedirectsIsABadGateway() async throws {
             try await scenario { stage in
                 stage.origin.script("/a.mp4") {
