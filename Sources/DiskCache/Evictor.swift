@@ -59,9 +59,10 @@ final class Evictor {
             guard let next = found.next else { break }
             place = next
             for id in found.damaged { remover.removeDamage(of: id) }
-            // If the disk fails, stop: the next extents would be lost without freeing anything.
-            guard let more = evict(found.victims, upTo: wanted - freed) else { break }
+            let (more, hasFailed) = evict(found.victims, upTo: wanted - freed)
             freed += more
+            // If the disk fails, stop: the next extents would be lost without freeing anything.
+            if hasFailed { break }
         }
         guard freed < wanted, !core.files.punchesHoles else { return freed }
         // Only now is it known that whole files have to go, in the order of their last reads.
@@ -107,8 +108,8 @@ final class Evictor {
     /// The file of a generation that is not open, or the error from opening it, other than a shortage of descriptors.
     private typealias VictimFile = Result<SparseFile, StoreError>
 
-    /// - Returns: the bytes freed; nil if the index or the disk failed, or no file could be opened.
-    func evict(_ victims: [EvictionOrder.Victim], upTo wanted: Int64) -> Int64? {
+    /// - Returns: the bytes freed, and whether the index or the disk failed, or no file could be opened.
+    func evict(_ victims: [EvictionOrder.Victim], upTo wanted: Int64) -> (freed: Int64, hasFailed: Bool) {
         var chosen: [Eviction] = []
         var sum: Int64 = 0
         for victim in victims where sum < wanted {
@@ -116,15 +117,15 @@ final class Evictor {
             chosen.append(eviction)
             sum += eviction.bytes
         }
-        guard !chosen.isEmpty else { return 0 }
+        guard !chosen.isEmpty else { return (0, false) }
         defer { core.open.release(chosen.filter { $0.open == nil }.map(\.victim.generation)) }
         // Open the files before the rows are removed: otherwise an extent would be lost without making room.
         let files = openFiles(of: chosen)
         let evictable = chosen.filter { $0.open != nil || files[$0.victim.generation] != nil }
-        return evictable.isEmpty ? nil : evict(evictable, files)
+        return evictable.isEmpty ? (0, true) : evict(evictable, files)
     }
 
-    private func evict(_ chosen: [Eviction], _ files: [GenerationID: VictimFile]) -> Int64? {
+    private func evict(_ chosen: [Eviction], _ files: [GenerationID: VictimFile]) -> (freed: Int64, hasFailed: Bool) {
         let gone: [GenerationID: Int64]
         do throws(StoreError) {
             try remover.list(Array(Set(chosen.map(\.victim.generation))))
@@ -136,7 +137,7 @@ final class Evictor {
                 guard let (generation, extent) = eviction.open else { continue }
                 generation.withChunks { $0.cancelEviction(ofExtent: eviction.victim.ordinal, restoring: extent) }
             }
-            return nil
+            return (0, true)
         }
         // A closed file without any extents left is removed instead of punched.
         let closed = Set(chosen.filter { $0.open == nil }.map(\.victim.generation))

@@ -107,9 +107,8 @@ package struct RestorePoints: Sendable {
                 generation: id, ordinal: $0.ordinal, lastAccess: $0.lastAccess, present: $0.present, length: row.length,
                 geometry: row.geometry)
         }
-        guard let freed = work.evictor.evict(victims, upTo: .max) else {
-            throw .index(detail: "the rest of a download could not be removed: see the log")
-        }
+        let (freed, hasFailed) = work.evictor.evict(victims, upTo: .max)
+        if hasFailed { throw .index(detail: "the rest of a download could not be removed: see the log") }
         return freed
     }
 }

@@ -253,6 +253,20 @@ import Testing
         let blocker = IndexBlocker(opened.directory.file("index.sqlite"))
         let freed = opened.evict(Self.extent)
         blocker.release()
+    /// Of several files one cannot be opened.
+    @Test func whatIsFreedBesideAFailureCounts() throws {
+        do {
+            let a = try full("a", lastRead: 10, 50, 60, 70), path = opened.path(a)
+            _ = try full("b", lastRead: 20, 30, 40, 80)
+            opened.checkpoint()
+            #expect(unlink(path) == 0 && mkdir(path, 0o700) == 0)
+        }
+        opened.closeUnused()
+        #expect(opened.store.openCount == 0)
+        #expect(opened.evict(2 * Self.extent) == Self.extent)
+        #expect(opened.metrics.errors.values["store"] == 1)
+    }
+
         let again = try opened.reopened()
         let a = try #require(try again.load("a"))
         let wrong = try a.firstWrongChunk(media)

@@ -85,7 +85,7 @@ import Testing
         let victim = EvictionOrder.Victim(
             generation: row.id, ordinal: 0, lastAccess: 0, present: Presence(bits: (1 << 40) - 1), length: media.size,
             geometry: OpenStore.small)
-        #expect(opened.store.queue.sync { $0.evictor.evict([victim], upTo: .max) } ?? 0 > 0)
+        #expect(opened.store.queue.sync { $0.evictor.evict([victim], upTo: .max).freed } > 0)
         let again = try OpenStore(try killedWithoutLog(opened, isOverwritten: false))
         if let generation = try again.load("a") {
             try again.verify(generation, extent: 0)
