@@ -1,5 +1,6 @@
 import CachePolicy
 import DiskCache
+import EventIO
 import HTTPModel
 import Upstream
 
@@ -61,6 +62,13 @@ extension LoopFiller {
         let first = ByteRangeSpec.bounded(first: 0, last: generation.geometry.chunkSize - 1)
         let opened = open(resource, demand.of(first), validating: generation, follower: follower, alone: false)
         guard let (status, _) = opened else { return }
-        if !status.wait(follower, at: nil, wake: { status.leave(follower) }) { status.leave(follower) }
+        leave(status, follower)
+    }
+
+    /// Leaves a fetch once it has found something or ended; an interim response is neither.
+    private func leave(_ status: SharedFetch, _ follower: FollowerID) {
+        let bound = LoopBound(self, on: loop)
+        if status.wait(follower, at: nil, wake: { bound.post { $0.leave(status, follower) } }) { return }
+        status.leave(follower)
     }
 }

@@ -129,6 +129,26 @@ extension Scenarios {
             }
         }
 
+        /// Nor do they end a validation that nobody waits for.
+        @Test func hintsPrecedeTheAnswerToAValidationInTheBackground() async throws {
+            try await Self.site { stage in
+                Self.hint(stage, "/vod/film.mp4")
+                stage.origin.script("/vod/film.mp4") {
+                    $0.headers = [("Cache-Control", "max-age=60, stale-while-revalidate=30")]
+                }
+                expectWhole(try stage.ask("/tv/film.mp4"), film)
+                stage.wait(seconds: 70)
+                stage.origin.holdHeads("/vod/film.mp4")
+                #expect(try stage.ask("/tv/film.mp4").cacheStatus.hasSuffix("detail=\"revalidating\""))
+                try stage.origin.waitForRequests("/vod/film.mp4", count: 2)
+                stage.origin.release("/vod/film.mp4")
+                try stage.catchUp()
+                let validated = try stage.ask("/tv/film.mp4")
+                #expect(validated.isHit && !validated.cacheStatus.contains("revalidating"))
+                #expect(stage.origin.requestCount("/vod/film.mp4") == 2)
+            }
+        }
+
         // MARK: Cookies
 
         @Test(arguments: CacheMode.allCases)
