@@ -224,7 +224,8 @@ struct AnswerIntake {
             } catch {
                 filler.store.reportDisk(
                     "create a cache file, so responses continue uncached", error, label: "disk-write")
-                status.note { $0.lacksRoom = true }
+                let obstacle = FillError.noRoom(in: filler.store, after: error)
+                status.note { $0.obstacle = obstacle }
             }
         }
         return filler.store.makeBuffer(

@@ -91,7 +91,7 @@ package final class CacheReader {
         if !generation.isStored { source = .bypass }
         let view = generation.beginReading()
         if let status {
-            account.lacksRoom = status.lacksRoom
+            account.lacksRoom = status.obstacle != nil
             adopt(status)
         } else if view.length == nil || view.head.rangeCondition == nil {
             if let status = resource.joinUnresumable(self.follower, of: generation, at: offset) {
@@ -281,7 +281,7 @@ package final class CacheReader {
             return nil
         case .failed(let error):
             followed = nil
-            if case .notStored = error, !isBypassing { return bypass() }
+            if error.kind == .noRoom, !isBypassing { return bypass() }
             return .failed(error)
         case .lost:
             followed = nil

@@ -90,7 +90,7 @@ extension FillError {
         case .upstream(let error): error.isOfPeer
         case .changed, .unusable, .strayPage: true
         // The origin's own answer, and reasons on this side.
-        case .originStatus, .notStored, .offline, .busy, .crowded, .unlocated: false
+        case .originStatus, .notStored, .notStoredYet, .offline, .busy, .crowded, .unlocated: false
         }
     }
 }

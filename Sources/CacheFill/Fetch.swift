@@ -346,7 +346,7 @@ package final class Fetch: TransferDelegate {
         if !found, !hasEnded, status.isAbandoned { stopIfAbandoned() }
         guard !hasEnded else { return }
         guard output.roomMade(found) else {
-            return finish(.failed(.notStored("the cache is full, and everything in it is pinned or in use")))
+            return finish(.failed(.noRoom(in: filler.store)))
         }
         proceed()
     }

@@ -105,8 +105,8 @@ struct FetchState {
     /// origin sends no ranges, or no validator could match another answer to the same version.
     var isUnresumable = false
     var spill: Spill?
-    /// Whether its bytes are not stored only because the store has no room.
-    var lacksRoom = false
+    /// Why the store could not take its bytes.
+    var obstacle: FillError?
     /// The status of the origin's last answer; nil before the first.
     var answer: Int?
     /// What is for the client alone whose request it forwards.

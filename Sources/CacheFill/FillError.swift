@@ -17,6 +17,8 @@ package enum FillError: Error, Sendable, CustomStringConvertible {
     case strayPage(type: String)
     /// The store has no room, or the disk failed; the response continues without the cache.
     case notStored(String)
+    /// The same, but soon the store may have room.
+    case notStoredYet(String)
     /// The proxy is offline and contacts no origin.
     case offline
     /// The host is in back-off for this many more seconds.
@@ -34,7 +36,7 @@ package enum FillError: Error, Sendable, CustomStringConvertible {
         case .unusable(let why): "the origin's answer cannot be used: \(why)"
         case .strayPage(let type):
             "a web page (\(type)) came in place of the media, perhaps from a login page or a captive portal: open the URL in a browser"
-        case .notStored(let why): why
+        case .notStored(let why), .notStoredYet(let why): why
         case .offline: "this is not cached, and the proxy is offline"
         case .unlocated(let failure): "\(failure)"
         case .crowded: ProxyMetrics.Transit.exhausted
@@ -44,6 +46,20 @@ package enum FillError: Error, Sendable, CustomStringConvertible {
 }
 
 extension FillError {
+    /// - Parameter error: from making a file; nil if nothing could be evicted.
+    static func noRoom(in store: CacheStore, after error: StoreError? = nil) -> FillError {
+        if store.ledger.uncounted > 0 {
+            return .notStoredYet("nothing can be stored before the cache's files have been examined after a power cut")
+        }
+        if error?.isShortageOfFiles == true {
+            return .notStoredYet("too many files are open: raise the limit on open files")
+        }
+        return .notStored(
+            error == nil
+                ? "the cache is full, and everything in it is pinned or in use"
+                : "the cache is full, or its disk failed")
+    }
+
     package var kind: FailureKind {
         switch self {
         case .upstream(let error): error.kind
@@ -51,7 +67,7 @@ extension FillError {
         case .changed: .originChanged
         case .unusable: .originUnusable
         case .strayPage: .page
-        case .notStored: .noRoom
+        case .notStored, .notStoredYet: .noRoom
         case .offline: .offline
         case .crowded: .proxyBusy
         case .busy: .originBusy

@@ -207,17 +207,17 @@ package final class Prefetch {
             }
             return restart(after: .fill(.changed))
         case .passing(let generation, let owner, _, _):
-            let (lacksRoom, reason, code) = (status.lacksRoom, status.passingReason, generation.head.status)
+            let (obstacle, reason, code) = (status.obstacle, status.passingReason, generation.head.status)
             leaveOpening()
             // An empty resource has no parts, and a part of a resource of unknown length, or of an encoded form, is not
             // stored: ask for the whole.
             let mayBeEmpty = code == 416 && order.range?.lowerBound ?? 0 == 0
-            if requestsPart, mayBeEmpty || code == 200 && (reason == nil || reason == .encoded) && !lacksRoom {
+            if requestsPart, mayBeEmpty || code == 200 && (reason == nil || reason == .encoded) && obstacle == nil {
                 mayRequestPart = false
                 return proceed()
             }
             if code != 200 { return fail(.status(code, retryAfter: wait(for: generation))) }
-            if lacksRoom { return fail(.noRoom("the cache is full, or its disk failed")) }
+            if let obstacle { return fail(.fill(obstacle)) }
             // A response to another request may pass through for reasons of that request alone. For a player, one
             // attempt is enough: the player will ask by itself.
             let isOwn = owner == follower || !order.keeps
@@ -342,7 +342,6 @@ package final class Prefetch {
             case .stopped, .failed(.changed): restart(after: .fill(.changed))
             case .failed where shares.running.count > 0: self.shares?.refuseOne(leaving: rest)
             case .failed(.originStatus(let code)): fail(.status(code, retryAfter: wait(for: generation)))
-            case .failed(.notStored(let why)): fail(.noRoom(why))
             case .failed(let error): fail(.fill(error))
             }
         }

@@ -221,7 +221,7 @@ package final class ResourceFill {
     /// Why a retired generation cannot be filled any further.
     private var retired: End {
         if followed?.read({ $0.spill != nil }) == true {
-            return .failed(.notStored("the cache is full, and everything in it is pinned or in use"))
+            return .failed(.noRoom(in: filler.filler.store))
         }
         if generation.length == nil, case .running? = followed?.view {
             return .failed(.notStored("its length is unknown, and it is too long or the cache has no room"))

@@ -42,8 +42,8 @@ package struct SharedFetch: Sendable, Hashable {
     /// Whose request it is; nil for a gap.
     package var requester: Requester? { read { $0.requester } ?? nil }
 
-    /// Whether its bytes pass through only because the store has no room, or its disk failed.
-    var lacksRoom: Bool { read { $0.lacksRoom } ?? false }
+    /// Why its bytes pass through although they might be stored: the store has no room, or its disk failed.
+    var obstacle: FillError? { read { $0.obstacle } ?? nil }
 
     /// The status of the origin's last answer; nil before the first.
     package var answer: Int? { read { $0.answer } ?? nil }

@@ -116,7 +116,8 @@ package final class CapacityLedger: Sendable {
         state.withLock { $0.uncounted = bytes }
     }
 
-    var hasUncounted: Bool { state.withLock { $0.uncounted > 0 } }
+    /// Room set aside for files that have not been examined, in bytes.
+    package var uncounted: Int64 { state.withLock { $0.uncounted } }
 
     /// Sets the size of existing data when the store opens.
     func adopt(data: Int64) {
@@ -149,7 +150,9 @@ package final class CapacityLedger: Sendable {
     /// - Parameter bytes: a write that does not fit.
     func shortage(for bytes: Int64) -> Int64 {
         state.withLock { state in
-            let room = min(state.limit - state.headroom - state.used, state.diskAllowance)
+            // What is set aside for all that may be there cannot be freed.
+            let uncounted = state.uncounted < state.limit ? state.uncounted : 0
+            let room = min(state.limit - state.headroom - state.used -| uncounted, state.diskAllowance)
             let wanted = max(state.lowRoom, bytes)
             return room < wanted ? wanted +| state.lowRoom -| room : 0
         }

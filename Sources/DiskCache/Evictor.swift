@@ -21,10 +21,10 @@ final class Evictor {
     func makeRoom() -> Bool {
         let refused = core.ledger.takeRefused()
         core.ledger.refreshDisk(for: refused)
-        // An eviction for another writer may just have freed enough for both. Room set aside for files that have not
-        // been examined is not available.
+        // An eviction for another writer may just have freed enough for both. If the index is new, there is no room
+        // before all files have been examined.
         let shortage = core.ledger.shortage(for: refused)
-        return shortage == 0 ? !core.ledger.hasUncounted : evict(shortage) > 0
+        return shortage == 0 ? core.ledger.uncounted < core.ledger.limit : evict(shortage) > 0
     }
 
     /// Evicts until the limits are met.
@@ -147,7 +147,7 @@ final class Evictor {
             finish($0, files[$0.victim.generation], isRemoved: removed[$0.victim.generation] != nil)
         }
         for id in gone.keys where !closed.contains(id) { remover.removeEmptied(id) }
-        return finished.count < chosen.count ? nil : finished.reduce(removed.values.reduce(0, +)) { $0 + $1.bytes }
+        return (finished.reduce(removed.values.reduce(0, +)) { $0 + $1.bytes }, finished.count < chosen.count)
     }
 
     /// Opens the files of generations that are not open, as far as possible.

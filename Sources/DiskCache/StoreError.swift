@@ -48,7 +48,7 @@ package enum StoreError: AdvisedError, Sendable {
     }
 
     /// Whether this process, or the machine, has too many files open.
-    var isShortageOfFiles: Bool {
+    package var isShortageOfFiles: Bool {
         if case .system(_, _, let code) = self { code == EMFILE || code == ENFILE } else { false }
     }
 

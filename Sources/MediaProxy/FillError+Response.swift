@@ -15,7 +15,7 @@ extension FillError {
         case .unlocated(.busy), .unlocated(.closing): 503
         case .upstream, .unusable, .changed, .strayPage, .unlocated: 502
         case .originStatus(let status): status
-        case .notStored, .busy, .crowded: 503
+        case .notStored, .notStoredYet, .busy, .crowded: 503
         case .offline: 504
         }
     }

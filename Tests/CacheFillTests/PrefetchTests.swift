@@ -1,11 +1,11 @@
 import CachePolicy
-import DiskCache
 import FillTestSupport
 import HTTPModel
 import Testing
 import TestSupport
 
 @testable import CacheFill
+@testable import DiskCache
 
 private let chunk: Int64 = 64 << 10
 private let film = Media(seed: 1400, size: 20 * chunk + 100)
@@ -100,6 +100,18 @@ private let path = "/film.mp4"
                 return #expect(Bool(false), "it may not be stored")
             }
             #expect(stage.origin.requestCount(path) == count)
+        }
+    }
+
+    // After a power cut, until the files of a cache whose index is lost have been examined.
+    @Test func whatFindsNoRoomForNowMayBeTriedAgain() throws {
+        try FillStage.with { stage in
+            stage.origin.serve(path, film)
+            stage.store.ledger.setUncounted(.max / 4)
+            guard case .failed(.fill(.notStoredYet)) = try stage.prefetch(Prefetch.Order(url: try stage.url(path))).end
+            else {
+                return #expect(Bool(false), "there is no room yet")
+            }
         }
     }
 

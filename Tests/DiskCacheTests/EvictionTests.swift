@@ -145,6 +145,26 @@ import Testing
         }
     }
 
+    /// After a power cut others make way for what may be found on the disk. With a new index, nothing helps.
+    @Test func roomIsMadeWhileFilesAreExamined() throws {
+        let opened = try OpenStore(maxSize: 16_000_000)
+        let media = Media(seed: 6, size: 60 << 20)
+        let generation = try opened.make("a", length: media.size)
+        let writer = opened.store.writer(generation, at: 0, stopsAtPresent: false)
+        func appends() throws -> Bool {
+            while case .noRoom = writer.append(media, 1 << 20) { guard try opened.makeRoom() else { return false } }
+            return true
+        }
+        while case .taken = writer.append(media, 1 << 20) {}
+        opened.store.ledger.setUncounted(4_000_000)
+        #expect(try appends())
+        #expect(opened.metrics.evictedExtents.value > 0)
+        opened.store.ledger.setUncounted(.max / 4)
+        #expect(try !appends())
+        opened.store.ledger.setUncounted(0)
+        #expect(try appends())
+    }
+
     @Test func makeRoomWithEnoughRoomEvictsNothing() throws {
         _ = try full("a", lastRead: 10)
         #expect(try opened.makeRoom())
@@ -233,6 +253,20 @@ import Testing
         withExtendedLifetime(lease) {}
     }
 
+    /// Of several files one cannot be opened.
+    @Test func whatIsFreedBesideAFailureCounts() throws {
+        do {
+            let a = try full("a", lastRead: 10, 50, 60, 70), path = opened.path(a)
+            _ = try full("b", lastRead: 20, 30, 40, 80)
+            opened.checkpoint()
+            #expect(unlink(path) == 0 && mkdir(path, 0o700) == 0)
+        }
+        opened.closeUnused()
+        #expect(opened.store.openCount == 0)
+        #expect(opened.evict(2 * Self.extent) == Self.extent)
+        #expect(opened.metrics.errors.values["store"] == 1)
+    }
+
     @Test func evictionEndsWhereTheIndexFails() throws {
         let opened = try OpenStore()
         let media = Media(seed: 9, size: 64 * 4096 * 80)
@@ -253,20 +287,6 @@ import Testing
         let blocker = IndexBlocker(opened.directory.file("index.sqlite"))
         let freed = opened.evict(Self.extent)
         blocker.release()
-    /// Of several files one cannot be opened.
-    @Test func whatIsFreedBesideAFailureCounts() throws {
-        do {
-            let a = try full("a", lastRead: 10, 50, 60, 70), path = opened.path(a)
-            _ = try full("b", lastRead: 20, 30, 40, 80)
-            opened.checkpoint()
-            #expect(unlink(path) == 0 && mkdir(path, 0o700) == 0)
-        }
-        opened.closeUnused()
-        #expect(opened.store.openCount == 0)
-        #expect(opened.evict(2 * Self.extent) == Self.extent)
-        #expect(opened.metrics.errors.values["store"] == 1)
-    }
-
         let again = try opened.reopened()
         let a = try #require(try again.load("a"))
         let wrong = try a.firstWrongChunk(media)

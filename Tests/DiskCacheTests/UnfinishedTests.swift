@@ -44,7 +44,7 @@ import Testing
         let again = try opened.killed()
         again.catchUp()
         #expect(again.dataFiles.map { ($0 as NSString).lastPathComponent } == [kept.id.description])
-        #expect(!again.store.ledger.hasUncounted)
+        #expect(again.store.ledger.uncounted == 0)
     }
 
     /// As far as it was.

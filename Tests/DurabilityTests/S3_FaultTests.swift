@@ -159,6 +159,18 @@ extension Durability {
             }
         }
 
+        @Test func aDownloadThatLacksAFileForNowIsTriedAgain() async throws {
+            try await blocking {
+                let proxy = try start()
+                layer.fail(.create, in: .data, with: EMFILE)
+                let download = try ReelcacheCommand.start(["prefetch", "--cache-dir", cache, origin.url(film.path)])
+                try proxy.waitForStatistics("a file that cannot be made") { $0.errors["open-files"] ?? 0 > 0 }
+                layer.heal()
+                #expect(try download.waitForExit() == .exited(0))
+                #expect(try isHit(film, proxy))
+            }
+        }
+
         // MARK: Saving
 
         @Test func chunksThatCannotBeMadeDurableAreNotSaved() async throws {
