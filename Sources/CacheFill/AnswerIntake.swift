@@ -110,7 +110,7 @@ struct AnswerIntake {
         let verdict = Freshening.verdict(
             of: head.answer, on: generation.known, isConditional: !request.isUnconditional)
         // RFC 9111 §4: of another version a parent may have the older one, or an error that is over. The origin knows.
-        if isFromParent, verdict != .holds, isOlder(head, than: generation, requestedAt: request.time) {
+        if isFromParent, verdict != .holds, filler.isOlder(head, than: generation, requestedAt: request.time) {
             throw .changed
         }
         switch verdict {
@@ -129,12 +129,6 @@ struct AnswerIntake {
             return nil
         case .another: return nil
         }
-    }
-
-    /// Whether an answer is of an earlier time than what is stored.
-    private func isOlder(_ head: UpstreamHead, than generation: Generation, requestedAt: Int64) -> Bool {
-        let answer = ResponseTimes(head.fields, requestedAt: requestedAt, receivedAt: filler.now())
-        return answer.bornAt < generation.head.times.bornAt
     }
 
     // MARK: The first answer about a resource

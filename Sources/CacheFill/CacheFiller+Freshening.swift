@@ -33,18 +33,31 @@ extension CacheFiller {
     package func judge(
         _ generation: Generation, byHead head: UpstreamHead, _ demand: Demand, requestedAt: Int64
     ) -> Bool {
-        let stored = generation.head
-        let holds =
-            head.status == 304
-            ? Freshening.isAbout(head.fields, stored: stored.fields)
-            : Freshening.isSameVersion(
-                head.fields, length: head.contentLength, stored: stored.fields, storedLength: generation.length)
+        let stored = generation.head, holds = confirms(head, generation)
         if holds {
             freshen(generation, by: head, demand, requestedAt: requestedAt)
         } else {
             generation.freshen { $0 === stored ? stored.doubted : $0 }
         }
         return holds
+    }
+
+    /// Whether the answer to a HEAD is of the stored version.
+    func confirms(_ head: UpstreamHead, _ generation: Generation) -> Bool {
+        let stored = generation.head.fields
+        return switch head.status {
+        case 304: Freshening.isAbout(head.fields, stored: stored)
+        case 200:
+            Freshening.isSameVersion(
+                head.fields, length: head.contentLength, stored: stored, storedLength: generation.length)
+        default: false
+        }
+    }
+
+    /// Whether an answer is of an earlier time than what is stored.
+    /// - Parameter requestedAt: seconds since 1970.
+    func isOlder(_ head: UpstreamHead, than generation: Generation, requestedAt: Int64) -> Bool {
+        ResponseTimes(head.fields, requestedAt: requestedAt, receivedAt: now()).bornAt < generation.head.times.bornAt
     }
 
     /// Drops a generation that the origin no longer has.

@@ -10,21 +10,26 @@ package final class HeadFetch: TransferDelegate {
     private let deliver: (Result<UpstreamHead, FillError>) -> Void
     private let report: (InterimResponse) -> Void
     private let demand: Demand
-    /// Conditions that validate a stored response; nil without one.
+    /// The stored generation to validate; nil if there is none.
+    private let validated: Generation?
+    /// Conditions that validate it.
     private let conditions: HeaderFields?
     private let owner: LoopFiller
     private var head: UpstreamHead?
     private let resource: OpenResource
     private var parents: ParentTurns
+    /// When the last request was sent, in seconds since 1970.
+    private var requestedAt: Int64 = 0
     /// Runs while the host is in back-off.
     private var timer: LoopTimer?
 
     init(
-        _ demand: Demand, conditions: HeaderFields?, _ owner: LoopFiller, report: @escaping (InterimResponse) -> Void,
-        deliver: @escaping (Result<UpstreamHead, FillError>) -> Void
+        _ demand: Demand, validating validated: Generation?, _ owner: LoopFiller,
+        report: @escaping (InterimResponse) -> Void, deliver: @escaping (Result<UpstreamHead, FillError>) -> Void
     ) {
         self.demand = demand
-        self.conditions = conditions
+        self.validated = validated
+        conditions = validated.flatMap { Freshening.conditions(for: $0.head.fields) }
         self.owner = owner
         (self.deliver, self.report) = (deliver, report)
         let key = owner.filler.policy.value.resolve(demand.url).key
@@ -56,6 +61,7 @@ package final class HeadFetch: TransferDelegate {
             url: demand.address, method: .head, fields: fields, confined: demand.confined)
         request.parent = parents.requested?.url
         request.client = demand.client
+        requestedAt = owner.filler.now()
         transfer = owner.upstream.start(request, delegate: self)
     }
 
@@ -79,11 +85,18 @@ package final class HeadFetch: TransferDelegate {
     package func transfer(_ transfer: any Transfer, receivedHead head: UpstreamHead) {
         if let parent = parents.requested {
             // Otherwise somebody else is asked when this exchange has ended.
-            if owner.filler.isOrigins(head, from: parent, requesting: demand.address) { self.head = head }
+            let isOrigins = owner.filler.isOrigins(head, from: parent, requesting: demand.address)
+            if isOrigins, !isOutdated(head) { self.head = head }
             return
         }
         self.head = head
         owner.filler.backoff.note(head, requesting: demand.address)
+    }
+
+    /// Whether a parent has something older than what is stored. The origin knows which holds.
+    private func isOutdated(_ head: UpstreamHead) -> Bool {
+        guard let validated, !owner.filler.confirms(head, validated) else { return false }
+        return owner.filler.isOlder(head, than: validated, requestedAt: requestedAt)
     }
 
     package func transfer(_ transfer: any Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool { true }
@@ -114,8 +127,6 @@ extension LoopFiller {
         deliver: @escaping (Result<UpstreamHead, FillError>) -> Void
     ) -> HeadFetch? {
         guard !isOffline else { return nil }
-        return HeadFetch(
-            demand, conditions: validated.flatMap { Freshening.conditions(for: $0.head.fields) }, self, report: report,
-            deliver: deliver)
+        return HeadFetch(demand, validating: validated, self, report: report, deliver: deliver)
     }
 }
