@@ -152,8 +152,9 @@ struct IndexSaving: Sendable {
 
     /// Saves in one transaction; `batches` keeps each small.
     func save(_ updates: [Update], session: Int64) throws(StoreError) -> Saved {
-        for update in updates { keys.enter(update.key) }
-        return try database.write { db in
+        try database.write { db in
+            // Not before: the filter may be emptied while another transaction is waited for.
+            for update in updates { keys.enter(update.key) }
             var transaction = try Transaction(db, session: session)
             for update in updates { try transaction.save(update) }
             try IndexDatabase.addDataBytes(transaction.growth, in: db)

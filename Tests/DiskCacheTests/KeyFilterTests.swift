@@ -148,6 +148,24 @@ extension KeyFilterTests {
         #expect((next..<next + 100).count { opened.store.certainlyLacks(OpenStore.key("\($0)")) } > 90)
     }
 
+    /// It is emptied in a transaction while another thread waits to save.
+    @Test func whatWaitsToBeSavedWhenItIsEmptiedIsNeverLacking() throws {
+        let opened = try OpenStore(), index = opened.store.core.index
+        let update = IndexSaving.Update(
+            id: opened.store.core.files.makeID(), key: Self.key(7), head: OpenStore.head(), length: 0,
+            geometry: OpenStore.small, overhead: 0, hits: 0, extents: [])
+        #expect(index.keys.beginFilling())
+        let saving = try index.database.write { _ in
+            let saving = try Background { try index.saving.save([update], session: 1) }
+            try saving.waitUntilItWaits()
+            index.keys.empty(into: try #require(KeyFilter.memory(for: 10)))
+            return saving
+        }
+        _ = try saving.value()
+        index.keys.endFilling(isComplete: true)
+        #expect(!index.keys.certainlyLacks(update.key))
+    }
+
     /// From when it is made to long after it was saved and closed.
     @Test func whatIsMadeIsNeverLacking() throws {
         let opened = try OpenStore()
