@@ -21,8 +21,10 @@ extension IndexSaving {
         var whole: CacheKey?
         var extents: [ExtentUpdate]
 
-        /// Splits the update, so that no part has many extents.
+        /// Splits the update, so that no part has many extents. The first of a generation replaces the rows of the
+        /// former, and so is one part up to 64 times as many: 128 GiB in chunks of the standard size.
         func parts(of count: Int) -> [Update] {
+            let count = wasIndexed ? count : 64 * count
             guard extents.count > count else { return [self] }
             return stride(from: 0, to: extents.count, by: count).map { start in
                 var part = self

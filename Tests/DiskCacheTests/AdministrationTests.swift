@@ -370,6 +370,30 @@ import Testing
         #expect(opened.dataFiles.count == 1)
     }
 
+    /// More extents than one transaction usually saves: a later one could fail.
+    @Test func longImportThatCannotBeSavedLeavesWhatItWasToReplace() throws {
+        do { _ = try opened.make("a", media, filling: whole) }
+        opened.checkpoint()
+        let extent = [UInt8](repeating: 1, count: 64 * 4096)
+        let importer = try store.importer(
+            key("a"), length: Int64(513 * extent.count), fields: HeaderFields(), replaces: true)
+        for _ in 0..<513 { try extent.withUnsafeBytes { bytes in try importer.write(bytes) } }
+        try store.core.index.database.write {
+            try $0.execute(
+                sql: """
+                    CREATE TRIGGER late BEFORE INSERT ON extent WHEN new.ordinal = 512
+                    BEGIN SELECT raise(ABORT, 'the disk is full'); END
+                    """)
+        }
+        #expect(throws: ImportError.self) { try importer.finish() }
+        opened.catchUp()
+        for session in [opened, try opened.killed()] {
+            let former = try #require(try session.load("a"))
+            #expect(former.isComplete)
+            #expect(try former.firstWrongChunk(media) == nil)
+        }
+    }
+
     @Test func importThatIsNotFinishedLeavesNothing() throws {
         do {
             let importer = try store.importer(key("a"), length: media.size, fields: HeaderFields(), replaces: false)
