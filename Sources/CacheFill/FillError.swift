@@ -48,11 +48,11 @@ package enum FillError: Error, Sendable, CustomStringConvertible {
 extension FillError {
     /// - Parameter error: from making a file; nil if nothing could be evicted.
     static func noRoom(in store: CacheStore, after error: StoreError? = nil) -> FillError {
-        if store.ledger.uncounted > 0 {
-            return .notStoredYet("nothing can be stored before the cache's files have been examined after a power cut")
-        }
         if error?.isShortageOfFiles == true {
             return .notStoredYet("too many files are open: raise the limit on open files")
+        }
+        if store.ledger.uncounted > 0, error?.isShortageOfRoom != false {
+            return .notStoredYet("nothing can be stored before the cache's files have been examined after a power cut")
         }
         return .notStored(
             error == nil

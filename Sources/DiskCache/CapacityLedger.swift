@@ -145,13 +145,16 @@ package final class CapacityLedger: Sendable {
     private static let longestAllowance: Int64 = 64 << 20
 
     /// Bytes to evict so that the next writes find room at once; 0 if there is enough.
-    var shortage: Int64 { shortage(for: 0) }
+    var shortage: Int64 { shortage(for: 0, isRefused: false) }
 
     /// - Parameter bytes: a write that does not fit.
-    func shortage(for bytes: Int64) -> Int64 {
+    func shortage(for bytes: Int64) -> Int64 { shortage(for: bytes, isRefused: true) }
+
+    private func shortage(for bytes: Int64, isRefused: Bool) -> Int64 {
         state.withLock { state in
-            // What is set aside for all that may be there cannot be freed.
-            let uncounted = state.uncounted < state.limit ? state.uncounted : 0
+            // Room that is set aside for all that may be there is made for a write, not beforehand: nearly always,
+            // nothing is found. All of it cannot be freed.
+            let uncounted = isRefused && state.uncounted < state.limit ? state.uncounted : 0
             let room = min(state.limit - state.headroom - state.used -| uncounted, state.diskAllowance)
             let wanted = max(state.lowRoom, bytes)
             return room < wanted ? wanted +| state.lowRoom -| room : 0

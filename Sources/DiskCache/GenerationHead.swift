@@ -56,15 +56,15 @@ package final class GenerationHead: Sendable, Equatable {
         self.finalURL = finalURL
         self.isPublic = isPublic
         self.storedAt = storedAt
-        let times = times ?? ResponseTimes(validatedAt: storedAt)
-        self.times = times
+        self.times = times ?? ResponseTimes(validatedAt: storedAt)
         (fieldBytes, siteBytes) = Self.rendered(fields)
         let kind = Kind.of(fields)
         safety = kind.safety
         let tag = fields["ETag"].flatMap { EntityTag(parsing: $0) }
         let lastModified = fields["Last-Modified"].flatMap { HTTPDate.parse($0) }
         validators = RepresentationValidators(
-            etag: tag, lastModified: lastModified, isDateStrong: lastModified.map { $0 < times.bornAt } ?? false)
+            etag: tag, lastModified: lastModified,
+            isDateStrong: lastModified.map { Combining.isStrong(lastModified: $0, date: fields["Date"]) } ?? false)
         rangeCondition = Combining.condition(for: fields, tag)
         hasDate = fields["Date"] != nil
         isCertainListing = kind.isCertainListing

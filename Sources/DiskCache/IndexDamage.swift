@@ -95,8 +95,9 @@ enum IndexDamage {
         }
         // An index of an earlier version has no `downloaded`.
         let kept = IndexPins.Kept(
-            isPinned: (try? resource.flag("pinned")) ?? false, isDownloaded: (try? resource.flag("downloaded")) ?? false
-        )
+            isPinned: (try? resource.flag("pinned")) ?? false,
+            isDownloaded: (try? resource.flag("downloaded")) ?? false,
+            isByHand: (try? resource.flag("by_hand")) ?? false)
         return (IndexSaving.Update(found, extents), kept)
     }
 

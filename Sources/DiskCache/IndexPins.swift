@@ -7,6 +7,8 @@ extension IndexPins {
     struct Kept: Sendable {
         var isPinned = false
         var isDownloaded = false
+        /// Whether a person pinned it, or ordered it to stay.
+        var isByHand = false
     }
 }
 
@@ -100,7 +102,7 @@ struct IndexPins: Sendable {
 
     /// Restores the pin and the download mark of a resource.
     func restore(_ kept: Kept, of key: CacheKey) throws(StoreError) {
-        if kept.isPinned { _ = try setPinned(true, [key]) }
+        if kept.isPinned { _ = try setPinned(true, [key], isByHand: kept.isByHand) }
         if kept.isDownloaded { try setDownloaded([key]) }
     }
 

@@ -22,9 +22,9 @@ extension IndexSaving {
         var extents: [ExtentUpdate]
 
         /// Splits the update, so that no part has many extents. The first of a generation replaces the rows of the
-        /// former, and so is one part up to 64 times as many: 128 GiB in chunks of the standard size.
+        /// former, and so is one part up to 16 times as many: 32 GiB in chunks of the standard size.
         func parts(of count: Int) -> [Update] {
-            let count = wasIndexed ? count : 64 * count
+            let count = wasIndexed ? count : 16 * count
             guard extents.count > count else { return [self] }
             return stride(from: 0, to: extents.count, by: count).map { start in
                 var part = self

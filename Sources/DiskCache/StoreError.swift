@@ -52,6 +52,9 @@ package enum StoreError: AdvisedError, Sendable {
         if case .system(_, _, let code) = self { code == EMFILE || code == ENFILE } else { false }
     }
 
+    /// Whether there was no room.
+    package var isShortageOfRoom: Bool { if case .system(_, _, ENOSPC) = self { true } else { false } }
+
     /// Whether the file system maps no files, or not these.
     package var isUnmappable: Bool {
         if case .system("mmap", _, let code) = self { code == ENODEV || code == EINVAL } else { false }

@@ -165,9 +165,7 @@ package actor DownloadManager {
     /// Whether an unfinished download of a URL is to stay: not one that ends with whoever waits for it, and not one
     /// that may be evicted.
     func isKept(_ url: OriginURL) -> Bool {
-        snapshots.downloads(of: url).contains {
-            !$0.state.hasEnded && $0.isPinned && queue[$0.id]?.isAwaited == false
-        }
+        snapshots.downloads(of: url).contains { !$0.state.hasEnded && $0.isPinned && queue[$0.id]?.isAwaited == false }
     }
 
     package var feedCaps: [String: [DownloadCap]] { queue.settings.feedCaps }

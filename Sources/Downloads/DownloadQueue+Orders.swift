@@ -86,9 +86,10 @@ extension DownloadJob {
             place = endOfPriority
             endOfPriority += 1
         }
-        // What a person orders is no longer its feed's to count, to cancel or to remove, nor will it be.
+        // What a person orders to stay is no longer its feed's to count, to cancel or to remove, nor will it be.
         let isPersons = self.order.episode == nil && self.order.isPinned && !isAwaited
-        let (episode, title) = (isPersons ? nil : order.episode, order.title ?? self.order.title)
+        let former = order.isPinned ? nil : self.order.episode
+        let (episode, title) = (isPersons ? nil : order.episode ?? former, order.title ?? self.order.title)
         self.order = order
         (self.order.episode, self.order.title) = (episode, title)
         if state == .paused { state = .waiting }

@@ -109,7 +109,7 @@ package final class EventLoop: @unchecked Sendable {
             event_base_loopbreak(self.base)
         }
         pthread_join(thread, nil)
-        self.thread = nil
+        (self.thread, pending) = (nil, [])
         Unmanaged.passUnretained(self).release()
     }
 

@@ -246,12 +246,15 @@ import Testing
         do {
             let opened = try OpenStore(directory)
             try opened.store.core.index.pins.setDownloaded([OpenStore.key("b")])
+            _ = try opened.store.setPinned(true, OpenStore.key("a"), isByHand: true)
             try opened.close()
         }
         IndexDatabase.markDamaged(index(directory))
         let opened = try OpenStore(directory)
         #expect(opened.metrics.errors.values["index-damaged"] == 1)
         #expect(try opened.load("a")?.isKept == true && opened.load("b")?.isKept == true)
+        // A person's pin outlives being played here, too.
+        #expect(try opened.store.unpinPlayed(OpenStore.key("a")) && opened.load("a")?.isKept == true)
         #expect(try opened.store.setPinned(false, OpenStore.key("a")))
         #expect(try opened.load("a")?.isKept == false)
     }

@@ -75,6 +75,9 @@ package enum Freshening {
     private static func date(_ fields: HeaderFields) -> Int64? { fields["Last-Modified"].flatMap(HTTPDate.parse) }
 
     private static func hasStrongDate(_ fields: HeaderFields) -> Bool {
-        fields["Last-Modified"].map { Combining.isStrong(lastModified: $0, date: fields["Date"]) } ?? false
+        fields["Last-Modified"].flatMap(HTTPDate.parse).map {
+            Combining.isStrong(lastModified: $0, date: fields["Date"])
+        }
+            ?? false
     }
 }
