@@ -158,6 +158,10 @@ package final class EventLoop: @unchecked Sendable {
             inbox.isWoken = false
             return exchange(&inbox.work, with: [])
         }
+        if pending.isEmpty, posted.count <= most {
+            for work in posted { work() }
+            return
+        }
         for work in posted { pending.append(work) }
         let isRestLeft = pending.count > most
         let turn = isRestLeft ? Array(pending.prefix(most)) : exchange(&pending, with: [])
