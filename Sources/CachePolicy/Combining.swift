@@ -19,9 +19,7 @@ package enum Combining {
             // bytes may share it.
             return tag.isWeak ? nil : tag.fieldValue
         }
-        guard let modified = fields["Last-Modified"], let date = HTTPDate.parse(modified),
-            isStrong(lastModified: date, date: fields["Date"])
-        else {
+        guard let modified = fields["Last-Modified"], isStrong(lastModified: modified, date: fields["Date"]) else {
             return nil
         }
         return modified
@@ -79,8 +77,9 @@ package enum Combining {
     /// generated at least a second later.
     /// - Parameter date: nil if unknown, for a response stored long ago, which was received much later than its
     ///   date.
-    package static func isStrong(lastModified: Int64, date: String?) -> Bool {
+    static func isStrong(lastModified: String, date: String?) -> Bool {
+        guard let modified = HTTPDate.parse(lastModified) else { return false }
         guard let made = date.flatMap(HTTPDate.parse) else { return true }
-        return made > lastModified
+        return made > modified
     }
 }

@@ -163,7 +163,7 @@ extension CacheStore {
     /// Unpins a resource, unless a person pinned it, or ordered it to stay.
     /// - Returns: false if nothing of it is cached.
     package func unpinPlayed(_ key: CacheKey) throws(StoreError) -> Bool {
-        if try core.index.pins.isByHand(key) { return true }
+        if try core.index.pins.kept(key).isByHand { return true }
         return try setPinned(false, key)
     }
 
@@ -179,6 +179,7 @@ extension CacheStore {
                         by_hand = by_hand OR (? AND pinned) WHERE key = ?
                     """, arguments: [title?.beginning(500), category, isByHand, key.text])
         }
+        if isByHand { try queue.sync { work throws(StoreError) in try work.copyPin(of: key) } }
     }
 
     /// Removes a page at a time, so that others get their turn on the queue.

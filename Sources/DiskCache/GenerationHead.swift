@@ -61,10 +61,8 @@ package final class GenerationHead: Sendable, Equatable {
         let kind = Kind.of(fields)
         safety = kind.safety
         let tag = fields["ETag"].flatMap { EntityTag(parsing: $0) }
-        let lastModified = fields["Last-Modified"].flatMap { HTTPDate.parse($0) }
         validators = RepresentationValidators(
-            etag: tag, lastModified: lastModified,
-            isDateStrong: lastModified.map { Combining.isStrong(lastModified: $0, date: fields["Date"]) } ?? false)
+            etag: tag, lastModified: fields["Last-Modified"].flatMap { HTTPDate.parse($0) })
         rangeCondition = Combining.condition(for: fields, tag)
         hasDate = fields["Date"] != nil
         isCertainListing = kind.isCertainListing

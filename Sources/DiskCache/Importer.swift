@@ -64,7 +64,7 @@ package final class Importer: @unchecked Sendable {
                 return try store.loader.make(key, head: head, length: length, isHidden: true)
             }
         } catch {
-            if case .system(_, _, ENOSPC) = error { throw .noRoom }
+            if error.isShortageOfRoom { throw .noRoom }
             throw .store(error)
         }
         throw .exists

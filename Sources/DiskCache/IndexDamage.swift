@@ -93,12 +93,7 @@ enum IndexDamage {
         } catch is DatabaseError {
             // Keep the extents read so far.
         }
-        // An index of an earlier version has no `downloaded`.
-        let kept = IndexPins.Kept(
-            isPinned: (try? resource.flag("pinned")) ?? false,
-            isDownloaded: (try? resource.flag("downloaded")) ?? false,
-            isByHand: (try? resource.flag("by_hand")) ?? false)
-        return (IndexSaving.Update(found, extents), kept)
+        return (IndexSaving.Update(found, extents), IndexPins.Kept(resource))
     }
 
     private static let resourceColumns =

@@ -9,6 +9,14 @@ extension IndexPins {
         var isDownloaded = false
         /// Whether a person pinned it, or ordered it to stay.
         var isByHand = false
+
+        init() {}
+
+        /// An index of an earlier version has fewer columns.
+        init(_ row: StoredRow) {
+            func isSet(_ column: String) -> Bool { (try? row.flag(column)) ?? false }
+            (isPinned, isDownloaded, isByHand) = (isSet("pinned"), isSet("downloaded"), isSet("by_hand"))
+        }
     }
 }
 
@@ -75,22 +83,13 @@ struct IndexPins: Sendable {
         }
     }
 
-    /// Whether a resource is pinned, and whether it was downloaded.
+    /// Why a resource is kept.
     func kept(_ key: CacheKey) throws(StoreError) -> Kept {
         try database.readOne { db in
             let row = try Row.fetchOne(
-                db.cachedStatement(sql: "SELECT pinned, downloaded FROM resource WHERE key = ?"), arguments: [key.text]
-            ).map { StoredRow($0) }
-            return Kept(
-                isPinned: (try? row?.flag("pinned")) ?? false, isDownloaded: (try? row?.flag("downloaded")) ?? false)
-        }
-    }
-
-    /// Whether a person pinned a resource, or ordered it to stay.
-    func isByHand(_ key: CacheKey) throws(StoreError) -> Bool {
-        try database.readOne { db in
-            try Bool.fetchOne(
-                db.cachedStatement(sql: "SELECT by_hand FROM resource WHERE key = ?"), arguments: [key.text]) ?? false
+                db.cachedStatement(sql: "SELECT pinned, downloaded, by_hand FROM resource WHERE key = ?"),
+                arguments: [key.text])
+            return row.map { Kept(StoredRow($0)) } ?? Kept()
         }
     }
 

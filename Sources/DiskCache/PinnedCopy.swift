@@ -34,7 +34,9 @@ final class PinnedCopy {
 
     /// Everything in it is pinned.
     func kept(_ key: CacheKey) -> IndexPins.Kept {
-        IndexPins.Kept(isPinned: true, isDownloaded: (try? copy?.pins.kept(key).isDownloaded) ?? false)
+        var kept = (try? copy?.pins.kept(key)) ?? IndexPins.Kept()
+        kept.isPinned = true
+        return kept
     }
 
     /// Saves updates of pinned generations. After a failure, everything known of a resource is copied, because updates
@@ -54,7 +56,7 @@ final class PinnedCopy {
         var updates: [IndexSaving.Update] = []
         for key in keys { if let update = try index.update(of: key) { updates.append(update) } }
         try save(updates)
-        for key in keys where try index.pins.kept(key).isDownloaded { try copy?.pins.setDownloaded([key]) }
+        for key in keys { try copy?.pins.restore(try index.pins.kept(key), of: key) }
         lagging.subtract(keys)
         try follow(index)
     }

@@ -16,6 +16,11 @@ extension StoreWork {
         return true
     }
 
+    /// Copies what is known of a pin, if there is one.
+    func copyPin(of key: CacheKey) throws(StoreError) {
+        if try core.index.pins.kept(key).isPinned { try pins.copyAll(of: [key], from: core.index) }
+    }
+
     func noteDownloaded(_ keys: [CacheKey]) throws(StoreError) {
         try core.index.pins.setDownloaded(keys)
         try pins.copy?.pins.setDownloaded(keys)

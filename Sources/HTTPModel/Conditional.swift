@@ -3,13 +3,10 @@ package struct RepresentationValidators: Sendable, Equatable {
     package var etag: EntityTag?
     /// Seconds since 1970.
     package var lastModified: Int64?
-    /// Whether the date is a strong validator: the response was generated later (§8.8.2.2).
-    package var isDateStrong: Bool
 
-    package init(etag: EntityTag? = nil, lastModified: Int64? = nil, isDateStrong: Bool = true) {
+    package init(etag: EntityTag? = nil, lastModified: Int64? = nil) {
         self.etag = etag
         self.lastModified = lastModified
-        self.isDateStrong = isDateStrong
     }
 }
 
@@ -59,17 +56,18 @@ package enum Conditional {
 
     /// Whether `If-Range` allows the `Range` field to be honoured; if not, the whole representation is sent
     /// (§13.1.5).
-    package static func rangeApplies(_ request: RequestHead, against stored: RepresentationValidators) -> Bool {
+    /// - Parameter isDateStrong: whether `Last-Modified` is a strong validator; computed if it matters.
+    package static func rangeApplies(
+        _ request: RequestHead, against stored: RepresentationValidators, isDateStrong: @autoclosure () -> Bool
+    ) -> Bool {
         guard let field = request.value(of: "if-range") else { return true }
         if let tag = EntityTag(parsing: field) {
             // §13.1.5: a weak validator never matches If-Range.
             return stored.etag.map(tag.stronglyMatches) ?? false
         }
         // §13.1.5: exactly the date of the copy, not merely a later one; and never a weak one.
-        guard stored.isDateStrong, let date = HTTPDate.parse(field), let lastModified = stored.lastModified else {
-            return false
-        }
-        return date == lastModified
+        guard let date = HTTPDate.parse(field), let lastModified = stored.lastModified else { return false }
+        return date == lastModified && isDateStrong()
     }
 
     private static func isRead(_ method: RequestMethod) -> Bool { method == .get || method == .head }

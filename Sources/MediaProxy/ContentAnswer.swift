@@ -52,7 +52,7 @@ final class ContentAnswer: BodySource {
         if request.resolvedRule.pins, generation.isStored { request.filler.filler.pin(generation, of: resource) }
         // RFC 9110 §14.2: while the length is unknown, Range is ignored.
         guard let length = view.length, let wanted = request.wanted,
-            Conditional.rangeApplies(request.head, against: view.head.validators)
+            request.honoursRange(of: view.head)
         else { return send(.whole(length: view.length), for: answer, following: status) }
         if !request.several.isEmpty, generation.isStored {
             return sendSeveral(of: length, for: answer, following: status)

@@ -290,8 +290,11 @@ final class MediaAnswer {
         case .passing(let generation, let owner, let part, let total)
         where owner == request.follower || request.shares(generation, of: status):
             request.note(status)
-            let view = generation.snapshot, isListing = request.isListing(generation, view, isAsStored)
-            guard request.isEnough(part, of: total, view.head, isListing) else { return openPlainly() }
+            let view = generation.snapshot
+            guard
+                request.isEnough(
+                    part, of: total, view.head, isListing: request.isListing(generation, view, isAsStored))
+            else { return openPlainly() }
             guard let part, total == nil else { return answer(from: generation, as: view, following: status) }
             let content = ContentAnswer(self, generation, view)
             phase = .content(content)

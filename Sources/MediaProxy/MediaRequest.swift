@@ -74,11 +74,12 @@ final class MediaRequest {
     }
 
     /// The one range that the client wants of a text; nil for all of it.
-    func wantedPart(_ validators: RepresentationValidators) -> ByteRangeSpec? {
-        guard several.isEmpty, head.method == .get, Conditional.rangeApplies(head, against: validators) else {
-            return nil
-        }
-        return wanted
+    var wantedPart: ByteRangeSpec? { several.isEmpty && head.method == .get ? wanted : nil }
+
+    /// Whether `If-Range` allows ranges of what a head describes.
+    func honoursRange(of stored: GenerationHead) -> Bool {
+        Conditional.rangeApplies(
+            head, against: stored.validators, isDateStrong: Freshening.hasStrongDate(stored.fields))
     }
 
     private func findMembership() -> Membership? {
@@ -187,13 +188,15 @@ final class MediaRequest {
     /// Whether a response that is passed through has all bytes that the answer needs. The part was requested
     /// before the validators and the length were known: the client's condition may require the whole (RFC 9110
     /// §13.1.5), and the requested part may extend beyond the end.
-    func isEnough(_ part: Range<Int64>?, of total: Int64?, _ response: GenerationHead, _ isListing: Bool) -> Bool {
+    func isEnough(
+        _ part: Range<Int64>?, of total: Int64?, _ response: GenerationHead, isListing: @autoclosure () -> Bool
+    ) -> Bool {
         guard let part else { return response.status != 416 || wanted != nil && head.value(of: "If-Range") == nil }
         let isWhole = total.map { part == Range(from: 0, upTo: $0) } ?? false
         // It is read as a whole, whatever the client wants of it.
-        if isListing { return isWhole }
+        if !isWhole, isListing() { return false }
         guard Conditional.evaluate(head, against: response.validators) == .proceed else { return true }
-        guard let wanted, Conditional.rangeApplies(head, against: response.validators) else {
+        guard let wanted, honoursRange(of: response) else {
             return isWhole
         }
         guard let total else { return self.wanted(of: part) != nil }

@@ -247,7 +247,10 @@ final class PlaylistAnswer {
         case .failed: return respond(412, [], describe: describe)
         case .proceed: break
         }
-        guard let wanted = request.wantedPart(validators) else {
+        // Its lines have no date.
+        guard Conditional.rangeApplies(request.head, against: validators, isDateStrong: false),
+            let wanted = request.wantedPart
+        else {
             return respond(200, text.bytes, sharedBy: text.shared, describe: describe)
         }
         guard let range = wanted.resolve(length: length) else {
@@ -263,13 +266,13 @@ final class PlaylistAnswer {
 
     /// Answers with a playlist or another text that is not stored, byte for byte.
     private func respondOriginal(_ bytes: [UInt8], sharedBy shared: ProxyMetrics.Transit.SharedBytes? = nil) {
-        let length = Int64(bytes.count), validators = generation.head.validators
-        switch Conditional.evaluate(request.head, against: validators) {
+        let length = Int64(bytes.count), head = generation.head
+        switch Conditional.evaluate(request.head, against: head.validators) {
         case .notModified: return respond(304, nil, keepsValidators: true) { _ in }
         case .failed: return respond(412, [], keepsValidators: true) { _ in }
         case .proceed: break
         }
-        let range = request.wantedPart(validators)?.resolve(length: length)
+        let range = request.honoursRange(of: head) ? request.wantedPart?.resolve(length: length) : nil
         respond(range == nil ? 200 : 206, bytes, range, sharedBy: shared, keepsValidators: true) {
             if let range { $0.contentRange(range, total: length) }
         }

@@ -140,6 +140,18 @@ import Testing
         #expect(try presentChunks("a", in: try OpenStore(opened.directory)) == [0, 64, 65])
     }
 
+    /// Whether it was pinned by hand, or is known to be only later, as with an order.
+    @Test(arguments: [true, false]) func copyOfPinnedRowsKnowsWhatAPersonPinned(isOrder: Bool) throws {
+        let opened = try OpenStore(), key = OpenStore.key("a")
+        _ = try opened.make("a", media, filling: 0..<4096)
+        #expect(try opened.store.setPinned(true, key, isByHand: !isOrder))
+        if isOrder { try opened.store.noteOrder(title: nil, category: nil, isByHand: true, of: key) }
+        try opened.close()
+        unlink(index(opened.directory))
+        let again = try OpenStore(opened.directory)
+        #expect(try again.store.unpinPlayed(key) && again.store.resource(key)?.resource.isPinned == true)
+    }
+
     @Test func unpinnedResourceIsNotInTheCopy() throws {
         let directory = try closedCache()
         do {

@@ -108,7 +108,7 @@ extension FuzzTarget {
             RepresentationValidators(lastModified: .min),
         ] {
             _ = Conditional.evaluate(head, against: stored)
-            _ = Conditional.rangeApplies(head, against: stored)
+            _ = Conditional.rangeApplies(head, against: stored, isDateStrong: true)
         }
         for line in lines {
             guard let tag = EntityTag(parsing: line) else { continue }

@@ -74,10 +74,8 @@ package enum Freshening {
 
     private static func date(_ fields: HeaderFields) -> Int64? { fields["Last-Modified"].flatMap(HTTPDate.parse) }
 
-    private static func hasStrongDate(_ fields: HeaderFields) -> Bool {
-        fields["Last-Modified"].flatMap(HTTPDate.parse).map {
-            Combining.isStrong(lastModified: $0, date: fields["Date"])
-        }
-            ?? false
+    /// Whether `Last-Modified` is a strong validator (RFC 9110 §8.8.2.2).
+    package static func hasStrongDate(_ fields: HeaderFields) -> Bool {
+        fields["Last-Modified"].map { Combining.isStrong(lastModified: $0, date: fields["Date"]) } ?? false
     }
 }
