@@ -54,10 +54,8 @@ extension FillError {
         if store.ledger.uncounted > 0, error?.isShortageOfRoom != false {
             return .notStoredYet("nothing can be stored before the cache's files have been examined after a power cut")
         }
-        return .notStored(
-            error == nil
-                ? "the cache is full, and everything in it is pinned or in use"
-                : "the cache is full, or its disk failed")
+        let cause = error == nil ? "and everything in it is pinned or in use" : "or its disk failed"
+        return .notStored("the cache is full, \(cause)")
     }
 
     package var kind: FailureKind {

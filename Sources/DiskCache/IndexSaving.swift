@@ -192,35 +192,35 @@ extension IndexSaving {
     /// was read is counted from the beginning. A presentation that was downloaded counts as played when three quarters
     /// of its parts' bytes do; of any other, the parts that are known are those that were read.
     private static func save(_ played: ReadRanges, of id: GenerationID, in db: Database) throws {
-        let saved = try IndexStatement("SELECT length, read_ranges FROM generation WHERE id = ?1", in: db).first(
-            .id(id)
-        ) {
-            (length: $0.integer(0), ranges: String.fromDatabaseValue($0.value(1)))
+        let row = try IndexStatement(
+            """
+            SELECT length, read_ranges, resource, part_of FROM generation g JOIN resource r ON r.id = resource
+            WHERE g.id = ?1
+            """, in: db
+        ).first(.id(id)) {
+            ($0.integer(0), String.fromDatabaseValue($0.value(1)), $0.integer(2), $0.integer(3))
         }
-        guard let saved, let length = saved.length, (1...ChunkGeometry.longestBody).contains(length) else { return }
+        guard case (let length?, let saved, let resource, let whole)? = row,
+            (1...ChunkGeometry.longestBody).contains(length)
+        else { return }
         var ranges = played
-        if let text = saved.ranges { ranges.insert(text) }
+        if let saved { ranges.insert(saved) }
         let isPlayed = ranges.count >= ReadRanges.threeQuarters(of: length)
         // Most are played in one go, and have none.
-        if !isPlayed || saved.ranges != nil {
+        if !isPlayed || saved != nil {
             try IndexStatement("UPDATE generation SET read_ranges = nullif(?2, '') WHERE id = ?1", in: db)
                 .run(.id(id), .text(isPlayed ? "" : ranges.text))
         }
-        guard isPlayed else { return }
+        guard isPlayed, let resource else { return }
+        let update = "UPDATE resource SET played = last_access / 1000000 WHERE id = ?1 AND"
+        try IndexStatement("\(update) parts = 0", in: db).run(.integer(resource))
+        guard let whole else { return }
         try IndexStatement(
             """
-            UPDATE resource SET played = last_access / 1000000
-            WHERE id = (SELECT resource FROM generation WHERE id = ?1) AND parts = 0
+            \(update) downloaded = 1 AND 4 * (
+                SELECT total(g.length) FROM resource p JOIN generation g ON g.resource = p.id
+                WHERE p.part_of = ?1 AND p.played IS NOT NULL) >= 3.0 * part_length
             """, in: db
-        ).run(.id(id))
-        try IndexStatement(
-            """
-            UPDATE resource SET played = last_access / 1000000
-            WHERE id = (SELECT r.part_of FROM resource r JOIN generation g ON g.resource = r.id WHERE g.id = ?1)
-                AND downloaded = 1 AND 4 * (
-                    SELECT total(g.length) FROM resource p JOIN generation g ON g.resource = p.id
-                    WHERE p.part_of = resource.id AND p.played IS NOT NULL) >= 3.0 * part_length
-            """, in: db
-        ).run(.id(id))
+        ).run(.integer(whole))
     }
 }

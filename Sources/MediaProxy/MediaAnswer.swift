@@ -291,10 +291,9 @@ final class MediaAnswer {
         where owner == request.follower || request.shares(generation, of: status):
             request.note(status)
             let view = generation.snapshot
-            guard
-                request.isEnough(
-                    part, of: total, view.head, isListing: request.isListing(generation, view, isAsStored))
-            else { return openPlainly() }
+            guard request.isEnough(part, of: total, view.head, request.isListing(generation, view, isAsStored)) else {
+                return openPlainly()
+            }
             guard let part, total == nil else { return answer(from: generation, as: view, following: status) }
             let content = ContentAnswer(self, generation, view)
             phase = .content(content)

@@ -189,7 +189,7 @@ final class MediaRequest {
     /// before the validators and the length were known: the client's condition may require the whole (RFC 9110
     /// §13.1.5), and the requested part may extend beyond the end.
     func isEnough(
-        _ part: Range<Int64>?, of total: Int64?, _ response: GenerationHead, isListing: @autoclosure () -> Bool
+        _ part: Range<Int64>?, of total: Int64?, _ response: GenerationHead, _ isListing: @autoclosure () -> Bool
     ) -> Bool {
         guard let part else { return response.status != 416 || wanted != nil && head.value(of: "If-Range") == nil }
         let isWhole = total.map { part == Range(from: 0, upTo: $0) } ?? false
