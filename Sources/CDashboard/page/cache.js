@@ -135,7 +135,7 @@ const removeChosen = () => withSession(async () => {
 let maps = Promise.resolve();
 const sight = new IntersectionObserver((entries) => {
 	for (const { target, isIntersecting } of entries) if (isIntersecting) target.seen();
-}, { rootMargin: "2000px 0px" });
+}, { rootMargin: "500px 0px" });
 
 function row(first) {
 	const title = titleOf(first);
@@ -147,10 +147,15 @@ function row(first) {
 	const ask = () => {
 		if (!isSeen) return;
 		const { cached } = latest;
+		if (latest.is_complete && !latest.parts && maySee(first.whole)) {
+			map.fill(latest.length);
+			map.draw(now);
+			return (shown = cached);
+		}
 		maps = maps.then(async () => {
 			// Rows come and go while somebody types.
 			if (!element.isConnected) return;
-			await map.refresh(200);
+			await map.refresh();
 			map.draw(now);
 			shown = maySee(first.whole) ? cached : null;
 		}).catch(() => {});

@@ -83,6 +83,21 @@ function liveMarks(url, now, { arriving, readers }) {
 /** Whether a report tells of a resource: somebody plays it, or it is being fetched. */
 export const concerns = (now, url) => [...now.plays, ...now.transfers].some((one) => one.url === url);
 
+/** What is being asked, or was within the last moment: a play and its row of the list show the same. */
+const lately = new Map();
+
+/** What is there of a whole resource. */
+function coverage(url, buckets) {
+	const key = `${buckets} ${url}`;
+	if (!lately.has(key)) {
+		const answer = api.coverage(url, { buckets });
+		const forget = () => setTimeout(() => lately.delete(key), 500);
+		answer.then(forget, forget);
+		lately.set(key, answer);
+	}
+	return lately.get(key);
+}
+
 /** What of a strip is shown. */
 const extent = (one) => (one.unit === "segments"
 	? `segments ${count(Math.min(one.from + 1, one.to))} to ${count(one.to)} of ${count(one.length)}${one.unexamined ? `; ${count(one.unexamined)} more were not examined` : ""}`
@@ -104,7 +119,7 @@ export function strips(url, { most = Infinity, hasExtents = false, shown = url }
 	async function ask(window) {
 		try {
 			whole ??= await api.whole(url);
-			return (await api.coverage(whole, { buckets: 400, ...window })).strips;
+			return (await (window.to ? api.coverage(whole, window) : coverage(whole, window.buckets))).strips;
 		} catch (error) {
 			if (error.status !== 404) throw error;
 			whole = null;
@@ -135,6 +150,10 @@ export function strips(url, { most = Infinity, hasExtents = false, shown = url }
 			}
 			const order = report.map((one) => one.name);
 			return (report = found.sort((a, b) => order.indexOf(a.name) - order.indexOf(b.name)));
+		},
+		/** Nobody is asked about a file that is there as a whole. */
+		fill(length) {
+			report = [{ unit: "bytes", from: 0, to: length, length, cells: [100], chunk_size: length, arriving: [], readers: [] }];
 		},
 		/** Draws what the proxy said last, with what moves. */
 		draw(now) {

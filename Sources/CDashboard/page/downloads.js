@@ -6,6 +6,8 @@ import { withSession } from "./session.js";
 import { ago, duration, name, percent, place, printable, quoted, rate, size } from "./text.js";
 
 const mostFailed = 20;
+/** When each of the last downloads that failed ended, in milliseconds. */
+export let failures = [];
 /** Of how many downloads the proxy is asked at once. */
 const mostAsked = 200;
 
@@ -44,9 +46,10 @@ async function tellEnd(numbers) {
 
 /** Asks the proxy for those that have failed. */
 export async function refresh() {
-	const { downloads, total } = await api.downloads({ state: "failed", sort: "ended", limit: mostFailed });
+	const { downloads, total } = await api.downloads({ state: "failed", sort: "ended", limit: 100 });
+	failures = downloads.map((one) => one.finished * 1000);
 	id("failed").hidden = !total;
-	list("failed-list", downloads, (download) => download.id, failedCard);
+	list("failed-list", downloads.slice(0, mostFailed), (download) => download.id, failedCard);
 	say("failed-more", total > mostFailed ? `${total - mostFailed} more` : "");
 }
 

@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { id, say } from "./dom.js";
+import { failures } from "./downloads.js";
 import { host, percent, plural, printable, quoted, size } from "./text.js";
 
 const interval = 60_000;
@@ -9,8 +10,9 @@ const day = 86_400;
 /** With less, the cache takes nothing more. */
 const leastRoom = 16e6;
 
-/** `failed` has when each download of late failed; `read`, when that was read last. */
-let [now, lost, read, failed, month] = [null, null, 0, [], null];
+let [now, lost, month] = [null, null, null];
+/** When `month` was read. */
+let read = 0;
 /** When this page saw each trouble first. */
 const seen = new Map();
 /** The count of failed responses at the start of each minute, of late. */
@@ -43,10 +45,8 @@ export function isGone(reason) {
 /** Asks the proxy for what changes slowly. */
 export async function refresh() {
 	if (Date.now() - read < interval) return;
-	const [history, { downloads }] = await Promise.all([api.history("month"), api.downloads({ state: "failed", sort: "ended", limit: 100 })]);
+	month = await api.history("month");
 	read = Date.now();
-	failed = downloads.map((one) => one.finished * 1000).filter((time) => time > read - day * 1000);
-	month = history;
 	judge();
 }
 
@@ -56,6 +56,7 @@ function troubles() {
 	const { size: bytes, limit, pinned, free, min_free: least } = now.cache;
 	const faults = (now.served.failures ?? 0) - (counts[0]?.failures ?? 0);
 	const held = now.downloads.find((one) => one.retry_at && one.is_held);
+	const failed = failures.filter((time) => time > Date.now() - day * 1000);
 	const stalled = now.plays.filter((play) => play.state === "stalled").length;
 	return [
 		bytes < limit && free - least < leastRoom && ["disk", `The disk is full: ${size(free)} are free, and min_free is ${size(least)}. Delete something on it, or lower min_free.`],

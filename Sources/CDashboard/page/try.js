@@ -2,7 +2,6 @@
 
 import * as api from "./api.js";
 import { id, make, on, onSubmit, say } from "./dom.js";
-import { matrix } from "./qr.js";
 
 export function begin() {
 	onSubmit("try-form", show);
@@ -23,7 +22,7 @@ async function show() {
 	try {
 		const address = location.origin + (await api.playerPath(url));
 		say("try-address", address);
-		id("try-qr").replaceChildren(isOfThisMachine(location.hostname) ? hint() : code(address));
+		id("try-qr").replaceChildren(isOfThisMachine(location.hostname) ? hint() : await code(address));
 		id("try-result").hidden = false;
 	} catch (error) {
 		say("try-error", error.message);
@@ -36,7 +35,8 @@ const hint = () => make("p.faint", {},
 	"Only this machine reaches this address. For a QR code for a phone, set ", make("code", {}, "listen"), " to an address of your network and open the dashboard there.");
 
 /** The QR code of a text, or nothing if it is too long for one. */
-function code(text) {
+async function code(text) {
+	const { matrix } = await import("./qr.js");
 	const modules = matrix(text);
 	if (!modules) return make("p.faint", {}, "The address is too long for a QR code.");
 	const quiet = 4;

@@ -241,6 +241,23 @@ struct DashboardLiveTests {
         stage.expectNoComplaints()
     }
 
+    /// A page of a hundred rows would otherwise make as many requests.
+    @Test func nothingMoreIsRequestedOfFilesThatAreThereAsAWhole() throws {
+        let stage = try DashboardStage(), tab = stage.tab
+        stage.origin.serve("/film.mp4", Media(seed: 5, size: 1000))
+        try stage.signIn()
+        try tab.paste(stage.origin.url("/film.mp4"), into: "#order-url")
+        try tab.press("Enter")
+        let isShown = "document.querySelector('#cache-list .strip')?.dataset.cached == '100'"
+        try tab.wait(for: isShown)
+        try tab.open("about:blank")
+        try tab.open(stage.proxy.baseURL + "/")
+        try tab.wait(for: isShown)
+        let isAsked = "performance.getEntriesByType('resource').some(one => one.name.includes('/resources/coverage'))"
+        #expect(try tab.text("String(\(isAsked))") == "false")
+        stage.expectNoComplaints()
+    }
+
     @Test func completeFileIsSaved() throws {
         let stage = try DashboardStage(), tab = stage.tab, film = Media(seed: 5, size: 100_000)
         let place = try TemporaryDirectory()
