@@ -18,7 +18,7 @@ struct AnswerIntake {
     }
 
     let status: SharedFetch
-    let purpose: Fetch.Purpose
+    let purpose: FetchOrder.Purpose
     let demand: Demand
     let filler: CacheFiller
     /// Whether a parent gave the answer. The origin, which is then asked, knows better which version is current.

@@ -236,7 +236,7 @@ package final class CacheReader {
         let count = Int64(range.count), metrics = filler.filler.metrics
         if isFresh { account.fetched += count } else { account.stored += count }
         (isFresh ? metrics.bytesFromUpstream : metrics.bytesFromCache).add(count)
-        let origin = filler.origin(host)
+        let origin = filler.origins.counters(of: host)
         (isFresh ? origin.sentFromOrigin : origin.sentFromCache).add(count)
     }
 

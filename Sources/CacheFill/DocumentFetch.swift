@@ -18,12 +18,14 @@ package final class DocumentFetch: TransferDelegate {
     let demand: Demand
     private let conditions: HeaderFields
     private let limit: Int
-    let owner: LoopFiller
+    let origins: LoopOrigins
     /// Unique among the fetches of the loop.
     let number: UInt64
     /// When it began; monotonic, in nanoseconds.
     let began = MonotonicClock.nanoseconds()
     private(set) var phase: UpstreamError.Phase?
+    /// Called when it is over.
+    private let onEnd: (DocumentFetch) -> Void
     /// nil when it is over.
     private var deliver: ((Result<Document, FillError>) -> Void)?
     private var transfer: (any Transfer)?
@@ -36,29 +38,29 @@ package final class DocumentFetch: TransferDelegate {
     private static let longest = 600.0
 
     init(
-        _ demand: Demand, conditions: HeaderFields, limit: Int, _ owner: LoopFiller,
-        deliver: @escaping (Result<Document, FillError>) -> Void
+        _ demand: Demand, conditions: HeaderFields, limit: Int, _ origins: LoopOrigins,
+        onEnd: @escaping (DocumentFetch) -> Void, deliver: @escaping (Result<Document, FillError>) -> Void
     ) {
-        (self.demand, self.conditions, self.limit, self.owner) = (demand, conditions, limit, owner)
-        self.deliver = deliver
-        number = owner.numberOfNextFetch()
+        (self.demand, self.conditions, self.limit, self.origins) = (demand, conditions, limit, origins)
+        (self.onEnd, self.deliver) = (onEnd, deliver)
+        number = origins.numberOfNextFetch()
     }
 
     /// Sends the request. `deliver` is called once, later, unless cancelled.
     func start() {
-        let wait = owner.filler.backoff.wait(before: demand.address)
+        let wait = origins.filler.backoff.wait(before: demand.address)
         guard wait == 0 else {
-            return owner.loop.afterCallback { self.end(.failure(.busy(retryAfter: Int64(wait.rounded(.up))))) }
+            return origins.loop.afterCallback { self.end(.failure(.busy(retryAfter: Int64(wait.rounded(.up))))) }
         }
-        owner.filler.metrics.upstreamReasons[.feed].add()
+        origins.filler.metrics.upstreamReasons[.feed].add()
         var fields = demand.openingFields(to: demand.address)
         fields.lines += conditions.lines
-        let timer = LoopTimer(on: owner.loop) { [unowned self] in
+        let timer = LoopTimer(on: origins.loop) { [unowned self] in
             end(.failure(.upstream(.broken(detail: "it did not arrive within \(Int64(Self.longest)) s"))))
         }
         timer.schedule(afterSeconds: Self.longest)
         self.timer = timer
-        transfer = owner.upstream.start(
+        transfer = origins.upstream.start(
             UpstreamRequest(url: demand.address, fields: fields, confined: demand.confined), delegate: self)
     }
 
@@ -69,7 +71,7 @@ package final class DocumentFetch: TransferDelegate {
         timer = nil
         transfer?.cancel()
         transfer = nil
-        owner.letGo(self)
+        onEnd(self)
     }
 
     private func end(_ result: Result<Document, FillError>) {
@@ -82,7 +84,7 @@ package final class DocumentFetch: TransferDelegate {
 
     package func transfer(_ transfer: any Transfer, receivedHead head: UpstreamHead) {
         self.head = head
-        owner.filler.backoff.note(head, requesting: demand.address)
+        origins.filler.backoff.note(head, requesting: demand.address)
         if let length = head.contentLength, length > Int64(limit) { endAsTooLong(transfer) }
     }
 
@@ -96,17 +98,17 @@ package final class DocumentFetch: TransferDelegate {
         return true
     }
 
-    /// The owner is told once curl's callback has returned.
+    /// It ends once curl's callback has returned.
     private func endAsTooLong(_ transfer: any Transfer) {
         transfer.cancel()
         let reason = "it is longer than \(limit >> 20) MiB"
-        owner.loop.afterCallback { self.end(.failure(.unusable(reason))) }
+        origins.loop.afterCallback { self.end(.failure(.unusable(reason))) }
     }
 
     package func transfer(_ transfer: any Transfer, finishedWith error: UpstreamError?) {
         self.transfer = nil
         if let error {
-            owner.filler.backoff.note(error, requesting: demand.address)
+            origins.filler.backoff.note(error, requesting: demand.address)
             return end(.failure(.upstream(error)))
         }
         guard let head else { return end(.failure(.upstream(.broken(detail: "no answer")))) }
@@ -125,12 +127,12 @@ extension LoopFiller {
         _ demand: Demand, conditions: HeaderFields = HeaderFields(), limit: Int,
         deliver: @escaping (Result<DocumentFetch.Document, FillError>) -> Void
     ) -> DocumentFetch? {
-        guard !isOffline, !isShutDown else { return nil }
-        let fetch = DocumentFetch(demand, conditions: conditions, limit: limit, self, deliver: deliver)
+        guard !origins.isOffline, !isShutDown else { return nil }
+        let fetch = DocumentFetch(
+            demand, conditions: conditions, limit: limit, origins,
+            onEnd: { [self] in documents[ObjectIdentifier($0)] = nil }, deliver: deliver)
         documents[ObjectIdentifier(fetch)] = fetch
         fetch.start()
         return fetch
     }
-
-    func letGo(_ fetch: DocumentFetch) { documents[ObjectIdentifier(fetch)] = nil }
 }

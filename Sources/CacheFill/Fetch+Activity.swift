@@ -7,7 +7,7 @@ extension Fetch {
     var sample: FetchSample? {
         guard let shown = shownPhase, let (range, arrived, followers) = status.progress else { return nil }
         return FetchSample(
-            id: "\(owner.loop.index)-\(number)", key: resource.key, whole: demand.whole, url: demand.address,
+            id: "\(origins.loop.index)-\(number)", key: resource.key, whole: demand.whole, url: demand.address,
             requestedURL: request.url.isEmpty ? demand.address : request.url,
             // Before its first request, what it is for tells.
             reason: reason ?? (output.writer?.generation == nil ? .uriMiss : .gap), phase: shown,
@@ -33,7 +33,7 @@ extension DocumentFetch {
     /// A check of a feed, whose document goes to no player.
     var sample: FetchSample {
         FetchSample(
-            id: "\(owner.loop.index)-\(number)", key: demand.url.cacheKey, whole: demand.whole,
+            id: "\(origins.loop.index)-\(number)", key: demand.url.cacheKey, whole: demand.whole,
             url: demand.address,
             requestedURL: head?.finalURL ?? demand.address, reason: .feed, phase: FetchSample.Phase(phase),
             purposes: [.subscription], from: 0, to: head?.contentLength, arrived: Int64(body.count), began: began)

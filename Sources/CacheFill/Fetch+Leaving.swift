@@ -81,7 +81,7 @@ extension Fetch {
     }
 
     private func after(_ seconds: Double, _ handler: @escaping () -> Void) -> LoopTimer {
-        let timer = LoopTimer(on: owner.loop, handler: handler)
+        let timer = LoopTimer(on: origins.loop, handler: handler)
         timer.schedule(afterSeconds: seconds)
         return timer
     }

@@ -9,7 +9,7 @@ extension Fetch {
     /// - Returns: whether that is known; if not, the request is sent when it is.
     func isLocated(before reason: FetchReason) -> Bool {
         guard demand.resolvedRule.mayMove else { return true }
-        let bound = LoopBound(self, on: owner.loop)
+        let bound = LoopBound(self, on: origins.loop)
         switch request.find(for: knownGeneration, waiter: { result in bound.post { $0.located(result, reason) } }) {
         case .located:
             guard let end = endOfAnotherKey else { return true }

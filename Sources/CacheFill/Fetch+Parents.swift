@@ -46,7 +46,7 @@ extension Fetch {
     /// time. So where another proxy waits for the fetch, a parent is waited for only so long.
     func watchParent() {
         guard request.parents.requested != nil else { return }
-        let timer = LoopTimer(on: owner.loop) { [unowned self] in leaveSilentParent() }
+        let timer = LoopTimer(on: origins.loop) { [unowned self] in leaveSilentParent() }
         parentTimer = timer
         // Not all at the same time: then the first one's answer serves all.
         timer.schedule(afterSeconds: filler.settings.parentPatience * (1 + filler.settings.random()))

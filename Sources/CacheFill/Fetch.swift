@@ -16,26 +16,6 @@ import Upstream
 /// `FetchRequest` and `FetchRetry` decide what is requested and when, `AnswerIntake` judges the answers, and
 /// `FetchOutput` takes the bytes.
 package final class Fetch: TransferDelegate {
-    enum Purpose: Sendable {
-        /// Find out what the resource is, or whether the stored generation still holds.
-        case opening(UpstreamRequest.Span?, owner: FollowerID, isShared: Bool, validating: Generation?)
-        /// Fill a gap of a known generation.
-        case gap(Generation)
-        /// Bring bytes of a known generation without storing them.
-        case bypass(Generation, owner: FollowerID)
-
-        /// The generation, if it is known before the origin is contacted.
-        var generation: Generation? {
-            switch self {
-            case .gap(let generation), .bypass(let generation, _): generation
-            case .opening: nil
-            }
-        }
-
-        /// The stored generation that this fetch revalidates.
-        var validated: Generation? { if case .opening(_, _, _, let validated) = self { validated } else { nil } }
-    }
-
     /// The fetch's progress.
     enum Phase {
         /// To be sent: at once, or when the timer fires.
@@ -51,11 +31,11 @@ package final class Fetch: TransferDelegate {
 
     let status: SharedFetch
     let resource: OpenResource
-    let owner: LoopFiller
+    let origins: LoopOrigins
     let filler: CacheFiller
     /// The loop whose request started the fetch.
     let home: Int
-    let purpose: Purpose
+    let purpose: FetchOrder.Purpose
     let demand: Demand
     var request: FetchRequest
     var output: FetchOutput
@@ -74,34 +54,26 @@ package final class Fetch: TransferDelegate {
     let number: UInt64
     /// Monotonic, in nanoseconds.
     let began = MonotonicClock.nanoseconds()
+    /// Called when it and its transfer are over, perhaps more than once.
+    private let onEnd: (Fetch) -> Void
 
-    init(
-        _ status: SharedFetch, _ owner: LoopFiller, home: Int, _ purpose: Purpose, _ demand: Demand,
-        _ range: Range<Int64>, isMidway: Bool
-    ) {
-        (self.status, resource) = (status, status.resource)
-        (self.owner, filler) = (owner, owner.filler)
-        self.home = home
-        self.purpose = purpose
-        self.demand = demand
-        number = owner.numberOfNextFetch()
+    init(_ order: FetchOrder, _ origins: LoopOrigins, onEnd: @escaping (Fetch) -> Void) {
+        (status, resource) = (order.status, order.status.resource)
+        (self.origins, filler, self.onEnd) = (origins, origins.filler, onEnd)
+        (home, purpose, demand) = (order.home, order.purpose, order.demand)
+        number = origins.numberOfNextFetch()
         let settings = filler.settings
         request = FetchRequest(purpose, demand, resource, filler)
-        output = FetchOutput(range, status, filler, demand)
+        output = FetchOutput(order.range, status, filler, demand)
         retry = FetchRetry(
             settings.retry, FetchRetry.Patience(first: settings.longestWait, midway: settings.longestMidwayWait),
-            for: Self.audience(purpose, status, isMidway: isMidway))
+            for: order.audience)
         if case .opening(_, let client, _, _) = purpose {
             let requester = Requester(follower: client, url: demand.address, isAuthorized: demand.isAuthorized)
             status.note { $0.requester = requester }
         }
-        let bound = LoopBound(self, on: owner.loop)
-        resource.change { $0.loops[status.id] = bound }
-    }
-
-    private static func audience(_ purpose: Purpose, _ status: SharedFetch, isMidway: Bool) -> FetchRetry.Audience {
-        if purpose.validated != nil { return .whoHasIt }
-        return status.isForDownloads ? .downloads : isMidway ? .midway : .whoHasNothing
+        let bound = LoopBound(self, on: origins.loop)
+        resource.change { $0.loops[status.id] = { notice in bound.post { $0.hear(notice) } } }
     }
 
     /// The current transfer; nil if none runs.
@@ -125,7 +97,7 @@ package final class Fetch: TransferDelegate {
     func start(_ reason: FetchReason) {
         self.reason = reason
         // This also stops the continuation of a broken transfer.
-        guard !owner.isOffline else { return fail(.offline) }
+        guard !origins.isOffline else { return fail(.offline) }
         guard isLocated(before: reason) else { return }
         var next = request.make(for: knownGeneration, output.wanted, overlap: output.overlap)
         next.priority = status.isForDownloads ? .download : .playback
@@ -142,7 +114,7 @@ package final class Fetch: TransferDelegate {
         redirectCookies = []
         examined = nil
         output.beginAnswer()
-        phase = .receiving(owner.upstream.start(next, delegate: self))
+        phase = .receiving(origins.upstream.start(next, delegate: self))
         watchParent()
     }
 
@@ -153,7 +125,7 @@ package final class Fetch: TransferDelegate {
     }
 
     private func wait(_ seconds: Double, then reason: FetchReason) {
-        let timer = LoopTimer(on: owner.loop) { [unowned self] in start(reason) }
+        let timer = LoopTimer(on: origins.loop) { [unowned self] in start(reason) }
         phase = .waiting(timer)
         timer.schedule(afterSeconds: seconds)
     }
@@ -230,7 +202,7 @@ package final class Fetch: TransferDelegate {
         guard !hasEnded else {
             // The origin sends more than was requested.
             transfer.cancel()
-            owner.ended(self)
+            onEnd(self)
             return true
         }
         if examined != nil {
@@ -244,7 +216,7 @@ package final class Fetch: TransferDelegate {
         case .answered:
             transfer.cancel()
             phase = .received(nil)
-            owner.loop.afterCallback { [self] in proceed() }
+            origins.loop.afterCallback { [self] in proceed() }
             return true
         case .open(let received, let position, let window):
             guard
@@ -275,7 +247,7 @@ package final class Fetch: TransferDelegate {
             flush()
             yieldTurn()
         case .afterCallback:
-            owner.loop.afterCallback { [self] in
+            origins.loop.afterCallback { [self] in
                 output.flushed()
                 flush()
             }
@@ -290,7 +262,7 @@ package final class Fetch: TransferDelegate {
         if let error { note(error) }
         guard !hasEnded else {
             phase = .ended(nil)
-            return owner.ended(self)
+            return onEnd(self)
         }
         phase = .received(error)
         if error == nil { examine(UnsafeRawBufferPointer(start: nil, count: 0), isLast: true) }
@@ -300,9 +272,9 @@ package final class Fetch: TransferDelegate {
     /// Gives other connections of this loop a turn: curl keeps reading while there is data, up to a hundred buffers at
     /// once.
     private func yieldTurn() {
-        guard !hasEnded, home == owner.loop.index else { return }
+        guard !hasEnded, home == origins.loop.index else { return }
         holdBack()
-        owner.loop.afterCallback { [self] in proceed() }
+        origins.loop.afterCallback { [self] in proceed() }
     }
 
     /// Pauses until this side is ready, which it soon is: the transfer keeps its slot, as no player makes it wait.
@@ -317,7 +289,7 @@ package final class Fetch: TransferDelegate {
     private func flush() {
         guard !hasEnded, let write = output.nextWrite(isLast: isFinishingChunk) else { return }
         guard write.isLong else { return wrote(write.run(), write) }
-        let bound = LoopBound((self, write), on: owner.loop)
+        let bound = LoopBound((self, write), on: origins.loop)
         write.run { [bound] outcome in bound.post { $0.wrote(outcome, $1) } }
     }
 
@@ -336,7 +308,7 @@ package final class Fetch: TransferDelegate {
 
     private func makeRoom() {
         holdBack()
-        let bound = LoopBound(self, on: owner.loop)
+        let bound = LoopBound(self, on: origins.loop)
         filler.store.makeRoom { [bound] found in
             bound.post { $0.roomMade(found) }
         }
@@ -449,7 +421,7 @@ package final class Fetch: TransferDelegate {
     func abort() {
         transfer?.cancel()
         finish(.failed(.upstream(.broken(detail: "the proxy is shutting down"))))
-        owner.ended(self)
+        onEnd(self)
     }
 
     /// Completes the fetch. The transfer runs to its end, unless it is paused.
@@ -462,7 +434,7 @@ package final class Fetch: TransferDelegate {
         guard !hasEnded else { return }
         transfer?.cancel()
         end(result, leaving: nil)
-        owner.ended(self)
+        onEnd(self)
     }
 
     private func end(_ result: FetchEnd, leaving transfer: (any Transfer)?) {

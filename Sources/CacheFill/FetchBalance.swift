@@ -1,5 +1,4 @@
 import CachePolicy
-import EventIO
 import HTTPModel
 import Synchronization
 
@@ -8,35 +7,35 @@ import Synchronization
 /// started.
 final class FetchBalance: Sendable {
     private struct State {
-        var fillers: [Int: LoopBound<LoopFiller>] = [:]
+        var loops: [Int: @Sendable (FetchOrder) -> Void] = [:]
         var loads = Loads()
         var lengths = ExpectedLengths()
     }
 
     private let state = Mutex(State())
 
-    func register(_ filler: LoopFiller) {
-        let bound = LoopBound(filler, on: filler.loop)
-        let index = filler.loop.index
+    /// - Parameter start: starts a fetch on the loop with this index; from any thread.
+    func register(_ loop: Int, start: @escaping @Sendable (FetchOrder) -> Void) {
         state.withLock { state in
-            state.fillers[index] = bound
-            state.loads.add(index)
+            state.loops[loop] = start
+            state.loads.add(loop)
         }
     }
 
-    /// Releases the fillers, which also hold this object.
+    /// Releases the loops' fillers, which also hold this object.
     func clear() {
         state.withLock { $0 = State() }
     }
 
-    /// Chooses the loop for a transfer that loop `home` needs. The caller must call `ended` afterwards.
-    /// - Parameters:
-    ///   - length: how many bytes it delivers; nil until the answer states it.
-    ///   - url: the requested URL, from which a length is guessed.
-    func place(from home: Int, length: Int64?, _ url: OriginURL) -> LoopBound<LoopFiller>? {
-        state.withLock { state in
-            let isShort = length.map(ExpectedLengths.isShort) ?? state.lengths.isShort(url)
-            return state.fillers[state.loads.place(from: home, isShort: isShort)]
+    /// Chooses the loop for a transfer. The caller must call `ended` afterwards.
+    /// - Returns: starts it on another loop than its home; nil to start it there.
+    func place(_ order: FetchOrder) -> (@Sendable (FetchOrder) -> Void)? {
+        // Without an end, until the answer states its length, that is guessed from the URL.
+        let length = order.range.upperBound < .max ? order.range.upperBound -| order.range.lowerBound : nil
+        return state.withLock { state in
+            let isShort = length.map(ExpectedLengths.isShort) ?? state.lengths.isShort(order.demand.url)
+            let chosen = state.loads.place(from: order.home, isShort: isShort)
+            return chosen == order.home ? nil : state.loops[chosen]
         }
     }
 

@@ -9,7 +9,7 @@ import Upstream
 /// A player may combine answers although no strong validator shows that they are of one version. Such answers have to
 /// come from the same URL: the source of the resource's *play*.
 struct FetchRequest {
-    let purpose: Fetch.Purpose
+    let purpose: FetchOrder.Purpose
     let demand: Demand
     let resource: OpenResource
     let filler: CacheFiller
@@ -40,7 +40,7 @@ struct FetchRequest {
     /// for a retry that begins with the parents again.
     var parents: ParentTurns
 
-    init(_ purpose: Fetch.Purpose, _ demand: Demand, _ resource: OpenResource, _ filler: CacheFiller) {
+    init(_ purpose: FetchOrder.Purpose, _ demand: Demand, _ resource: OpenResource, _ filler: CacheFiller) {
         (self.purpose, self.demand, self.resource, self.filler) = (purpose, demand, resource, filler)
         moved = MovedMedia(demand, filler.locations)
         parents = ParentTurns(demand.resolvedRule.parents, for: resource.key)

@@ -14,7 +14,7 @@ package final class HeadFetch: TransferDelegate {
     private let validated: Generation?
     /// Conditions that validate it.
     private let conditions: HeaderFields?
-    private let owner: LoopFiller
+    private let origins: LoopOrigins
     private var head: UpstreamHead?
     private let resource: OpenResource
     private var parents: ParentTurns
@@ -24,28 +24,28 @@ package final class HeadFetch: TransferDelegate {
     private var timer: LoopTimer?
 
     init(
-        _ demand: Demand, validating validated: Generation?, _ owner: LoopFiller,
+        _ demand: Demand, validating validated: Generation?, _ origins: LoopOrigins,
         report: @escaping (InterimResponse) -> Void, deliver: @escaping (Result<UpstreamHead, FillError>) -> Void
     ) {
         self.demand = demand
         self.validated = validated
         conditions = validated.flatMap { Freshening.conditions(for: $0.head.fields) }
-        self.owner = owner
+        self.origins = origins
         (self.deliver, self.report) = (deliver, report)
-        let key = owner.filler.policy.value.resolve(demand.url).key
-        resource = owner.filler.resource(key)
+        let key = origins.filler.policy.value.resolve(demand.url).key
+        resource = origins.filler.resource(key)
         parents = ParentTurns(demand.resolvedRule.parents, for: key)
         begin()
     }
 
     /// Asks the next parent, or the origin once it may be contacted.
     private func begin() {
-        parents.use(parents.next(isResting: owner.filler.backoff.isResting))
-        let wait = parents.requested == nil ? owner.filler.backoff.wait(before: demand.address) : 0
+        parents.use(parents.next(isResting: origins.filler.backoff.isResting))
+        let wait = parents.requested == nil ? origins.filler.backoff.wait(before: demand.address) : 0
         guard wait > 0 else { return send() }
         // A client that can be given a stored response is not kept waiting.
-        let isTooLong = conditions != nil || wait > owner.filler.settings.longestWait
-        let timer = LoopTimer(on: owner.loop) { [unowned self] in
+        let isTooLong = conditions != nil || wait > origins.filler.settings.longestWait
+        let timer = LoopTimer(on: origins.loop) { [unowned self] in
             if isTooLong { deliver(.failure(.busy(retryAfter: Int64(wait.rounded(.up))))) } else { send() }
         }
         self.timer = timer
@@ -53,7 +53,7 @@ package final class HeadFetch: TransferDelegate {
     }
 
     private func send() {
-        owner.filler.metrics.upstreamReasons[conditions == nil ? .head : .validation].add()
+        origins.filler.metrics.upstreamReasons[conditions == nil ? .head : .validation].add()
         var fields = demand.openingFields(to: demand.address)
         fields.lines += conditions?.lines ?? []
         if parents.requested != nil, conditions == nil, resource.changes > 0 { fields.demandValidation() }
@@ -61,15 +61,15 @@ package final class HeadFetch: TransferDelegate {
             url: demand.address, method: .head, fields: fields, confined: demand.confined)
         request.parent = parents.requested?.url
         request.client = demand.client
-        requestedAt = owner.filler.now()
-        transfer = owner.upstream.start(request, delegate: self)
+        requestedAt = origins.filler.now()
+        transfer = origins.upstream.start(request, delegate: self)
     }
 
     /// Asks somebody else if a parent has failed.
     private func turnsFromParent() -> Bool {
         guard parents.requested != nil else { return false }
         parents.leave()
-        owner.filler.metrics.errors.add(FailureKind.parentFailed.rawValue)
+        origins.filler.metrics.errors.add(FailureKind.parentFailed.rawValue)
         begin()
         return true
     }
@@ -85,18 +85,18 @@ package final class HeadFetch: TransferDelegate {
     package func transfer(_ transfer: any Transfer, receivedHead head: UpstreamHead) {
         if let parent = parents.requested {
             // Otherwise somebody else is asked when this exchange has ended.
-            let isOrigins = owner.filler.isOrigins(head, from: parent, requesting: demand.address)
+            let isOrigins = origins.filler.isOrigins(head, from: parent, requesting: demand.address)
             if isOrigins, !isOutdated(head) { self.head = head }
             return
         }
         self.head = head
-        owner.filler.backoff.note(head, requesting: demand.address)
+        origins.filler.backoff.note(head, requesting: demand.address)
     }
 
     /// Whether a parent has something older than what is stored. The origin knows which holds.
     private func isOutdated(_ head: UpstreamHead) -> Bool {
-        guard let validated, !owner.filler.confirms(head, validated) else { return false }
-        return owner.filler.isOlder(head, than: validated, requestedAt: requestedAt)
+        guard let validated, !origins.filler.confirms(head, validated) else { return false }
+        return origins.filler.isOlder(head, than: validated, requestedAt: requestedAt)
     }
 
     package func transfer(_ transfer: any Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool { true }
@@ -105,11 +105,11 @@ package final class HeadFetch: TransferDelegate {
         self.transfer = nil
         if let parent = parents.requested {
             if head == nil {
-                if error != nil { owner.filler.backoff.failed(parent) }
+                if error != nil { origins.filler.backoff.failed(parent) }
                 if turnsFromParent() { return }
             }
         } else if let error {
-            owner.filler.backoff.note(error, requesting: demand.address)
+            origins.filler.backoff.note(error, requesting: demand.address)
         }
         if let head { return deliver(.success(head)) }
         deliver(.failure(.upstream(error ?? .broken(detail: "no answer"))))
@@ -126,7 +126,7 @@ extension LoopFiller {
         report: @escaping (InterimResponse) -> Void = { _ in },
         deliver: @escaping (Result<UpstreamHead, FillError>) -> Void
     ) -> HeadFetch? {
-        guard !isOffline else { return nil }
-        return HeadFetch(demand, validating: validated, self, report: report, deliver: deliver)
+        guard !origins.isOffline else { return nil }
+        return HeadFetch(demand, validating: validated, origins, report: report, deliver: deliver)
     }
 }

@@ -12,26 +12,22 @@ import Upstream
 package final class LoopFiller {
     package let filler: CacheFiller
     package let loop: EventLoop
-    package let upstream: UpstreamClient
+    package let origins: LoopOrigins
     let pieces = PieceBuffers()
     private(set) var isShutDown = false
-    /// The offline setting, and the version of the policy that it was read from.
-    private var knownOffline = (version: -1, isOffline: false)
-    /// The counters of the hosts that this loop has met, so that looking them up takes no lock.
-    private var origins: [String: OriginCounters.Origin] = [:]
-    /// The one of the last request: the next one is often of the same.
-    private var lastOrigin: (host: String, origin: OriginCounters.Origin)?
     private var fetches: [ObjectIdentifier: Fetch] = [:]
-    private var fetchCount: UInt64 = 0
-    private var fills: [ObjectIdentifier: ResourceFill] = [:]
-    private var prefetches: [ObjectIdentifier: Prefetch] = [:]
+    private var work: [ObjectIdentifier: any Work] = [:]
     var documents: [ObjectIdentifier: DocumentFetch] = [:]
 
+    /// What runs on this loop without anybody else to hold it.
+    protocol Work: AnyObject {
+        func stop()
+    }
+
     package init(_ filler: CacheFiller, upstream: UpstreamClient, loop: EventLoop) {
-        self.filler = filler
-        self.upstream = upstream
-        self.loop = loop
-        filler.balance.register(self)
+        (self.filler, self.loop, origins) = (filler, loop, LoopOrigins(filler, upstream, loop))
+        let bound = LoopBound(self, on: loop)
+        filler.balance.register(loop.index) { order in bound.post { $0.run(order) } }
     }
 
     /// Opens a resource: finds out what it is by fetching the wanted part. Requests that arrive meanwhile join.
@@ -55,8 +51,11 @@ package final class LoopFiller {
         guard let (status, isNew) = opened else { return nil }
         if isNew {
             start(
-                status, .opening(span, owner: follower, isShared: !alone, validating: validated), demand, range,
-                validated != nil ? .validation : alone ? .bypass : .uriMiss)
+                FetchOrder(
+                    status: status,
+                    purpose: .opening(span, owner: follower, isShared: !alone, validating: validated), demand: demand,
+                    range: range, reason: validated != nil ? .validation : alone ? .bypass : .uriMiss, home: loop.index)
+            )
         } else {
             filler.metrics.collapsed.add()
             if demand.isOfProxy { status.note { $0.isJoinedByProxy = true } }
@@ -90,7 +89,10 @@ package final class LoopFiller {
         let found = resource.locate(request, in: generation, isThere: isThere, reach: reach, wake: wake)
         switch found {
         case .coming(let id, let gap?):
-            self.start(SharedFetch(resource: resource, id: id), .gap(generation), demand, gap, .gap, isMidway: isMidway)
+            self.start(
+                FetchOrder(
+                    status: SharedFetch(resource: resource, id: id), purpose: .gap(generation), demand: demand,
+                    range: gap, reason: .gap, isMidway: isMidway, home: loop.index))
         case .coming(let id, nil) where demand.isOfProxy:
             SharedFetch(resource: resource, id: id).note { $0.isJoinedByProxy = true }
         case .coming, .present, .passing, .failed, .lost, .unsettled: break
@@ -108,59 +110,29 @@ package final class LoopFiller {
         let fetch = resource.openAlone(
             follower, at: wanted.lowerBound, range,
             ResourceState.Reach(window: filler.window(of: demand), furthest: filler.settings.bufferReadAhead))
-        start(fetch, .bypass(generation, owner: follower), demand, range, .bypass, isMidway: isMidway)
+        start(
+            FetchOrder(
+                status: fetch, purpose: .bypass(generation, owner: follower), demand: demand, range: range,
+                reason: .bypass, isMidway: isMidway, home: loop.index))
         return fetch
     }
 
-    private func start(
-        _ status: SharedFetch, _ purpose: Fetch.Purpose, _ demand: Demand, _ range: Range<Int64>, _ reason: FetchReason,
-        isMidway: Bool = false
-    ) {
-        let home = loop.index
-        let length = range.upperBound < .max ? range.upperBound -| range.lowerBound : nil
-        let run: @Sendable (LoopFiller) -> Void = { filler in
-            let fetch = Fetch(status, filler, home: home, purpose, demand, range, isMidway: isMidway)
-            filler.run(fetch, reason)
-        }
-        guard let chosen = filler.balance.place(from: home, length: length, demand.url), chosen.loop !== loop else {
-            return run(self)
-        }
-        chosen.post(run)
+    private func start(_ order: FetchOrder) {
+        if let elsewhere = filler.balance.place(order) { elsewhere(order) } else { run(order) }
     }
 
-    private func run(_ fetch: Fetch, _ reason: FetchReason) {
+    private func run(_ order: FetchOrder) {
+        let fetch = Fetch(order, origins) { [self] in ended($0) }
         fetches[ObjectIdentifier(fetch)] = fetch
         filler.began(fetch.status)
         filler.metrics.openFetches.add(1)
-        fetch.start(reason)
+        fetch.start(order.reason)
         // All followers may have left before the fetch got to this loop.
         fetch.considerStopping()
         if isShutDown { fetch.abort() }
     }
 
-    /// The counters of an origin host.
-    package func origin(_ host: String) -> OriginCounters.Origin {
-        if let lastOrigin, lastOrigin.host == host { return lastOrigin.origin }
-        let origin = knownOrigin(host)
-        lastOrigin = (host, origin)
-        return origin
-    }
-
-    private func knownOrigin(_ host: String) -> OriginCounters.Origin {
-        if let origin = origins[host] { return origin }
-        let origin = filler.metrics.origins.origin(host)
-        if origins.count < OriginCounters.capacity { origins[host] = origin }
-        return origin
-    }
-
-    /// Whether the proxy is offline and must not contact origins.
-    package var isOffline: Bool {
-        let version = filler.policy.version
-        if knownOffline.version != version { knownOffline = (version, filler.policy.value.isOffline) }
-        return knownOffline.isOffline
-    }
-
-    func ended(_ fetch: Fetch) {
+    private func ended(_ fetch: Fetch) {
         guard fetches.removeValue(forKey: ObjectIdentifier(fetch)) != nil else { return }
         filler.ended(fetch.status)
         filler.metrics.openFetches.add(-1)
@@ -171,15 +143,9 @@ package final class LoopFiller {
     package func shutdown() {
         isShutDown = true
         for document in Array(documents.values) { document.cancel() }
-        for prefetch in Array(prefetches.values) { prefetch.stop() }
-        for fill in Array(fills.values) { fill.stop() }
+        for work in Array(work.values) { work.stop() }
         for fetch in Array(fetches.values) { fetch.abort() }
-        upstream.shutdown()
-    }
-
-    func numberOfNextFetch() -> UInt64 {
-        fetchCount &+= 1
-        return fetchCount
+        origins.upstream.shutdown()
     }
 
     /// Adds the running fetches at this moment; if there are very many, those that began first. Of feeds,
@@ -194,43 +160,10 @@ package final class LoopFiller {
         samples.fetches += documents.values.prefix(most).map(\.sample)
     }
 
-    // MARK: In the background
+    /// Holds what runs in the background, until `letGo`.
+    func keep(_ work: any Work) { self.work[ObjectIdentifier(work)] = work }
 
-    /// Holds a prefetch while it runs.
-    func keep(_ prefetch: Prefetch) { prefetches[ObjectIdentifier(prefetch)] = prefetch }
-
-    func letGo(_ prefetch: Prefetch) { prefetches[ObjectIdentifier(prefetch)] = nil }
-
-    /// Fills a resource beyond what is read, as its rule says: from `offset` to its end, and then the part before, if
-    /// all of it is wanted. One fill serves all readers, and continues when they have left.
-    package func keepFilling(_ resource: OpenResource, _ generation: Generation, _ demand: Demand, from offset: Int64) {
-        let start: Int64
-        switch demand.resolvedRule.fill {
-        case .read, .ahead: return
-        case .end: start = offset
-        case .whole: start = 0
-        }
-        guard !isShutDown, !isOffline, !demand.resolvedRule.isMetered, let length = generation.length,
-            ResourceFill.isPossible(generation), length <= filler.largestFilled,
-            generation.coverage(of: start..<length) != .whole, !filler.backoff.isDown(demand.address),
-            resource.beginFilling(generation, from: start)
-        else { return }
-        let fill = ResourceFill(resource, generation, demand, self)
-        fill.whereNext = { _, done in resource.filled(generation, from: done.lowerBound).map { $0..<done.lowerBound } }
-        fill.onEnd = { [unowned self] fill, end in
-            fills[ObjectIdentifier(fill)] = nil
-            // A completed fill has ended with its last call of `whereNext`: another may run by now.
-            if case .completed = end { return }
-            resource.endFilling(generation)
-            if case .failed(let error) = end {
-                filler.logger.info(
-                    "not filled further: \(error)",
-                    metadata: ["resource": "\(resource.key.text)", "offset": "\(fill.position)"])
-            }
-        }
-        fills[ObjectIdentifier(fill)] = fill
-        fill.start(offset..<length)
-    }
+    func letGo(_ work: any Work) { self.work[ObjectIdentifier(work)] = nil }
 
     // MARK: The first request
 

@@ -17,8 +17,8 @@ package final class OpenResource: Sendable {
         var resource = ResourceState()
         /// Called to wake followers that wait for news of a fetch.
         var wakers: [FollowerID: @Sendable () -> Void] = [:]
-        /// The fetches, once they have reached their loops.
-        var loops: [FetchState.ID: LoopBound<Fetch>] = [:]
+        /// Called to notify fetches, once they have reached their loops.
+        var loops: [FetchState.ID: @Sendable (ResourceState.Notice) -> Void] = [:]
         fileprivate var filling: Filling?
         fileprivate var play: OngoingPlay?
         /// Set at creation: a new resource has not been looked at by its creator yet.
@@ -363,12 +363,12 @@ extension OpenResource.State {
     /// An action to carry out once the lock is released.
     fileprivate enum Effect {
         case wake(@Sendable () -> Void)
-        case notify(LoopBound<Fetch>, ResourceState.Notice)
+        case notify(@Sendable (ResourceState.Notice) -> Void, ResourceState.Notice)
 
         func run() {
             switch self {
             case .wake(let wake): wake()
-            case .notify(let fetch, let notice): fetch.post { $0.hear(notice) }
+            case .notify(let fetch, let notice): fetch(notice)
             }
         }
     }

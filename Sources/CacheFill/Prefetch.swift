@@ -10,7 +10,7 @@ import HTTPModel
 ///        ├────── a part of it ── fill its gaps ─────────────────────────┤
 ///        └────── unknown ── open ── stored ── follow, fill the rest ────┘
 ///                             └── not to be stored: failed
-package final class Prefetch {
+package final class Prefetch: LoopFiller.Work {
     package enum End: Sendable {
         /// Everything wanted is cached, and saved in the index if it is to be kept.
         case completed
@@ -97,7 +97,7 @@ package final class Prefetch {
         guard order.isFresh else { return .presence }
         var directives = RequestDirectives()
         directives.control.noCache = true
-        return .answer(directives, ttl: resolvedRule.ttl, isOffline: loop.isOffline)
+        return .answer(directives, ttl: resolvedRule.ttl, isOffline: loop.origins.isOffline)
     }
 
     private func act(on resolution: Resolution) {

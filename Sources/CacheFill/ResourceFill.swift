@@ -321,3 +321,38 @@ package final class ResourceFill {
         report?(self, result)
     }
 }
+
+extension ResourceFill: LoopFiller.Work {
+    /// Fills a resource beyond what is read, as its rule says: from `offset` to its end, and then the part before, if
+    /// all of it is wanted. One fill serves all readers, and continues when they have left.
+    package static func keepFilling(
+        _ resource: OpenResource, _ generation: Generation, _ demand: Demand, from offset: Int64, on loop: LoopFiller
+    ) {
+        let start: Int64, filler = loop.filler
+        switch demand.resolvedRule.fill {
+        case .read, .ahead: return
+        case .end: start = offset
+        case .whole: start = 0
+        }
+        guard !loop.isShutDown, !loop.origins.isOffline, !demand.resolvedRule.isMetered,
+            let length = generation.length, isPossible(generation), length <= filler.largestFilled,
+            generation.coverage(of: start..<length) != .whole, !filler.backoff.isDown(demand.address),
+            resource.beginFilling(generation, from: start)
+        else { return }
+        let fill = ResourceFill(resource, generation, demand, loop)
+        fill.whereNext = { _, done in resource.filled(generation, from: done.lowerBound).map { $0..<done.lowerBound } }
+        fill.onEnd = { [unowned loop] fill, end in
+            loop.letGo(fill)
+            // A completed fill has ended with its last call of `whereNext`: another may run by now.
+            if case .completed = end { return }
+            resource.endFilling(generation)
+            if case .failed(let error) = end {
+                filler.logger.info(
+                    "not filled further: \(error)",
+                    metadata: ["resource": "\(resource.key.text)", "offset": "\(fill.position)"])
+            }
+        }
+        loop.keep(fill)
+        fill.start(offset..<length)
+    }
+}

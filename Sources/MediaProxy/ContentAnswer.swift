@@ -131,7 +131,8 @@ final class ContentAnswer: BodySource {
         self.reader = reader
         if case .parts = form {} else { beginItem(reader, isAsStored: answer.isAsStored) }
         if request.resolvedRule.fill.readsOn {
-            request.filler.keepFilling(resource, generation, request.demand, from: reader.offset)
+            ResourceFill.keepFilling(
+                resource, generation, request.demand, from: reader.offset, on: request.filler)
         }
         sendFirst(of: reader, for: answer)
     }

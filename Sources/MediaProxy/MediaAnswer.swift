@@ -179,7 +179,7 @@ final class MediaAnswer {
         let (short, freshness) = found
         let directives = short.head.reading(request.resolvedRule.terms).directives
         switch Reuse.decide(
-            request.directives, response: directives.obeyed, freshness, isOffline: request.filler.isOffline)
+            request.directives, response: directives.obeyed, freshness, isOffline: request.filler.origins.isOffline)
         {
         case .fresh: break
         case .stale(revalidates: false): request.proxy.metrics.stale.add()
@@ -194,7 +194,7 @@ final class MediaAnswer {
         }
         request.trace("stored: \(short.head.status), fresh for \(freshness.remaining) s")
         request.outcome = .hit(
-            ttl: freshness.remaining, detail: request.filler.isOffline && !freshness.isFresh ? "offline" : nil)
+            ttl: freshness.remaining, detail: request.filler.origins.isOffline && !freshness.isFresh ? "offline" : nil)
         return short
     }
 
@@ -355,7 +355,7 @@ final class MediaAnswer {
             request.trace(stored: stored, freshness)
             request.outcome = .hit(
                 ttl: freshness.remaining,
-                detail: request.filler.isOffline ? "offline" : revalidates ? "revalidating" : nil)
+                detail: request.filler.origins.isOffline ? "offline" : revalidates ? "revalidating" : nil)
             request.countStale()
             if revalidates { request.filler.revalidate(generation, resource, request.demand) }
         }

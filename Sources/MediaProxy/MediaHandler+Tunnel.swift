@@ -8,7 +8,7 @@ extension MediaHandler {
     func connect(_ exchange: Exchange) {
         guard let ports = proxy.policy.tunnelPorts else { return refuseTunnel(exchange) }
         guard proxy.policy.servesAnyOrigin else { return refuse(exchange, .mountsAlone, closes: true) }
-        guard !proxy.filler.isOffline else {
+        guard !proxy.filler.origins.isOffline else {
             return refuse(
                 exchange, .init(status: 504, reason: "the proxy is offline and contacts no origin"), closes: true)
         }
@@ -25,7 +25,7 @@ extension MediaHandler {
                     reason: "tunnels to port \(port) are not allowed, only to \(allowed): add it to tunnel_ports"),
                 closes: true)
         }
-        if let parent = proxy.filler.upstream.proxy(to: url.host) {
+        if let parent = proxy.filler.origins.upstream.proxy(to: url.host) {
             let reason =
                 "tunnels do not go through \(parent) (upstream_proxy): add \(url.host) to upstream_proxy_except to connect directly"
             return refuse(exchange, .init(status: 403, reason: reason), closes: true)

@@ -96,7 +96,7 @@ extension MediaRequest {
     func countFromCache(_ count: Int64) {
         exchange.bytesFromCache +|= count
         proxy.metrics.bytesFromCache.add(count)
-        filler.origin(route.url.host).sentFromCache.add(count)
+        filler.origins.counters(of: route.url.host).sentFromCache.add(count)
     }
 
     /// RFC 9110 §13.2.1: conditions are for successful responses alone.

@@ -50,7 +50,7 @@ final class MediaRequest {
     /// - Returns: why it is refused; nil if it is not.
     func read() -> MediaRoutes.Refusal? {
         if reading.requester.isForeign {
-            if directives.control.onlyIfCached || filler.isOffline { return .probe }
+            if directives.control.onlyIfCached || filler.origins.isOffline { return .probe }
             if resolvedRule.resolver != nil { return .intrusion }
         }
         // RFC 9110 §14.2: Range is for GET alone.
@@ -109,7 +109,7 @@ final class MediaRequest {
     // MARK: What is requested from the origin
 
     var purpose: ResourceResolver.Purpose {
-        .answer(directives, ttl: resolvedRule.ttl, isOffline: filler.isOffline || route.isRecording)
+        .answer(directives, ttl: resolvedRule.ttl, isOffline: filler.origins.isOffline || route.isRecording)
     }
 
     /// The request fields by which a variant was selected, with this request's values.
@@ -240,7 +240,7 @@ final class MediaRequest {
 
     /// How long its client waits for the first byte, in seconds.
     var usualWait: Double {
-        filler.upstream.settings.stallTimeout * Patience.stalls + (resolvedRule.resolver?.timeout ?? 0)
+        filler.origins.upstream.settings.stallTimeout * Patience.stalls + (resolvedRule.resolver?.timeout ?? 0)
     }
 
     // MARK: Counting
@@ -252,7 +252,8 @@ final class MediaRequest {
             if !isCounted { generation.countHit() }
             if outcome.isHit, coverage != .whole {
                 outcome = .forwarded(
-                    .partial, detail: filler.isOffline ? "offline" : coverage == .none ? "nothing-of-the-range" : nil)
+                    .partial,
+                    detail: filler.origins.isOffline ? "offline" : coverage == .none ? "nothing-of-the-range" : nil)
             }
         }
         guard !isCounted else { return }

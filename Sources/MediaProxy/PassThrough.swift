@@ -29,7 +29,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
     private var isAnswered = false
     private var isWakeDue = false
 
-    private lazy var origin = proxy.filler.origin(route.url.host)
+    private lazy var origin = proxy.filler.origins.counters(of: route.url.host)
 
     private enum End { case complete, broken }
 
@@ -42,7 +42,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
     }
 
     func start() {
-        guard !proxy.filler.isOffline else { return refuseOffline() }
+        guard !proxy.filler.origins.isOffline else { return refuseOffline() }
         exchange.onAbort = { [self] in cancel() }
         let limit = proxy.policy.largestMountBody
         if let limit, let length = exchange.bodyLength, length > limit {
@@ -54,7 +54,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
             url: route.text, method: .other(exchange.request.method.name), fields: fields)
         request.content = content
         request.client = exchange.countedClient
-        transfer = proxy.filler.upstream.start(request, delegate: self)
+        transfer = proxy.filler.origins.upstream.start(request, delegate: self)
     }
 
     private func refuseOffline() {

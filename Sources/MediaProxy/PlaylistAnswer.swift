@@ -115,7 +115,7 @@ final class PlaylistAnswer {
         if !isNews, answer.doubt == nil, let need = needOfValidation {
             return answer.validate(generation, need.freshness, need.need)
         }
-        if let doubt = answer.doubt, !request.filler.isOffline, let live = generation.head.live,
+        if let doubt = answer.doubt, !request.filler.origins.isOffline, let live = generation.head.live,
             live.isSilent(at: request.filler.filler.instant)
         {
             return answer.fail(doubt, status: 504, advice: "the stream's playlist would not advance")
@@ -144,7 +144,8 @@ final class PlaylistAnswer {
         let freshness = head.freshness(
             ttl: rule.ttl, reading, now: request.filler.filler.now(), instant: request.filler.filler.instant)
         let reuse = Reuse.decide(
-            request.directives, response: reading.directives.obeyed, freshness, isOffline: request.filler.isOffline)
+            request.directives, response: reading.directives.obeyed, freshness,
+            isOffline: request.filler.origins.isOffline)
         if case .validate(let need) = reuse, !answer.accepts(generation) { return (freshness, need) }
         return nil
     }
@@ -154,7 +155,7 @@ final class PlaylistAnswer {
     /// Whether some of its renditions may be unreachable.
     private func mayBeIncomplete(_ document: PlaylistDocument) -> Bool {
         guard document.listsRenditions else { return false }
-        return request.filler.isOffline || answer.doubt != nil
+        return request.filler.origins.isOffline || answer.doubt != nil
             || request.filler.filler.backoff.isDown(request.route.url.absolute)
     }
 
@@ -230,7 +231,8 @@ final class PlaylistAnswer {
                 ? respondOriginal(text.bytes, sharedBy: text.shared) : respond(text)
         }
         // RFC 9110 §10.2.2: a client that uses this as an HTTP proxy resolves against the origin's URL.
-        guard request.route.form != .absolute || kept != nil || answer.doubt != nil || request.filler.isOffline else {
+        guard request.route.form != .absolute || kept != nil || answer.doubt != nil || request.filler.origins.isOffline
+        else {
             return respond(302, []) { $0.field("Location", document.base.absolute) }
         }
         respond(text)

@@ -34,7 +34,7 @@ final class Tunnel: BodySink, BodySource {
 
     /// A tunnel is closed after this many seconds without a byte in either direction: most peers close their
     /// connection, but some just vanish.
-    private var idleSeconds: Double { proxy.filler.upstream.settings.tunnelIdleTimeout }
+    private var idleSeconds: Double { proxy.filler.origins.upstream.settings.tunnelIdleTimeout }
     /// How long forwarding the client's last bytes may take after it has disconnected.
     private static let lastSeconds: Double = 5
 
@@ -50,7 +50,9 @@ final class Tunnel: BodySink, BodySource {
         // A URL cannot have a port outside this range.
         let port = UInt16(clamping: url.port ?? url.scheme.defaultPort)
         // An IPv6 address has brackets only in a URL.
-        let dial = proxy.filler.upstream.dial(url.host.trimmingBrackets, port: port, for: exchange.countedClient) {
+        let dial = proxy.filler.origins.upstream.dial(
+            url.host.trimmingBrackets, port: port, for: exchange.countedClient
+        ) {
             [self] in dialled($0)
         }
         exchange.onAbort = { dial.cancel() }
