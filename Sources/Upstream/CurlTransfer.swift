@@ -27,53 +27,29 @@ package final class CurlTransfer: Transfer {
     /// How long playback waits for a slot, in units of `stallTimeout`.
     private static let stallsInQueue = 4.0
 
-    /// How much curl reads at a time where many transfers run: each has a buffer of its own.
-    private static let smallBuffer = 32 << 10
-
     /// Retained until the end.
     package var delegate: (any TransferDelegate)?
-    package internal(set) var bodyBytesReceived: Int64 = 0
-    package var isPaused: Bool { body.isHeld }
-
+    package var bodyBytesReceived: Int64 { body.received }
+    package var isPaused: Bool { body.flow.isHeld }
     package var isReceiving: Bool { stage == .body }
-
-    package var mayGiveWay = false
+    package var mayGiveWay: Bool {
+        get { body.isRepeatable }
+        set { body.isRepeatable = newValue }
+    }
 
     let request: UpstreamRequest
     var client: UpstreamClient?
     var stage = Stage.waiting
-    /// The response's body.
-    var body = Flow()
-    /// The request's body. Holding it back because the delegate has nothing to send yet does not count as a stall of
-    /// the origin.
-    var upload = Flow()
-    /// Whether an answer arrived before the request was complete that does not wait for the rest.
-    var isRefused = false
-    private var uploadTimer: LoopTimer?
-
-    /// Seconds between two checks whether an answer has ended while the upload waits.
-    private static let lookInterval = 0.05
-
+    var body = ResponseFlow()
+    var upload = UploadFlow()
     private var slot: HeldSlot
-
-    // This hop
-    private var lookUp: NameResolver.Ticket?
-    /// Tells apart events of a hop that is over.
-    private var hopNumber = 0
-    var easy: EasyHandle?
     /// nil if the URL is invalid.
     private(set) var route: Route?
-    /// Whom this hop connects to.
-    private(set) var way = Way.direct
     var hop = Hop()
-    /// Whether the next hop, or this one's repetition, must use a new connection.
-    private var needsNewConnection = false
-
     private var priority: UpstreamRequest.Priority
     /// Where the servers are that have answered.
     var scope = AddressScope.public
     private var silence = Silence(from: 0)
-    private var trickle = Silence.Trickle(from: 0, at: 0)
     private var stallTimer: LoopTimer?
 
     init(_ request: UpstreamRequest, client: UpstreamClient, delegate: any TransferDelegate) {
@@ -91,13 +67,13 @@ package final class CurlTransfer: Transfer {
 
     package func pause() {
         guard stage != .ended, !isPaused, let client else { return }
-        body.isHeld = true
+        body.flow.isHeld = true
         client.leavingCurl(self)
     }
 
     /// Holds the body back for as long as its reader likes: the transfer gives its slot to others.
     func hold() {
-        body.isHeld = true
+        body.flow.isHeld = true
         guard let client, mayGiveWay else { return slot.park(giveWay: nil) }
         let this = LoopBound(self, on: client.loop)
         slot.park { this.post { $0.giveWay() } }
@@ -110,18 +86,17 @@ package final class CurlTransfer: Transfer {
 
     package func resume() {
         guard stage != .ended, isPaused, let client else { return }
-        (body.isHeld, mayGiveWay) = (false, false)
+        (body.flow.isHeld, body.isRepeatable) = (false, false)
         slot.resume()
-        noteSign()
-        trickle = Silence.Trickle(from: MonotonicClock.nanoseconds(), at: bodyBytesReceived)
-        guard !body.isResuming else { return }
-        body.isResuming = true
+        silence.resume(at: MonotonicClock.nanoseconds(), bodyBytesReceived)
+        guard !body.flow.isResuming else { return }
+        body.flow.isResuming = true
         client.loop.afterCallback { self.resumeNow() }
     }
 
     package func resumeUpload() {
-        guard stage != .ended, upload.isHeldInCurl, !upload.isResuming, let client else { return }
-        upload.isResuming = true
+        guard stage != .ended, upload.flow.isHeldInCurl, !upload.flow.isResuming, let client else { return }
+        upload.flow.isResuming = true
         client.loop.afterCallback { self.resumeUploadNow() }
     }
 
@@ -130,7 +105,7 @@ package final class CurlTransfer: Transfer {
         priority = .playback
         guard stage == .queued, client != nil else { return }
         leaveHop()
-        beginHop()
+        beginHop(onNewConnection: hop.needsNewConnection)
     }
 
     package func cancel() {
@@ -147,26 +122,27 @@ package final class CurlTransfer: Transfer {
         switch stage {
         case .waiting: beginHop()
         case .ended: detach()
-        case .body where isPaused && !body.isHeldInCurl:
-            guard let easy else { return }
-            body.isHeldInCurl = curl_easy_pause(easy.curl, CURLPAUSE_RECV | upload.bits(CURLPAUSE_SEND)) == CURLE_OK
+        case .body where isPaused && !body.flow.isHeldInCurl:
+            guard let easy = hop.easy else { return }
+            let paused = CURLPAUSE_RECV | upload.flow.bits(CURLPAUSE_SEND)
+            body.flow.isHeldInCurl = curl_easy_pause(easy.curl, paused) == CURLE_OK
         case .queued, .resolving, .head, .body, .redirect: break
         }
     }
 
     private func resumeNow() {
-        body.isResuming = false
-        guard stage != .ended, !isPaused, let easy, let client else { return }
+        body.flow.isResuming = false
+        guard stage != .ended, !isPaused, let easy = hop.easy, let client else { return }
         stallTimer?.schedule(afterSeconds: client.settings.stallTimeout)
-        guard body.isHeldInCurl else { return }
-        body.isHeldInCurl = false
+        guard body.flow.isHeldInCurl else { return }
+        body.flow.isHeldInCurl = false
         applyPauses(easy, client)
     }
 
     private func resumeUploadNow() {
-        upload.isResuming = false
-        guard stage != .ended, upload.isHeldInCurl, let easy, let client else { return }
-        upload.isHeldInCurl = false
+        upload.flow.isResuming = false
+        guard stage != .ended, upload.flow.isHeldInCurl, let easy = hop.easy, let client else { return }
+        upload.flow.isHeldInCurl = false
         noteSign()
         stallTimer?.schedule(afterSeconds: client.settings.stallTimeout)
         applyPauses(easy, client)
@@ -175,22 +151,19 @@ package final class CurlTransfer: Transfer {
     /// Resumes the upload from time to time: while it is paused, curl does not end the exchange, not even after a
     /// complete answer.
     private func lookWhetherAnswered() {
-        guard stage == .body, upload.isHeldInCurl, let easy, let client else { return }
-        upload.isHeldInCurl = false
+        guard stage == .body, upload.flow.isHeldInCurl, let easy = hop.easy, let client else { return }
+        upload.flow.isHeldInCurl = false
         applyPauses(easy, client)
     }
 
     func lookLaterWhetherAnswered() {
         guard stage == .body, let client else { return }
-        if uploadTimer == nil {
-            uploadTimer = LoopTimer(on: client.loop) { [unowned self] in self.lookWhetherAnswered() }
-        }
-        uploadTimer?.schedule(afterSeconds: Self.lookInterval)
+        upload.lookLater(on: client.loop) { [unowned self] in self.lookWhetherAnswered() }
     }
 
     /// Tells curl which directions are paused. It delivers the bytes that it has kept at once.
     private func applyPauses(_ easy: EasyHandle, _ client: UpstreamClient) {
-        let paused = body.bits(CURLPAUSE_RECV) | upload.bits(CURLPAUSE_SEND)
+        let paused = body.flow.bits(CURLPAUSE_RECV) | upload.flow.bits(CURLPAUSE_SEND)
         var code = CURLE_OK
         client.callCurl { code = curl_easy_pause(easy.curl, paused) }
         guard code != CURLE_OK, stage != .ended else { return }
@@ -198,7 +171,7 @@ package final class CurlTransfer: Transfer {
     }
 
     /// Finds the host's addresses, then waits for a slot, and sends the request.
-    private func beginHop() {
+    private func beginHop(onNewConnection: Bool = false) {
         guard let client else { return }
         stage = .resolving
         do throws(UpstreamError) { try followKnownRedirects(client) } catch {
@@ -208,15 +181,14 @@ package final class CurlTransfer: Transfer {
             // Later, because the owner may still be inside `start`, without the transfer.
             return client.loop.afterCallback { self.finish(with: .badURL(self.request.url)) }
         }
-        way = Way(request, to: url.host, client.outgoing.value)
-        if let refused = way.refusedAddress(of: url, client.policy.value) {
+        hop = Hop(
+            Way(request, to: url.host, client.outgoing.value), number: hop.number + 1, onNewConnection: onNewConnection)
+        if let refused = hop.way.refusedAddress(of: url, client.policy.value) {
             return client.loop.afterCallback { self.finish(with: .addressRefused(host: url.host, address: refused)) }
         }
-        hop = Hop()
-        hopNumber += 1
         if stallTimer == nil { stallTimer = LoopTimer(on: client.loop) { [unowned self] in self.checkForStall() } }
-        guard let name = way.peer(of: url).name else { return takeSlot() }
-        let this = LoopBound(self, on: client.loop), number = hopNumber
+        guard let name = hop.way.peer(of: url).name else { return takeSlot() }
+        let this = LoopBound(self, on: client.loop), number = hop.number
         let known = client.resolver.resolve(name, for: request.client) { addresses in
             this.post { $0.resolved(addresses, number) }
         }
@@ -227,7 +199,7 @@ package final class CurlTransfer: Transfer {
             hop.addresses = addresses
             takeSlot()
         case .waiting(let ticket):
-            lookUp = ticket
+            hop.lookUp = ticket
             delegate?.transfer(self, isIn: .names)
             stallTimer?.schedule(afterSeconds: client.settings.connectTimeout)
         }
@@ -243,26 +215,21 @@ package final class CurlTransfer: Transfer {
     }
 
     /// Whether the look-up has begun.
-    private var isLookingUp: Bool { lookUp.flatMap { client?.resolver.hasBegun($0) } ?? false }
+    private var isLookingUp: Bool { hop.lookUp.flatMap { client?.resolver.hasBegun($0) } ?? false }
 
     private func resolved(_ addresses: [String], _ number: Int) {
-        guard stage == .resolving, hopNumber == number else { return }
-        lookUp = nil
-        guard !addresses.isEmpty else { return finish(with: unresolved) }
+        guard stage == .resolving, hop.number == number else { return }
+        hop.lookUp = nil
+        guard !addresses.isEmpty else { return finish(with: hop.way.unresolved(host)) }
         hop.addresses = addresses
         stallTimer?.cancel()
         takeSlot()
     }
 
-    private var unresolved: UpstreamError {
-        guard case .proxy(let proxy, _) = way else { return .cannotResolve(host: host) }
-        return .proxyFailed(proxy: proxy.address, host: host, detail: "no such host")
-    }
-
     private func takeSlot() {
         guard let client, let url = route?.url else { return }
         stage = .queued
-        let this = LoopBound(self, on: client.loop), number = hopNumber
+        let this = LoopBound(self, on: client.loop), number = hop.number
         guard !slot.take(url.host, priority, wake: { this.post { $0.slotCame(number) } }) else { return send(url) }
         delegate?.transfer(self, isIn: .queue)
         // Downloads have time. For playback the limit is generous: a player gives up earlier by itself.
@@ -272,10 +239,10 @@ package final class CurlTransfer: Transfer {
     }
 
     private func slotCame(_ number: Int) {
-        guard stage == .queued, hopNumber == number, let client, let url = route?.url else { return }
+        guard stage == .queued, hop.number == number, let client, let url = route?.url else { return }
         slot.came(for: url.host)
         // The queue may have taken longer than addresses hold.
-        if let name = way.peer(of: url).name, let known = client.resolver.known(name) { hop.addresses = known }
+        if let name = hop.way.peer(of: url).name, let known = client.resolver.known(name) { hop.addresses = known }
         send(url)
     }
 
@@ -284,23 +251,10 @@ package final class CurlTransfer: Transfer {
         stage = .head
         delegate?.transfer(self, isIn: .response)
         let easy = client.makeHandle()
-        self.easy = easy
-        let peer = way.peer(of: url)
-        if case .parent = way {
-            easy.setUp(url: peer.text, settings: client.settings)
-        } else {
-            easy.setUp(url: url.text, settings: client.settings)
-        }
-        if client.slots.isCrowded {
-            easy.set(CURLOPT_BUFFERSIZE, min(client.settings.receiveBufferBytes, Self.smallBuffer))
-        }
-        easy.go(way, to: url, settings: client.settings)
-        easy.set(addresses: hop.addresses, of: peer)
-        easy.set(request, fields: route.fields, settings: client.settings)
-        if needsNewConnection { easy.set(CURLOPT_FRESH_CONNECT, 1) }
-        setCallbacks(easy)
-        silence = Silence(from: MonotonicClock.nanoseconds())
-        trickle = Silence.Trickle(from: MonotonicClock.nanoseconds(), at: bodyBytesReceived)
+        hop.easy = easy
+        easy.setUp(request, of: hop, to: url, route.fields, client)
+        easy.setCallbacks(self, client)
+        silence = Silence(from: MonotonicClock.nanoseconds(), at: bodyBytesReceived)
         stallTimer?.schedule(afterSeconds: client.settings.stallTimeout)
         client.add(easy)
     }
@@ -317,15 +271,14 @@ package final class CurlTransfer: Transfer {
 
     /// Whether to send the request again over a new connection, because this one delivered something else.
     private func isSpoiled(_ code: CURLcode) -> Bool {
-        guard request.method.followsRedirects, !needsNewConnection else { return false }
+        guard request.method.followsRedirects else { return false }
         return hop.isSpoiled(by: code == CURLE_OK ? nil : error(for: code))
     }
 
     /// Sends the same request again over a new connection.
     private func beginAnew() {
         leaveHop()
-        needsNewConnection = true
-        beginHop()
+        beginHop(onNewConnection: true)
     }
 
     private func follow() {
@@ -341,7 +294,6 @@ package final class CurlTransfer: Transfer {
                 url: former.url.text, sent: former.fields, status: hop.redirectStatus, fields: hop.redirectFields,
                 isPublic: scope == .public))
         leaveHop()
-        needsNewConnection = false
         beginHop()
     }
 
@@ -355,15 +307,15 @@ package final class CurlTransfer: Transfer {
         if code == CURLE_URL_MALFORMAT {
             return route?.location.map { .badRedirect(location: $0) } ?? .badURL(request.url)
         }
-        return way.error(
-            UpstreamError(code, detail: easy?.detail ?? "", host: host, phase: phase), for: code, to: host)
+        return hop.way.error(
+            UpstreamError(code, detail: hop.easy?.detail ?? "", host: host, phase: phase), for: code, to: host)
     }
 
     /// The host of this hop; a parent's if one is asked.
-    var host: String { way.blamed(for: route?.url) }
+    var host: String { hop.way.blamed(for: route?.url) }
 
     private var phase: UpstreamError.Phase {
-        stage == .body ? .body : easy?.isConnected == true ? .response : .connect
+        stage == .body ? .body : hop.easy?.isConnected == true ? .response : .connect
     }
 
     private func finish(with error: UpstreamError?) {
@@ -379,8 +331,7 @@ package final class CurlTransfer: Transfer {
         guard let client else { return }
         stallTimer?.cancel()
         stallTimer = nil
-        uploadTimer?.cancel()
-        uploadTimer = nil
+        upload.stopLooking()
         leaveHop()
         client.forget(self)
         self.client = nil
@@ -391,15 +342,15 @@ package final class CurlTransfer: Transfer {
         releaseHandle()
         // In a queue, the next hop may wait for as long as it likes.
         stallTimer?.cancel()
-        if let lookUp { client.resolver.cancel(lookUp) }
-        lookUp = nil
+        if let lookUp = hop.lookUp { client.resolver.cancel(lookUp) }
+        hop.lookUp = nil
         slot.leave()
     }
 
     private func releaseHandle() {
-        guard let easy, let client else { return }
-        self.easy = nil
-        body.isHeldInCurl = false
+        guard let easy = hop.easy, let client else { return }
+        hop.easy = nil
+        body.flow.isHeldInCurl = false
         if let ends = hop.ends, easy.isHTTP2 { client.originSockets.isHTTP2(ends) }
         client.remove(easy)
     }
@@ -411,9 +362,9 @@ package final class CurlTransfer: Transfer {
     private func checkForStall() {
         if stage == .queued { return finish(with: .timedOut(host: host, phase: .queue)) }
         if stage == .resolving { return finish(with: .timedOut(host: host, phase: isLookingUp ? .connect : .names)) }
-        guard stage != .ended, let easy, let client else { return }
+        guard stage != .ended, let easy = hop.easy, let client else { return }
         // A paused transfer may be silent; `resume` starts the timer again.
-        if stage == .body && isPaused || upload.isHeldInCurl && !isRefused { return }
+        if stage == .body && isPaused || upload.flow.isHeldInCurl && !upload.isRefused { return }
         let silence = silence.length(at: MonotonicClock.nanoseconds(), connecting: easy.microsecondsToConnect)
         guard silence >= client.settings.stallTimeout || isTrickling(client) else {
             stallTimer?.schedule(afterSeconds: max(0.001, client.settings.stallTimeout - silence))
@@ -428,11 +379,6 @@ package final class CurlTransfer: Transfer {
     private func isTrickling(_ client: UpstreamClient) -> Bool {
         guard request.content == .none else { return false }
         let now = MonotonicClock.nanoseconds()
-        guard let isTooSlow = trickle.isTooSlow(at: now, bodyBytesReceived, for: client.settings.stallTimeout / 2)
-        else {
-            return false
-        }
-        trickle = Silence.Trickle(from: now, at: bodyBytesReceived)
-        return isTooSlow && slot.isAwaited
+        return silence.isTrickling(at: now, bodyBytesReceived, for: client.settings.stallTimeout / 2) && slot.isAwaited
     }
 }

@@ -1,4 +1,6 @@
 import CCurl
+import CachePolicy
+import Glibc
 import HTTPModel
 
 /// The state of one exchange with one server. A value.
@@ -7,6 +9,16 @@ struct Hop {
     /// cheaper.
     static let discardLimit = 64 * 1024
 
+    /// Whom it connects to.
+    let way: Way
+    /// Tells apart events of a hop that is over.
+    let number: Int
+    /// Whether a reused connection must not carry it.
+    let needsNewConnection: Bool
+    /// Nil before its request is sent, and after its end.
+    var easy: EasyHandle?
+    /// The running look-up of its host's name.
+    var lookUp: NameResolver.Ticket?
     var collector = HeadCollector()
     /// Those of the host's name; none if it is an address.
     var addresses: [String] = []
@@ -29,6 +41,10 @@ struct Hop {
     /// Whether the connection had unread bytes before the request was sent.
     var foundSurplus = false
 
+    init(_ way: Way = .direct, number: Int = 0, onNewConnection: Bool = false) {
+        (self.way, self.number, needsNewConnection) = (way, number, onNewConnection)
+    }
+
     /// Counts bytes of a redirect's body. Returns whether to read on.
     mutating func discard(_ count: Int) -> Bool {
         discarded += count
@@ -38,7 +54,7 @@ struct Hop {
     /// Whether a reused connection delivered only the rest of an earlier answer.
     /// - Parameter error: the meaning of curl's result, if known.
     func isSpoiled(by error: UpstreamError?) -> Bool {
-        guard sockets.isEmpty, fault == nil else { return false }
+        guard !needsNewConnection, sockets.isEmpty, fault == nil else { return false }
         if foundSurplus { return true }
         guard !collector.hasBegun, case .protocolViolation? = error else { return false }
         return true
@@ -51,5 +67,76 @@ struct Hop {
             return .addressRefused(host: host, address: refused)
         }
         return code == CURLE_COULDNT_CONNECT && lacksDescriptors ? .outOfDescriptors(host: host) : nil
+    }
+}
+
+// MARK: Its connection
+
+extension Hop {
+    /// Creates the socket for an address, which is the very one that curl connects to, whatever the name meant in an
+    /// earlier look-up.
+    mutating func openSocket(
+        to address: UnsafeMutablePointer<curl_sockaddr>, of host: String, _ client: UpstreamClient
+    ) -> curl_socket_t {
+        guard let peer = SocketPeer(address) else { return CURL_SOCKET_BAD }
+        // A parent's or a proxy's address is configured. It is not an origin's: nobody else can name it as one.
+        guard !way.isDirect || client.policy.value.permits(host: host, address: peer.address) else {
+            if refused == nil { refused = peer.text }
+            return CURL_SOCKET_BAD
+        }
+        let flags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue) // no trap: constants
+        let made = client.makeSocket(address.pointee.family, address.pointee.socktype | flags, address.pointee.protocol)
+        if made < 0 {
+            lacksDescriptors = lacksDescriptors || UpstreamError.isLackOfDescriptors(errno)
+        } else {
+            sockets.append(made)
+            client.originSockets.opened(made)
+        }
+        return made
+    }
+
+    /// Whether the request may be sent over a connection. A reused one may have been established under another policy,
+    /// and its origin may have sent more after its last answer.
+    mutating func mayRequest(_ ends: OriginSockets.Ends, of host: String, _ client: UpstreamClient) -> Bool {
+        guard let peer = IPAddress(ends.address),
+            !way.isDirect || client.policy.value.permits(host: host, address: peer)
+        else {
+            refused = ends.address
+            return false
+        }
+        self.ends = ends
+        if sockets.isEmpty {
+            foundSurplus = client.originSockets.hasSurplus(ends)
+            return !foundSurplus
+        }
+        client.originSockets.named(ends, among: sockets)
+        return true
+    }
+
+    /// Whether its connection leads to an address that is not public.
+    func isPrivate(_ policy: AddressPolicy) -> Bool {
+        way.isDirect && ends.flatMap { IPAddress($0.address) }.map { !policy.isPublic($0) } ?? false
+    }
+}
+
+extension EasyHandle {
+    /// How much curl reads at a time where many transfers run: each has a buffer of its own.
+    private static let smallBuffer = 32 << 10
+
+    /// Sets all that is sent, and to whom.
+    func setUp(
+        _ request: UpstreamRequest, of hop: Hop, to url: UpstreamURL, _ fields: HeaderFields, _ client: UpstreamClient
+    ) {
+        let peer = hop.way.peer(of: url), settings = client.settings
+        if case .parent = hop.way {
+            setUp(url: peer.text, settings: settings)
+        } else {
+            setUp(url: url.text, settings: settings)
+        }
+        if client.slots.isCrowded { set(CURLOPT_BUFFERSIZE, min(settings.receiveBufferBytes, Self.smallBuffer)) }
+        go(hop.way, to: url, settings: settings)
+        set(addresses: hop.addresses, of: peer)
+        set(request, fields: fields, settings: settings)
+        if hop.needsNewConnection { set(CURLOPT_FRESH_CONNECT, 1) }
     }
 }

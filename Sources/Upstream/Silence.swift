@@ -5,9 +5,13 @@
 struct Silence {
     private let start: UInt64
     private var lastSign: UInt64
+    private var trickle: Trickle
 
     /// Starts an exchange.
-    init(from now: UInt64) { (start, lastSign) = (now, now) }
+    /// - Parameter bytes: how many have come before.
+    init(from now: UInt64, at bytes: Int64 = 0) {
+        (start, lastSign, trickle) = (now, now, Trickle(from: now, at: bytes))
+    }
 
     /// Bytes were received or sent.
     mutating func end(at now: UInt64) { lastSign = now }
@@ -20,6 +24,19 @@ struct Silence {
         // no trap: microseconds that have passed, above 0
         let since = max(lastSign, start + UInt64(connecting) * 1000)
         return since < now ? Double(now - since) / 1e9 : 0 // no trap: compared before
+    }
+
+    /// Measures anew how fast the answer comes, after a pause.
+    mutating func resume(at now: UInt64, _ bytes: Int64) {
+        end(at: now)
+        trickle = Trickle(from: now, at: bytes)
+    }
+
+    /// Whether too little has come for at least so many seconds, measured from the last answer or pause on.
+    mutating func isTrickling(at now: UInt64, _ bytes: Int64, for seconds: Double) -> Bool {
+        guard let isTooSlow = trickle.isTooSlow(at: now, bytes, for: seconds) else { return false }
+        trickle = Trickle(from: now, at: bytes)
+        return isTooSlow
     }
 }
 

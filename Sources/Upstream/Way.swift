@@ -68,6 +68,21 @@ enum Way {
         }
     }
 
+    /// What it means that the peer's name cannot be resolved.
+    func unresolved(_ host: String) -> UpstreamError {
+        guard case .proxy(let proxy, _) = self else { return .cannotResolve(host: host) }
+        return .proxyFailed(proxy: proxy.address, host: host, detail: "no such host")
+    }
+
+    /// Why an answer is not the origin's; nil if it is.
+    func denial(_ status: Int, of url: UpstreamURL?) -> UpstreamError? {
+        // What comes through a tunnel is the origin's.
+        guard status == 407, case .proxy(let proxy, _) = self, proxy.kind == .http, url?.scheme == "http" else {
+            return nil
+        }
+        return .proxyDenied(proxy: proxy.address)
+    }
+
     /// What an error means if it is the proxy's.
     func error(_ error: UpstreamError, for code: CURLcode, to host: String) -> UpstreamError {
         guard case .proxy(let proxy, _) = self else { return error }
