@@ -56,34 +56,34 @@ package struct CacheStatus: Sendable, Equatable {
 
     /// Appends the field's value to a head under construction, without an intermediate string, as every answer has
     /// one.
-    package func write(to bytes: inout [UInt8]) {
-        bytes.append("reelcache")
-        if let forward {
-            bytes.append("; fwd=")
-            bytes += forward.rawValue.utf8
-        } else if isHit {
-            bytes.append("; hit")
-        }
-        if let forwardStatus {
-            bytes.append("; fwd-status=")
-            bytes.append(decimal: Int64(forwardStatus))
-        }
-        if isStored { bytes.append("; stored") }
-        if isCollapsed { bytes.append("; collapsed") }
-        if let ttl {
-            bytes.append("; ttl=")
-            Self.write(integer: ttl, to: &bytes)
+    /// - Parameter name: what precedes the value.
+    package func write(to bytes: inout [UInt8], as name: StaticString = "") {
+        bytes.append(upTo: name.utf8CodeUnitCount + 128) { line in
+            line.append(name)
+            line.append("reelcache")
+            if let forward {
+                line.append("; fwd=")
+                line.append(text: forward.rawValue)
+            } else if isHit {
+                line.append("; hit")
+            }
+            if let forwardStatus {
+                line.append("; fwd-status=")
+                line.append(decimal: Int64(forwardStatus))
+            }
+            if isStored { line.append("; stored") }
+            if isCollapsed { line.append("; collapsed") }
+            if let ttl {
+                line.append(ttl < 0 ? "; ttl=-" : "; ttl=")
+                line.append(decimal: min(ttl.magnitude, Self.greatestInteger))
+            }
         }
         if let key { bytes += "; key=\(Self.string(key))".utf8 }
         if let detail { bytes += "; detail=\(Self.string(detail))".utf8 }
     }
 
     /// An Integer of RFC 9651 §3.3.1 has at most 15 digits.
-    private static func write(integer value: Int64, to bytes: inout [UInt8]) {
-        let most: Int64 = 999_999_999_999_999
-        if value < 0 { bytes.append(UInt8(ascii: "-")) }
-        bytes.append(decimal: min(value.magnitude, UInt64(most))) // no trap: a constant
-    }
+    private static let greatestInteger: UInt64 = 999_999_999_999_999
 
     /// A String of RFC 9651 §3.3.3 is printable ASCII; other characters become question marks.
     private static func string(_ text: String) -> String {

@@ -4,7 +4,7 @@ import HTTPModel
 package struct Response {
     package var status: Int
     /// Field lines as they are sent, each ended by CRLF.
-    package private(set) var fieldBytes: [UInt8] = []
+    package private(set) var fieldBytes = [UInt8](unsafeUninitializedCapacity: 512) { _, _ in }
     /// The body's length in bytes if it is known; for HEAD, the length that GET would have.
     package var length: Int64?
     /// Whether the fields include `Date`: a stored response keeps its own (RFC 9110 §6.6.1).
@@ -23,49 +23,54 @@ package struct Response {
     package init(_ status: Int, length: Int64?) {
         self.status = status
         self.length = length
-        fieldBytes.reserveCapacity(512)
     }
 
     /// Appends a field line. Neither part may contain a line break; callers pass values that a parser has already
     /// checked.
     package mutating func field(_ name: StaticString, _ value: String) {
-        var value = value
-        fieldBytes.append(name)
-        fieldBytes.append(": ")
-        value.withUTF8 { fieldBytes.append(contentsOf: $0) }
-        fieldBytes.append("\r\n")
+        fieldBytes.append(upTo: name.utf8CodeUnitCount + value.utf8.count + 4) { line in
+            line.append(name)
+            line.append(": ")
+            line.append(text: value)
+            line.append("\r\n")
+        }
     }
 
     package mutating func field(_ name: String, _ value: String) {
-        fieldBytes.append(contentsOf: name.utf8)
-        fieldBytes.append(": ")
-        fieldBytes.append(contentsOf: value.utf8)
-        fieldBytes.append("\r\n")
+        fieldBytes.append(upTo: name.utf8.count + value.utf8.count + 4) { line in
+            line.append(text: name)
+            line.append(": ")
+            line.append(text: value)
+            line.append("\r\n")
+        }
     }
 
     package mutating func field(_ name: StaticString, _ number: Int64) {
-        fieldBytes.append(name)
-        fieldBytes.append(": ")
-        fieldBytes.append(decimal: number)
-        fieldBytes.append("\r\n")
+        fieldBytes.append(upTo: name.utf8CodeUnitCount + 24) { line in
+            line.append(name)
+            line.append(": ")
+            line.append(decimal: number)
+            line.append("\r\n")
+        }
     }
 
     package mutating func cacheStatus(_ status: CacheStatus) {
         cacheStatus = status
-        fieldBytes.append("Cache-Status: ")
-        status.write(to: &fieldBytes)
+        status.write(to: &fieldBytes, as: "Cache-Status: ")
         fieldBytes.append("\r\n")
     }
 
     /// `Content-Range` of a part (RFC 9110 §14.4).
     package mutating func contentRange(_ range: Range<Int64>, total: Int64?) {
-        fieldBytes.append("Content-Range: bytes ")
-        fieldBytes.append(decimal: range.lowerBound)
-        fieldBytes.append(UInt8(ascii: "-"))
-        fieldBytes.append(decimal: range.upperBound - 1) // no trap: it is not empty
-        fieldBytes.append(UInt8(ascii: "/"))
-        if let total { fieldBytes.append(decimal: total) } else { fieldBytes.append(UInt8(ascii: "*")) }
-        fieldBytes.append("\r\n")
+        fieldBytes.append(upTo: 96) { line in
+            line.append("Content-Range: bytes ")
+            line.append(decimal: range.lowerBound)
+            line.append("-")
+            line.append(decimal: range.upperBound - 1) // no trap: it is not empty
+            line.append("/")
+            if let total { line.append(decimal: total) } else { line.append("*") }
+            line.append("\r\n")
+        }
     }
 
     /// Appends field lines that were rendered before.
