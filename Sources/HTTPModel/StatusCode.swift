@@ -3,6 +3,17 @@ package enum StatusCode {
     /// The phrase for a status; "Unknown" if it has none.
     package static func reason(_ status: Int) -> String { names[status] ?? "Unknown" }
 
+    /// The status line, ended by CRLF.
+    package static func line(_ status: Int) -> [UInt8] {
+        guard lines.indices.contains(status), !lines[status].isEmpty else { return rendered(status) }
+        return lines[status]
+    }
+
+    /// By the status; empty if it has no phrase.
+    private static let lines = (0..<600).map { names[$0] == nil ? [] : rendered($0) }
+
+    private static func rendered(_ status: Int) -> [UInt8] { Array("HTTP/1.1 \(status) \(reason(status))\r\n".utf8) }
+
     private static let names: [Int: String] = [
         100: "Continue", 101: "Switching Protocols", 102: "Processing", 103: "Early Hints",
         200: "OK", 201: "Created", 202: "Accepted", 203: "Non-Authoritative Information", 204: "No Content",

@@ -1,3 +1,5 @@
+import EventIO
+import Glibc
 import HTTPModel
 
 /// The outcome of one request: a line of the access log.
@@ -24,6 +26,26 @@ package struct AccessRecord: Sendable, Equatable {
     package var userAgent: String?
     package var referrer: String?
     package var cacheStatus: CacheStatus?
+}
+
+extension AccessRecord {
+    /// The record of an exchange that is over.
+    init(of exchange: Exchange, isComplete: Bool) {
+        let request = exchange.request, account = exchange.account
+        var now = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        let nanoseconds = MonotonicClock.nanoseconds() -| exchange.startedAt
+        self.init(
+            // no trap: this machine's clock
+            time: Int64(now.tv_sec) * 1000 + (Int64(now.tv_nsec) - Int64(clamping: nanoseconds)) / 1_000_000,
+            client: exchange.clientText, method: account.unparsedTarget == nil ? request.method.name : "-",
+            url: account.unparsedTarget ?? account.resourceURL ?? request.target, range: request.combined("Range"),
+            version: request.version, status: account.status, bytes: exchange.bytesOfBody,
+            cacheBytes: account.bytesFromCache, originBytes: account.bytesFromOrigin,
+            firstByteMicroseconds: account.firstByteAt.map { ($0 -| exchange.startedAt) / 1000 },
+            microseconds: nanoseconds / 1000, isComplete: isComplete, userAgent: request.combined("User-Agent"),
+            referrer: request.combined("Referer"), cacheStatus: account.cacheStatus)
+    }
 }
 
 /// Receives a record of each answered request. Called on loops: it must not block.

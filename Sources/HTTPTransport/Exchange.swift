@@ -17,90 +17,140 @@ package protocol ExchangeFollower: AnyObject {
 
 /// One request and its answer. Loop-bound.
 package final class Exchange {
-    package let request: RequestHead
-    /// The request's target; in origin form even if an absolute one named this server.
-    package var target: String
-    /// Called when the client disconnects before the answer was given. Not called after `respond`: from then on,
-    /// the body's `finish` reports it.
-    package var onAbort: (() -> Void)?
-    /// Notified when the exchange is over, and released then.
-    package var follower: (any ExchangeFollower)?
-    /// Where to record the time from the request to the first byte of its body.
-    package var firstByteTimes: LatencyHistogram?
-    /// What the handler has read from the fields and the client alone. It is kept for the connection's next request if
-    /// that has the same fields, byte for byte, and few of them.
-    package var reading: AnyObject? {
-        get { connection.reading }
-        set { if connection.hasShortHead { connection.reading = newValue } }
+    /// Whom a request is from, as far as that changes how it is counted.
+    package enum Role {
+        /// A player.
+        case player
+        /// A user of the control interface.
+        case control
+        /// A page of the control interface that asks again and again: it has a line in the access log only if it fails.
+        case page
+        /// Somebody who only asks how the proxy is: a server that is shutting down does not wait for the end.
+        case probe
     }
-    /// Field lines that every answer to this request carries, each ended by CRLF.
-    package var ownFields: [UInt8] = []
+
+    package let request: RequestHead
     /// The loop to which the connection belongs.
     package let loop: EventLoop
-    /// Called with the status and `Cache-Status` when the answer is given; not if the client disconnects before.
-    package var onRespond: ((Int, CacheStatus?) -> Void)?
-    /// Whether the request is recorded, so that `resourceURL` is worth setting.
-    package var isRecorded: Bool { connection.isRecorded }
-    /// The URL of the requested resource for the access log; nil to log the target.
-    package var resourceURL: String?
-    /// For the access log, the target of what never became a request, as far as it could be read; nil for a request.
-    var unparsedTarget: String?
-    /// Bytes of the body that were stored before they were requested, and those that have arrived from an origin
-    /// since.
-    package var bytesFromCache: Int64 = 0
-    package var bytesFromOrigin: Int64 = 0
-    /// The status of the answer; nil before there is one.
-    package private(set) var status: Int?
-    private(set) var cacheStatus: CacheStatus?
-    private(set) var firstByteAt: UInt64?
-    private let connection: Connection
     /// When the header of the request was complete; monotonic, in nanoseconds.
-    package let startedAt: UInt64
-    /// Whether the client is still waiting for this answer.
-    package internal(set) var isOpen = true
-    /// Whether the answer was given, though perhaps not sent yet.
-    package private(set) var isAnswered = false
+    package let startedAt = MonotonicClock.nanoseconds()
+    private let connection: Connection
+    /// What trusted balancers state about this request; nil if it did not come from one.
+    package let forwarded: ForwardedRequest?
+    /// The address under which the running request is counted; nil if its connection is.
+    var counted: IPAddress?
+    private(set) var role = Role.player
+    /// Field lines that the answer to this request carries, whatever it is, each ended by CRLF.
+    private(set) var ownFields: [UInt8] = []
+    /// The target in origin form of a request that was sent in absolute form and names this server.
+    private var originForm: String?
+    private var abortAction: (() -> Void)?
+    private var answerAction: ((Int, CacheStatus?) -> Void)?
+    private var follower: (any ExchangeFollower)?
+    var account = ExchangeAccount()
+    /// Whether the answer was sent, or the client is gone.
+    private var isOver = false
     private var isBodyRead = false
     /// How many interim responses, and how many bytes of them, may still be sent: they are held in memory for a client
     /// that does not read.
     private var interimsLeft = (count: 16, bytes: 32 << 10)
 
-    init(_ request: RequestHead, on connection: Connection, startedAt: UInt64) {
-        self.request = request
-        target = request.target
-        self.connection = connection
-        loop = connection.server.loop
-        self.startedAt = startedAt
+    init(_ request: RequestHead, _ forwarded: ForwardedRequest?, on connection: Connection) {
+        (self.request, self.forwarded) = (request, forwarded)
+        (self.connection, loop) = (connection, connection.server.loop)
+    }
+
+    // Other modules reach no stored `var`: each access of theirs would be checked for another at the same time.
+
+    /// The request's target; in origin form even if an absolute one named this server.
+    package var target: String { originForm ?? request.target }
+
+    /// Sets the target of a request that was sent in absolute form and names this server.
+    package func retarget(_ originForm: String) { self.originForm = originForm }
+
+    /// Whether the client is still waiting for this answer.
+    package var isOpen: Bool { !isOver }
+
+    /// Whether the answer was given, though perhaps not sent yet.
+    package var isAnswered: Bool { account.status != nil }
+
+    /// Has `action` called when the client disconnects before the answer was given. It is not called after `respond`:
+    /// from then on, the body's `finish` reports it.
+    package func onAbort(_ action: @escaping () -> Void) { abortAction = action }
+
+    /// Has `action` called with the status and `Cache-Status` when the answer is given; not if the client disconnects
+    /// before.
+    package func onRespond(_ action: @escaping (Int, CacheStatus?) -> Void) { answerAction = action }
+
+    /// Has it notified when the exchange is over, and releases it then.
+    package func follow(by follower: any ExchangeFollower) { self.follower = follower }
+
+    /// Sets field lines that the answer to this request carries, whatever it is, each ended by CRLF.
+    package func carry(_ fields: [UInt8]) { ownFields = fields }
+
+    package func count(as role: Role) { self.role = role }
+
+    /// What the handler has read from the fields and the client alone. It is kept for the connection's next request if
+    /// that has the same fields, byte for byte, and few of them.
+    package var reading: AnyObject? {
+        get { connection.former.reading }
+        set { connection.former.keep(newValue) }
+    }
+
+    // MARK: What is counted of it
+
+    /// Whether the request is recorded, so that `resourceURL` is worth setting.
+    package var isRecorded: Bool { connection.server.isRecording }
+
+    /// Whether it has a line in the access log.
+    var isLogged: Bool { !account.isRefused && (role != .page || account.status ?? 0 >= 400) }
+
+    /// Sets the URL of the requested resource for the access log, which has the target otherwise.
+    package func record(url: String) { account.resourceURL = url }
+
+    /// Records the time from the request to the first byte of its body.
+    package func recordFirstByte(in times: LatencyHistogram) { account.firstByteTimes = times }
+
+    /// Counts bytes of the body that were stored before they were requested, and those that have arrived from an origin
+    /// since.
+    package func count(fromCache: Int64 = 0, fromOrigin: Int64 = 0) {
+        account.bytesFromCache +|= fromCache
+        account.bytesFromOrigin +|= fromOrigin
+    }
+
+    /// The status of the answer, nil before there is one, and what was counted of its body.
+    package var answered: (status: Int?, fromCache: Int64, fromOrigin: Int64) {
+        (account.status, account.bytesFromCache, account.bytesFromOrigin)
+    }
+
+    /// Bytes of the body that were given to the connection.
+    var bytesOfBody: Int64 { isAnswered ? Int64(connection.output.bodyBytesTaken) : 0 }
+
+    func noteFirstByte() {
+        let now = MonotonicClock.nanoseconds(), times = account.firstByteTimes
+        account.firstByteAt = now
+        times?.record(nanoseconds: now -| startedAt)
     }
 
     // MARK: Who sent it
 
-    /// What trusted balancers state about this request; nil if it did not come from one.
-    package internal(set) var forwarded: ForwardedRequest?
     /// Whether a trusted balancer wrote it: what its fields state about the client may be passed on.
-    package var isForwarded: Bool { forwarded != nil && connection.isSenderTrusted }
-    /// The address under which the running request is counted; nil if its connection is.
-    var counted: IPAddress?
-    /// Whether a limit refused it: such requests are counted, but have no line in the access log.
-    var isRefused = false
-    /// Whether it is for the control interface and not for media: it doesn't count as a player's.
-    package var isControl = false
-    /// Whether it has a line in the access log only if it fails: a page asks again and again.
-    package var isRoutine = false
-    /// Whether it only asks how the proxy is: a server that is shutting down does not wait for such requests to end.
-    package var isProbe = false
+    package var isForwarded: Bool { forwarded != nil && connection.peer.isSenderTrusted }
 
     /// The address that the client connected to: here, or at its balancer. May call the kernel.
     package var localAddress: ListenAddress {
-        guard let server = connection.forwarded?.server else { return ListenAddress(localOf: connection.socket) }
+        guard let server = connection.peer.header?.server else { return ListenAddress(localOf: connection.socket) }
         return ListenAddress(host: server.address.description, port: server.port.map(Int.init) ?? 0)
     }
 
     /// The client, as far as trusted balancers name it; otherwise whoever is connected.
-    package var client: IPEndpoint { forwarded?.client ?? connection.client }
+    package var client: IPEndpoint { forwarded?.client ?? connection.peer.client }
 
     /// Its address, without the port.
-    package var clientHost: String { forwarded?.client?.address.description ?? connection.clientHost }
+    package var clientHost: String { client.address.description }
+
+    /// Its address and port.
+    var clientText: String { forwarded?.client?.description ?? connection.clientText }
 
     /// The address under which its client is counted; nil for a trusted balancer that names none.
     package var countedClient: IPAddress? {
@@ -171,14 +221,13 @@ package final class Exchange {
             body?.finish()
             return
         }
-        onAbort = nil
-        isAnswered = true
-        status = response.status
-        if !isControl { connection.server.metrics.responses.add(response.status) }
-        if isRecorded { cacheStatus = response.cacheStatus }
-        if let onRespond {
-            self.onRespond = nil
-            onRespond(response.status, response.cacheStatus)
+        abortAction = nil
+        account.status = response.status
+        if role == .player { connection.server.metrics.responses.add(response.status) }
+        if isRecorded { account.cacheStatus = response.cacheStatus }
+        if let answerAction {
+            self.answerAction = nil
+            answerAction(response.status, response.cacheStatus)
         }
         connection.send(response, body: body, keepsReading: keepsReading, for: self)
     }
@@ -195,10 +244,17 @@ package final class Exchange {
         connection.sendInterim(status, lines, for: self)
     }
 
-    /// Answers CONNECT: from here on, bytes are forwarded both ways, until one side ends.
+    /// Answers CONNECT: from here on, bytes are forwarded both ways, until one side ends. The input is a body without
+    /// end, and the output ends with the connection.
     package func openTunnel(_ ends: any BodySink & BodySource) {
         guard isOpen else { return ends.finish() }
-        connection.openTunnel(ends, for: self)
+        connection.incoming = IncomingBody(tunnelInto: ends)
+        var response = Response(200, length: nil)
+        (response.opensTunnel, response.closes) = (true, true)
+        // A server that is shutting down does not wait for it.
+        response.isEndless = true
+        respond(response, body: ends, keepsReading: true)
+        connection.processPending()
     }
 
     /// Answers with a short text.
@@ -242,16 +298,20 @@ package final class Exchange {
         connection.cut(self)
     }
 
+    /// The answer was sent, or the client is gone.
+    func end() { isOver = true }
+
+    /// The client is gone before the answer was sent.
+    func abort() {
+        let action = abortAction
+        (abortAction, answerAction) = (nil, nil)
+        action?()
+    }
+
     func notifyFollower() {
         let follower = follower
         self.follower = nil
         follower?.ended(self)
-    }
-
-    func noteFirstByte() {
-        let now = MonotonicClock.nanoseconds()
-        firstByteAt = now
-        firstByteTimes?.record(nanoseconds: now -| startedAt)
     }
 
     /// Tells the connection that a source that returned `wait` has bytes now. On the loop.

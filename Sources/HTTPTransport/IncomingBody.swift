@@ -10,7 +10,7 @@ final class IncomingBody {
     var sink: (any BodySink)?
     var limit = Int64.max
     /// Bytes of the body that the sink was given.
-    var received: Int64 = 0
+    private var received: Int64 = 0
     var isPaused = false
     /// The client may be waiting for `100 Continue`.
     var isAwaited: Bool
@@ -34,7 +34,31 @@ final class IncomingBody {
     }
 
     /// How long the client may still keep the proxy waiting.
-    var patience = TransportLimits.BodyPatience()
+    private var patience = TransportLimits.BodyPatience()
+
+    /// Gives a piece of it to the sink, or drops it if there is none.
+    /// - Returns: false if it exceeds the limit.
+    func deliver(_ piece: UnsafeRawBufferPointer) -> Bool {
+        guard let sink else { return true }
+        let received = received +| Int64(piece.count)
+        guard received <= limit else { return false }
+        self.received = received
+        // Before the call: a sink may resume within it.
+        isPaused = true
+        if sink.received(piece) == .more { isPaused = false }
+        return true
+    }
+
+    /// Waits for more of it.
+    /// - Parameters:
+    ///   - now: monotonic, in nanoseconds.
+    ///   - most: as in `TransportLimits.BodyPatience`, in seconds.
+    /// - Returns: how long its client may keep the proxy waiting, in seconds; nil for as long as it likes.
+    func wait(at now: UInt64, most: Double) -> Double? {
+        let isReading = !isPaused && !isTunnel
+        let left = patience.wait(received: received, isReading: isReading, at: now, most: most)
+        return isReading ? left : nil
+    }
 
     /// Whether the sink accepts bytes as they arrive.
     var isWanted: Bool { sink != nil && !isPaused }

@@ -33,7 +33,6 @@ final class LoopServer {
     /// When the last answer to a request that is no probe ended, while the server is draining.
     private var lastEnd: UInt64 = 0
     private var date = (second: 0, line: [UInt8]())
-    private var statusLines: [Int: [UInt8]] = [:]
 
     private enum Stage {
         case serving
@@ -67,6 +66,9 @@ final class LoopServer {
     }
 
     deinit { scratch.deallocate() }
+
+    /// Whether requests are recorded.
+    var isRecording: Bool { recorder?.isOn == true }
 
     // MARK: Connections
 
@@ -150,9 +152,11 @@ final class LoopServer {
         let now = MonotonicClock.nanoseconds()
         guard search.isDue(now) else { return 0 }
         let newest = now -| Self.leastIdleNanoseconds
-        let idle = connections.values.filter { $0.isIdle && !$0.isNew(since: newest) }
-        let longest = idle.sorted { $0.idleSince ?? .max < $1.idleSince ?? .max }.lazy.filter { !$0.hasUnreadInput }
-            .prefix(Self.roomAtOnce)
+        let idle = connections.values.filter { $0.isIdle && !$0.times.isNew(since: newest) }
+        let longest = idle.sorted { $0.times.idleSince ?? .max < $1.times.idleSince ?? .max }.lazy.filter {
+            !$0.hasUnreadInput
+        }
+        .prefix(Self.roomAtOnce)
         let closed = Array(longest)
         for connection in closed {
             metrics.closedForRoom.add()
@@ -197,7 +201,7 @@ final class LoopServer {
     private func sweep() {
         let now = MonotonicClock.nanoseconds()
         for connection in Array(connections.values) {
-            if let deadline = connection.deadline, deadline <= now { connection.timeOut() }
+            if let deadline = connection.times.deadline, deadline <= now { connection.timeOut() }
         }
         refusals.closeAll()
         listener?.arm()
@@ -251,7 +255,8 @@ final class LoopServer {
         let newest = MonotonicClock.nanoseconds() -| Self.leastIdleNanoseconds
         for connection in Array(connections.values) where connection.isIdle || connection.output.isEndless {
             // Whoever has just been let in is answered.
-            connection.isIdle && connection.isNew(since: newest) ? connection.hasToBegin(within: 1) : connection.close()
+            let isNew = connection.isIdle && connection.times.isNew(since: newest)
+            if isNew { connection.times.deadline = deadline(in: 1) } else { connection.close() }
         }
         callBackIfEmpty()
     }
@@ -284,18 +289,10 @@ final class LoopServer {
         onEmpty()
     }
 
-    // MARK: Lines shared by many answers
-
+    /// The line that all answers of a second share.
     func dateLine() -> [UInt8] {
         let second = time(nil)
         if second != date.second { date = (second, Array("Date: \(HTTPDate.format(Int64(second)))\r\n".utf8)) }
         return date.line
-    }
-
-    func statusLine(_ status: Int) -> [UInt8] {
-        if let line = statusLines[status] { return line }
-        let line = Array("HTTP/1.1 \(status) \(StatusCode.reason(status))\r\n".utf8)
-        statusLines[status] = line
-        return line
     }
 }

@@ -2,15 +2,66 @@ import Glibc
 
 /// Sends bytes to the kernel; this is the only place that does.
 extension Output {
-    enum Sent {
-        case sent(Int), full, failed
-        /// The bytes of the span could not be read.
+    /// How far an answer has come.
+    enum Progress {
+        /// All of it was sent.
+        case complete
+        /// Its source has no bytes for now, and calls `resume`.
+        case waiting
+        /// The socket accepts no more, or others have their turn.
+        case full
+        /// It cannot be completed.
+        case broken
+        /// The same, since the bytes of the span could not be read.
         case unreadable
     }
 
+    private enum Sent { case sent(Int), full, failed, unreadable }
+
+    /// Each call has a cost, however little it sends: a body in very many parts must not keep the others waiting.
+    private static let leastCost = 4 << 10
+
+    /// Sends until the socket is full, the source has nothing, the answer is sent, or the turn is over.
+    func send(to socket: Int32, _ limits: TransportLimits, for exchange: Exchange) -> Progress {
+        var turn = limits.writeTurnBytes
+        while true {
+            if span.isEmpty, !isComplete, let source {
+                guard pull(from: source, limits, for: exchange) else { return .broken }
+            }
+            guard hasUnsent else { return isComplete ? .complete : .waiting }
+            guard turn > 0 else { return .full }
+            switch transmit(to: socket, limits.transmission) {
+            case .sent(let count): turn -= max(count, Self.leastCost)
+            case .full: return .full
+            case .failed: return .broken
+            case .unreadable:
+                guard source?.takeBack(span.count) == true else { return .unreadable }
+                takeBack()
+            }
+        }
+    }
+
+    /// Requests the next span from the source.
+    /// - Returns: false if the answer cannot be completed. RFC 9112 §8: closing the connection marks a message as
+    ///   incomplete; the client must not take it for complete.
+    private func pull(from source: any BodySource, _ limits: TransportLimits, for exchange: Exchange) -> Bool {
+        let limit = min(limits.maxWriteBytes, max(limits.firstWriteBytes, bodyBytesTaken))
+        let step = source.next(limit: owed > 0 ? min(limit, owed) : limit)
+        // It may have ended the connection.
+        guard self.source === source else { return true }
+        switch step {
+        case .span(let span):
+            if bodyBytesTaken == 0 { exchange.noteFirstByte() }
+            return take(span)
+        case .wait: return true
+        case .end: return complete()
+        case .cut: return false
+        }
+    }
+
     /// Sends the unsent bytes, or as many of them as the socket accepts.
-    func transmit(to socket: Int32, _ transmission: Transmission) -> Sent {
-        if transmission == .sendfile, let file, framedBytesSent == framed.count {
+    private func transmit(to socket: Int32, _ transmission: Transmission) -> Sent {
+        if transmission == .sendfile, let file, !hasUnsentFraming {
             var offset = off_t(file.offset)
             return note(sendfile(socket, file.descriptor, &offset, span.count))
         }
@@ -20,9 +71,8 @@ extension Output {
     /// Sends framed bytes and the span in one call. If the mapped file shrank or cannot be read, the kernel
     /// returns EFAULT: the process itself never touches mapped bytes here, so there is no SIGBUS.
     private func sendMemory(to socket: Int32, withSpan: Bool) -> Int {
-        framed.withUnsafeBytes { framed in
+        withUnsentFraming { head in
             withUnsafeTemporaryAllocation(of: iovec.self, capacity: 2) { vectors in
-                let head = UnsafeRawBufferPointer(rebasing: framed[framedBytesSent...])
                 vectors[0] = iovec(iov_base: UnsafeMutableRawPointer(mutating: head.baseAddress), iov_len: head.count)
                 vectors[1] = iovec(iov_base: UnsafeMutableRawPointer(mutating: span.baseAddress), iov_len: span.count)
                 var message = msghdr()
@@ -42,5 +92,14 @@ extension Output {
         if count < 0 && errno == EINTR { return .sent(0) }
         if count < 0 && errno == EAGAIN { return .full }
         return count == 0 || errno == EFAULT || errno == EIO ? .unreadable : .failed
+    }
+
+    /// Sets whether closing the socket resets the connection, if the end of the connection is the end of the body, as
+    /// for an HTTP/1.0 client. Until the body is complete, anything that ends the connection resets it, including the
+    /// end of this process: otherwise half a body would look like a whole one.
+    func setResetsOnClose(_ resets: Bool, of socket: Int32) {
+        guard case .untilClose = framing else { return }
+        var value = Glibc.linger(l_onoff: resets ? 1 : 0, l_linger: 0)
+        setsockopt(socket, SOL_SOCKET, SO_LINGER, &value, socklen_t(MemoryLayout<Glibc.linger>.size))
     }
 }

@@ -11,15 +11,16 @@ final class Output {
         case untilClose
     }
 
-    /// Header, chunk sizes, line ends; sent up to `framedBytesSent`. Kept between answers for its capacity.
-    var framed: [UInt8] = []
-    var framedBytesSent = 0
-    var span = UnsafeRawBufferPointer(start: nil, count: 0)
-    var file: (descriptor: Int32, offset: Int64)?
+    /// Header, chunk sizes, line ends; sent up to `framedBytesSent`. Kept between answers for its capacity. It grows
+    /// outside of this object (`frame`), so that no access to it has to be checked for another at the same time.
+    private var framed: [UInt8] = []
+    private var framedBytesSent = 0
+    private(set) var span = UnsafeRawBufferPointer(start: nil, count: 0)
+    private(set) var file: (descriptor: Int32, offset: Int64)?
     var framing = Framing.none
     var source: (any BodySource)?
     /// Bytes of the body that were framed, and that the source delivers again because they could not be read.
-    var owed = 0
+    private(set) var owed = 0
     /// The source has ended; framed bytes or `span` may still have to be sent.
     var isComplete = true
     /// Bytes of the body that the source has delivered.
@@ -28,7 +29,8 @@ final class Output {
     /// The source has no end.
     var isEndless = false
 
-    var hasUnsent: Bool { framedBytesSent < framed.count || !span.isEmpty }
+    var hasUnsentFraming: Bool { framedBytesSent < framed.count }
+    var hasUnsent: Bool { hasUnsentFraming || !span.isEmpty }
 
     func end() {
         let source = source
@@ -37,15 +39,28 @@ final class Output {
         file = nil
         owed = 0
         // An idle connection must not hold a long head.
-        framed.removeAll(keepingCapacity: framed.capacity <= 8 << 10)
-        framedBytesSent = 0
+        forgetFraming(keepingCapacity: framed.capacity <= 8 << 10)
         isComplete = true
         isEndless = false
         source?.finish()
     }
 
-    func frame(_ text: StaticString) {
-        framed.append(text)
+    /// Adds header or framing bytes.
+    func frame(_ write: (inout [UInt8]) -> Void) {
+        var bytes = framed
+        framed = []
+        write(&bytes)
+        framed = bytes
+    }
+
+    func withUnsentFraming<Value>(_ body: (UnsafeRawBufferPointer) -> Value) -> Value {
+        let bytes = framed, start = framedBytesSent
+        return bytes.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[start...])) }
+    }
+
+    private func forgetFraming(keepingCapacity keepsCapacity: Bool) {
+        frame { $0.removeAll(keepingCapacity: keepsCapacity) }
+        framedBytesSent = 0
     }
 
     /// Takes over the source's next span, and frames it.
@@ -64,9 +79,7 @@ final class Output {
             framing = .length(left - Int64(span.count)) // no trap: compared above
         case .chunked:
             // RFC 9112 §7.1: the line end of the previous chunk is sent together with this one's size.
-            if bodyBytesTaken > 0 { frame("\r\n") }
-            framed.append(contentsOf: String(span.count, radix: 16).utf8)
-            frame("\r\n")
+            frame { $0 += "\(bodyBytesTaken > 0 ? "\r\n" : "")\(String(span.count, radix: 16))\r\n".utf8 }
         case .untilClose, .none:
             break
         }
@@ -89,7 +102,7 @@ final class Output {
         switch framing {
         case .length(let left): return left == 0
         case .chunked:
-            frame(bodyBytesTaken > 0 ? "\r\n0\r\n\r\n" : "0\r\n\r\n")
+            frame { $0.append(bodyBytesTaken > 0 ? "\r\n0\r\n\r\n" : "0\r\n\r\n") }
             return true
         case .untilClose, .none: return true
         }
@@ -102,9 +115,6 @@ final class Output {
         let ofSpan = count - ofFramed
         span = UnsafeRawBufferPointer(rebasing: span[ofSpan...])
         if let file { self.file = (file.descriptor, file.offset + Int64(ofSpan)) } // no trap: offsets in a file
-        if framedBytesSent == framed.count {
-            framed.removeAll(keepingCapacity: true)
-            framedBytesSent = 0
-        }
+        if ofFramed > 0, !hasUnsentFraming { forgetFraming(keepingCapacity: true) }
     }
 }

@@ -191,7 +191,7 @@ final class ContentAnswer: BodySource {
                 finishReader()
                 return answer.failSilent()
             }
-            request.exchange.onAbort = { answer.abandon() }
+            request.exchange.onAbort { answer.abandon() }
             reader.onReady = { [self] in
                 reader.onReady = nil
                 sendFirst(of: reader, for: answer)
@@ -291,6 +291,7 @@ final class ContentAnswer: BodySource {
             return first
         }
         guard let reader else { return .cut }
+        if reader.remaining == 0 { return .end }
         if reader.offset >= itemMark { noteItem(reader) }
         let step = Self.bodyStep(reader.next(limit: limit))
         if case .wait = step, reader.onReady == nil { reader.onReady = { [request] in request.exchange.resume() } }
@@ -336,7 +337,8 @@ final class ContentAnswer: BodySource {
         // Segments of a stream have read-ahead of their own.
         guard request.membership == nil, generation.whole == nil else { return }
         let url = request.route.url
-        guard let length = statedLength, request.proxy.next.mayFollow(url, length: length, request.resolvedRule) else {
+        guard let length = statedLength, request.proxy.next.mayFollow(url, length: length, request.route.resolvedRule)
+        else {
             return
         }
         item = request.proxy.next.begin(
@@ -355,7 +357,7 @@ final class ContentAnswer: BodySource {
     /// Whether the answer is played as it arrives. AntennaPod and others download and play under one name, but only
     /// their players send `Icy-MetaData`.
     private var isPlay: Bool {
-        guard let play = request.exchange.follower as? LoopPlay, play.isDownload else { return true }
+        guard let play = request.play, play.isDownload else { return true }
         return request.head.value(of: "Icy-MetaData") != nil
     }
 
@@ -379,7 +381,7 @@ final class ContentAnswer: BodySource {
 extension Exchange {
     /// Adds the bytes that a reader delivered to the counts of the exchange.
     func note(_ reader: CacheReader) {
-        bytesFromCache +|= reader.account.stored
-        bytesFromOrigin +|= reader.account.fetched
+        let account = reader.account
+        count(fromCache: account.stored, fromOrigin: account.fetched)
     }
 }

@@ -21,7 +21,7 @@ final class HeadAnswer {
     }
 
     func start() {
-        request.exchange.onAbort = { [answer] in answer.abandon() }
+        request.exchange.onAbort { [answer] in answer.abandon() }
         if validated == nil {
             answer.noteForward(request.resolvedRule.bypasses ? .bypass : .uriMiss)
             request.count(as: \.misses)

@@ -34,7 +34,7 @@ package final class LoopPlays {
         let play = play(key, of: request.route, at: now)
         last = play
         play.begin(answer, shelf)
-        request.exchange.follower = play
+        request.follow(by: play)
     }
 
     private func play(_ key: PlaySample.Key, of route: Route, at now: UInt64) -> LoopPlay {
@@ -142,10 +142,11 @@ final class LoopPlay: ExchangeFollower {
         guard let index = answers.firstIndex(where: { $0.request.exchange === exchange }) else { return }
         let answer = answers.remove(at: index)
         // The text of an error is not media.
-        guard let status = exchange.status, status < 400 else { return }
+        let answered = exchange.answered
+        guard let status = answered.status, status < 400 else { return }
         hasSucceeded = true
-        fromCache +|= exchange.bytesFromCache
-        fromOrigin +|= exchange.bytesFromOrigin
+        fromCache +|= answered.fromCache
+        fromOrigin +|= answered.fromOrigin
         if let last = answer.content?.lastReading { end = last }
     }
 
@@ -171,6 +172,7 @@ extension Exchange {
     /// The bytes of the body given to the connection, those of a reader that is not counted yet included, by where they
     /// came from.
     fileprivate func bytesSent(and reader: CacheReader?) -> (cached: Int64, fetched: Int64) {
-        (bytesFromCache +| (reader?.account.stored ?? 0), bytesFromOrigin +| (reader?.account.fetched ?? 0))
+        let answered = answered, account = reader?.account
+        return (answered.fromCache +| (account?.stored ?? 0), answered.fromOrigin +| (account?.fetched ?? 0))
     }
 }

@@ -114,7 +114,7 @@ final class MediaAnswer {
 
     private func act(on resolution: Resolution) {
         switch resolution {
-        case .wait: request.exchange.onAbort = { [self] in abandon() }
+        case .wait: request.exchange.onAbort { [self] in abandon() }
         case .use(let generation, let stored, let use): self.use(generation, stored, use)
         case .validate(let generation, let freshness, let need): validate(generation, freshness, need)
         case .turn(let key):
@@ -228,7 +228,7 @@ final class MediaAnswer {
 
     /// Waits for the result of an opening fetch.
     private func follow(_ opened: (SharedFetch, isCollapsed: Bool)?) {
-        request.exchange.onAbort = { [self] in abandon() }
+        request.exchange.onAbort { [self] in abandon() }
         guard let (status, isCollapsed) = opened else {
             phase = .looking
             return proceed()

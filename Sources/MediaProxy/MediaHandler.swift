@@ -11,7 +11,6 @@ package final class MediaHandler: RequestHandler {
     let proxy: ProxyLoop
     private let plays: LoopPlays
     private let control: any RequestHandler
-    private var acceptedHost: String?
 
     /// - Parameters:
     ///   - plays: those of the loop.
@@ -40,7 +39,7 @@ package final class MediaHandler: RequestHandler {
     /// The target identifies the resource; `Host` is ignored (§3.2.2).
     private func handleAbsoluteForm(_ exchange: Exchange, _ target: String) {
         guard let url = try? OriginURL(url: target), proxy.isOwn(url, exchange) else { return handle(exchange, target) }
-        exchange.target = url.pathAndQuery
+        exchange.retarget(url.pathAndQuery)
         handle(exchange, url.pathAndQuery)
     }
 
@@ -53,16 +52,8 @@ package final class MediaHandler: RequestHandler {
 
     /// Both names have to be the proxy's own: a balancer may pass on a `X-Forwarded-Host` that a page invented.
     private func acceptsHost(of exchange: Exchange) -> Bool {
-        accepts(exchange.request.value(of: "Host"))
+        proxy.reading(of: exchange).namesProxy
             && (exchange.forwarded?.host).map { proxy.hosts.accepts($0) } != false
-    }
-
-    /// Remembers the last accepted host: clients of one proxy nearly always use the same name.
-    private func accepts(_ host: String?) -> Bool {
-        if let host, host == acceptedHost { return true }
-        guard proxy.hosts.accepts(host) else { return false }
-        acceptedHost = host
-        return true
     }
 
     // MARK: Methods
@@ -76,7 +67,7 @@ package final class MediaHandler: RequestHandler {
             proxy.metrics.errors.add(error.status == 400 ? "bad-request" : "refused")
             return refuse(exchange, error)
         }
-        if exchange.isRecorded { exchange.resourceURL = route.text }
+        if exchange.isRecorded { exchange.record(url: route.text) }
         if let refusal = refusal(of: exchange.request, route) {
             proxy.metrics.errors.add("refused")
             return refuse(exchange, refusal)

@@ -94,7 +94,7 @@ extension MediaRequest {
     }
 
     func countFromCache(_ count: Int64) {
-        exchange.bytesFromCache +|= count
+        exchange.count(fromCache: count)
         proxy.metrics.bytesFromCache.add(count)
         filler.origins.counters(of: route.url.host).sentFromCache.add(count)
     }

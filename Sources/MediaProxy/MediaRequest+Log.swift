@@ -8,14 +8,17 @@ extension MediaRequest {
     /// Logs the decision when the answer is given, if the log level includes it.
     func explain() {
         let logger = filler.filler.logger
-        guard logger.logLevel <= .debug else { return }
+        isExplained = logger.logLevel <= .debug
+        guard isExplained else { return }
         let requested = "\(head.method.name) \(route.text)" + (head.combined("Range").map { " (\($0))" } ?? "")
-        exchange.onRespond = { status, cacheStatus in
+        exchange.onRespond { status, cacheStatus in
             logger.debug("\(requested): \(status), \(cacheStatus?.fieldValue ?? "no Cache-Status")")
         }
     }
 
-    func trace(_ step: @autoclosure () -> String) { filler.filler.logger.trace("\(route.text): \(step())") }
+    func trace(_ step: @autoclosure () -> String) {
+        if isExplained { filler.filler.logger.trace("\(route.text): \(step())") }
+    }
 
     func trace(stored: Generation.Snapshot, _ freshness: Freshness) {
         trace(

@@ -22,7 +22,7 @@ final class MediaRequest {
     /// All ranges, if the client requested several; `wanted` is the first one to request from the origin.
     private(set) var several: [ByteRangeSpec] = []
     /// The presentation to which the resource belongs, if a playlist names it.
-    private(set) lazy var membership = findMembership()
+    private(set) var membership: Membership?
     /// Made when something is requested from the origin, or depends on what would be.
     lazy var demand = makeDemand(openingSpan)
     /// Whether the stored generation that needs validation is certainly a playlist or feed.
@@ -30,8 +30,12 @@ final class MediaRequest {
     /// The reading for which the next segments are fetched.
     private var segmentReading: Reading?
     var outcome = CacheStatus.hit()
+    /// Whether the log level, which is looked at once for each request, includes how it is answered.
+    var isExplained = false
     /// Each request counts once, however often its answer restarts.
     private(set) var isCounted = false
+    /// To which it belongs; nil for none.
+    private(set) var play: LoopPlay?
     /// What the origin sets in the response to this very request, where the client takes its cookies for the origin's.
     var cookies: [String] = []
     private static let longestSharedError: Int64 = 64 << 10
@@ -41,6 +45,11 @@ final class MediaRequest {
         head = exchange.request
         reading = proxy.reading(of: exchange)
         directives = reading.directives
+    }
+
+    func follow(by play: LoopPlay) {
+        self.play = play
+        exchange.follow(by: play)
     }
 
     var filler: LoopFiller { proxy.filler }
@@ -62,6 +71,7 @@ final class MediaRequest {
             case .malformed: return .malformedRange
             }
         }
+        membership = findMembership()
         // Resources named by a playlist do not change, although players send reload directives by habit.
         if resolvedRule.ignoresReload ?? (membership?.isPlaylist == false) { directives = directives.ignoringReload }
         return nil
@@ -273,7 +283,7 @@ final class MediaRequest {
     func countStale() { if !isCounted { proxy.metrics.stale.add() } }
 
     func noteFirstByte() {
-        exchange.firstByteTimes = outcome.isHit ? proxy.metrics.firstByteOfHits : proxy.metrics.firstByteOfMisses
+        exchange.recordFirstByte(in: outcome.isHit ? proxy.metrics.firstByteOfHits : proxy.metrics.firstByteOfMisses)
     }
 }
 

@@ -43,7 +43,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
 
     func start() {
         guard !proxy.filler.origins.isOffline else { return refuseOffline() }
-        exchange.onAbort = { [self] in cancel() }
+        exchange.onAbort { [self] in cancel() }
         let limit = proxy.policy.largestMountBody
         if let limit, let length = exchange.bodyLength, length > limit {
             // Refuse it before the origin is contacted.
@@ -227,7 +227,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         guard bytes.isEmpty else {
             proxy.metrics.bytesFromUpstream.add(Int64(bytes.count))
             origin.sentFromOrigin.add(Int64(bytes.count))
-            exchange.bytesFromOrigin +|= Int64(bytes.count)
+            exchange.count(fromOrigin: Int64(bytes.count))
             return .span(BodySpan(bytes: bytes))
         }
         switch end {

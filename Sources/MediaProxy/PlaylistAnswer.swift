@@ -78,7 +78,7 @@ final class PlaylistAnswer {
     /// Waits for a reading. A client that disconnects meanwhile gets no answer; others may wait for the same
     /// reading.
     private func awaitReading(_ read: (@escaping (PlaylistLibrary.Outcome) -> Void) -> PlaylistLibrary.Waiter?) {
-        request.exchange.onAbort = { [answer] in answer.abandon() }
+        request.exchange.onAbort { [answer] in answer.abandon() }
         waiter = read { [self] outcome in
             waiter = nil
             if !isOver { haveRead(outcome) }
@@ -163,7 +163,7 @@ final class PlaylistAnswer {
     /// any.
     private func findKept(of document: PlaylistDocument) {
         let bound = LoopBound(self, on: request.exchange.loop)
-        request.exchange.onAbort = { [answer] in answer.abandon() }
+        request.exchange.onAbort { [answer] in answer.abandon() }
         request.proxy.library.findKept(of: document.key, request.proxy.policy) { kept in
             bound.post { playlist in
                 playlist.kept = kept
@@ -202,7 +202,7 @@ final class PlaylistAnswer {
     private func makeText(of document: PlaylistDocument, for form: PlaylistForm) {
         let bound = LoopBound(self, on: request.exchange.loop), budget = WorkBudget(bytes: document.text.count)
         self.budget = budget
-        request.exchange.onAbort = { [answer] in answer.abandon() }
+        request.exchange.onAbort { [answer] in answer.abandon() }
         let shelf = request.proxy.library.shelf
         let isRun = request.filler.filler.store.performOnText(of: document.url.host) {
             let text = Result { () throws(PlaylistError) in try shelf.text(of: document, for: form, within: budget) }

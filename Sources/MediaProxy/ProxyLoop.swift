@@ -17,6 +17,7 @@ package final class ProxyLoop {
     let via: Via
     let hosts: HostPolicy
     let routes: MediaRoutes
+    private var acceptedHost: String?
 
     /// - Parameters:
     ///   - shelf: the playlists, which all loops share, as they do `ahead` and `next`.
@@ -35,9 +36,17 @@ package final class ProxyLoop {
 
     func reading(of exchange: Exchange) -> FieldReading {
         if let known = exchange.reading as? FieldReading, known.version == routes.policy.version { return known }
-        let reading = FieldReading(exchange, routes)
+        let reading = FieldReading(exchange, routes, accepts: accepts)
         exchange.reading = reading
         return reading
+    }
+
+    /// Remembers the last accepted host: clients of one proxy nearly always use the same name.
+    private func accepts(_ host: String?) -> Bool {
+        if let host, host == acceptedHost { return true }
+        guard hosts.accepts(host) else { return false }
+        acceptedHost = host
+        return true
     }
 
     /// Whether a URL leads to this proxy, by one of its names or by the address that the client connected to.

@@ -55,7 +55,7 @@ final class Tunnel: BodySink, BodySource {
         ) {
             [self] in dialled($0)
         }
-        exchange.onAbort = { dial.cancel() }
+        exchange.onAbort { dial.cancel() }
     }
 
     private func dialled(_ result: Result<Int32, UpstreamError>) {
@@ -173,7 +173,7 @@ final class Tunnel: BodySink, BodySource {
             reader?.arm()
         }
         guard bytes.isEmpty else {
-            exchange.bytesFromOrigin +|= Int64(bytes.count)
+            exchange.count(fromOrigin: Int64(bytes.count))
             return .span(BodySpan(bytes: bytes))
         }
         switch end {

@@ -49,7 +49,7 @@ import Testing
         let exchanges = Monitor<[LoopBound<Exchange>]>([]), aborts = Monitor(0)
         let feed = Feed()
         let server = try TestServer { exchange in
-            exchange.onAbort = { aborts.update { $0 += 1 } }
+            exchange.onAbort { aborts.update { $0 += 1 } }
             exchanges.update { $0.append(LoopBound(exchange, on: exchange.loop)) }
         }
         let client = try server.client()
@@ -74,7 +74,7 @@ import Testing
         let aborts = Monitor(0)
         let feed = Feed(.bytes([1]))
         let server = try TestServer { exchange in
-            exchange.onAbort = { aborts.update { $0 += 1 } }
+            exchange.onAbort { aborts.update { $0 += 1 } }
             feed.answer(exchange, length: 10)
         }
         let client = try server.client()

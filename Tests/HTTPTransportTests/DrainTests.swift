@@ -11,7 +11,7 @@ import Testing
             switch exchange.target {
             case "/busy": feed.answer(exchange, length: 2)
             case "/health":
-                exchange.isProbe = true
+                exchange.count(as: .probe)
                 exchange.respond(200, text: exchange.isDraining ? "draining" : "ok")
             default: exchange.respond(200, text: "ok")
             }

@@ -165,7 +165,7 @@ import Testing
         let feed = Feed(.bytes([1])), aborts = Monitor(0)
         let server = try TestServer(loops: 2) { exchange in
             if exchange.request.target == "/running" { return feed.answer(exchange, length: 3) }
-            exchange.onAbort = { aborts.update { $0 += 1 } }
+            exchange.onAbort { aborts.update { $0 += 1 } }
         }
         let running = try server.client(), waiting = try server.client()
         try running.send(running.request("/running"))

@@ -40,7 +40,7 @@ final class Upload: Sendable {
         onFault: @escaping (Exchange) -> Void = { _ in }
     ) {
         state.update { $0.exchange = LoopBound(exchange, on: exchange.loop) }
-        exchange.onAbort = { [self] in state.update { $0.aborts += 1 } }
+        exchange.onAbort { [self] in state.update { $0.aborts += 1 } }
         let answer = answer ?? { [self] in $0.respond(bytes: state.read(\.bytes)) }
         exchange.readBody(
             limit: limit, into: UploadSink(self, exchange, onPiece: onPiece, onFault: onFault, answer: answer))

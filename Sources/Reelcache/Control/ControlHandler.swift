@@ -33,7 +33,8 @@ final class ControlHandler: RequestHandler {
         "Cross-Origin-Resource-Policy: same-origin\r\nX-Content-Type-Options: nosniff\r\n".utf8)
 
     func handle(_ exchange: Exchange) {
-        (exchange.ownFields, exchange.isControl) = (Self.ownFields, true)
+        exchange.carry(Self.ownFields)
+        exchange.count(as: .control)
         let target = exchange.target
         let path = target.prefix { $0 != "?" }
         if respondWithDashboard(exchange, path) { return }
@@ -56,9 +57,11 @@ final class ControlHandler: RequestHandler {
         guard !accepting.isEmpty else { throw .method(method, allowed: routes.allowed) }
         for route in accepting { try check(exchange.request, may: route.traits.access) }
         // Of what anybody may request, nobody keeps lines out of the access log.
-        exchange.isRoutine =
-            exchange.request.method == .get && exchange.request.value(of: "Reelcache-Page") != nil
-            && accepting.allSatisfy { $0.traits.access != .open }
+        if exchange.request.method == .get, exchange.request.value(of: "Reelcache-Page") != nil,
+            accepting.allSatisfy({ $0.traits.access != .open })
+        {
+            exchange.count(as: .page)
+        }
         let parameters = try ControlParameters(target: target, known: accepting.flatMap(\.traits.query))
         let showsSecrets = try parameters.showsSecrets()
         if showsSecrets { try access.checkChanging(exchange.request) }
@@ -131,7 +134,7 @@ final class ControlHandler: RequestHandler {
     /// - Parameter status: what it hears then; by 404 HAProxy tells a server that drains from one that is down
     ///   (`http-check disable-on-404`).
     private func health(_ exchange: Exchange, whileDraining status: Int) {
-        exchange.isProbe = true
+        exchange.count(as: .probe)
         exchange.isDraining ? exchange.respond(status, text: "draining") : exchange.respond(200, text: "ok")
     }
 }
