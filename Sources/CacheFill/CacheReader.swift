@@ -19,25 +19,39 @@ package final class CacheReader {
     }
 
     /// Called on the loop after `wait`.
-    package var onReady: (() -> Void)?
-    package private(set) var generation: Generation
-    private let start: Int64
+    package var onReady: (() -> Void)? {
+        get { readyAction }
+        set { readyAction = newValue }
+    }
+    package var generation: Generation { current }
     /// The offset of the next byte.
-    package private(set) var offset: Int64
+    package var offset: Int64 { place }
+    package var account: ReaderAccount { counts }
+    /// Sets whether what it reads counts as played.
+    package func count(asPlay isPlay: Bool) { counts.isPlay = isPlay }
+    /// Whether it has returned `wait` last.
+    package var isWaiting: Bool { hasToWait }
+
+    // Other modules reach none of these: each access of theirs to a stored property would be checked for another at the
+    // same time.
+    private var readyAction: (() -> Void)?
+    private var current: Generation
+    private var place: Int64
+    private var counts = ReaderAccount()
+    private var hasToWait = false
+    private let start: Int64
     /// The end of the range; nil for the end of a body of unknown length.
     private var end: Int64?
-    package private(set) var account = ReaderAccount()
 
     private let filler: LoopFiller
     private let resource: OpenResource
     private var wanted: Wanted
     private let host: String
     private let follower: FollowerID
+    private var lease: ExtentLease?
     private var window: ReaderWindow
     private var followed: SharedFetch?
     private var source = Source.store
-    /// Whether what it reads counts as played.
-    package var isPlay = false
     private var isFinished = false
 
     /// Where the next bytes come from.
@@ -78,9 +92,7 @@ package final class CacheReader {
         host: String, demand: @autoclosure @escaping () -> Demand, filler: LoopFiller,
         follower: FollowerID = FollowerID(), following status: SharedFetch? = nil
     ) {
-        self.generation = generation
-        start = offset
-        self.offset = offset
+        (current, place, start) = (generation, offset, offset)
         self.end = end
         self.resource = resource
         self.host = host
@@ -91,7 +103,7 @@ package final class CacheReader {
         if !generation.isStored { source = .bypass }
         let view = generation.beginReading()
         if let status {
-            account.lacksRoom = status.obstacle != nil
+            counts.lacksRoom = status.obstacle != nil
             adopt(status)
         } else if view.length == nil || view.head.rangeCondition == nil {
             if let status = resource.joinUnresumable(self.follower, of: generation, at: offset) {
@@ -126,9 +138,6 @@ package final class CacheReader {
     /// Whether the next bytes come from a transfer.
     package var isFollowing: Bool { followed != nil }
 
-    /// Whether it has returned `wait` last.
-    package private(set) var isWaiting = false
-
     /// The phase of the transfer that delivers the next bytes; nil without one.
     package var followedPhase: UpstreamError.Phase? { followed?.phase }
 
@@ -140,7 +149,7 @@ package final class CacheReader {
     ///   kernel alone.
     package func next(limit: Int, copies: Bool = false) -> Step {
         let step = nextStep(limit, copies)
-        if case .wait = step { isWaiting = true } else { isWaiting = false }
+        if case .wait = step { hasToWait = true } else { hasToWait = false }
         return step
     }
 
@@ -154,10 +163,10 @@ package final class CacheReader {
             source = .store
             if let step = loss() { return step }
         case .unreadable:
-            (source, account.hasLeftDisk) = (.store, true)
+            (source, counts.hasLeftDisk) = (.store, true)
             if let step = bypass() { return step }
         }
-        followed?.advance(follower, to: offset)
+        if let followed { followed.advance(follower, to: offset) }
         while true {
             if case .bypass = source, generation.isStored {
                 if let step = awaitBuffer() { return step }
@@ -180,7 +189,7 @@ package final class CacheReader {
     }
 
     private func look() -> Generation.Availability {
-        generation.acquire(at: offset, limit: end ?? .max, lease: &window.lease)
+        generation.acquire(at: offset, limit: end ?? .max, lease: &lease)
     }
 
     private func give(_ limit: Int, _ copies: Bool) -> Step {
@@ -200,7 +209,7 @@ package final class CacheReader {
         }
         guard let mapping = window.mapping else { return .wait }
         let range = offset..<min(window.readable, offset + Int64(limit), mapping.range.upperBound)
-        let isFresh = followed?.hasDelivered(offset, to: follower) == true
+        let isFresh = isFresh
         do throws(StoreError) { try generation.checkBytes(upTo: range.upperBound) } catch {
             return lookAgain(after: error)
         }
@@ -220,21 +229,27 @@ package final class CacheReader {
             return nil
         }
         window.piece = buffer
-        note(range, isFresh: followed?.hasDelivered(offset, to: follower) == true)
+        note(range, isFresh: isFresh)
         return .bytes(UnsafeRawBufferPointer(bytes), descriptor: nil, offset: 0)
     }
 
+    /// Whether the next bytes were fetched for this request, or for one that it joined.
+    private var isFresh: Bool {
+        guard let followed else { return false }
+        return followed.hasDelivered(offset, to: follower)
+    }
+
     private func giveBackPiece() {
-        if let piece = window.piece { filler.pieces.give(piece) }
+        guard let piece = window.piece else { return }
         window.piece = nil
+        filler.pieces.give(piece)
     }
 
     private func note(_ range: Range<Int64>, isFresh: Bool) {
-        offset = range.upperBound
+        place = range.upperBound
         window.last = (range, isFresh)
-        // Fresh bytes were fetched for this request, or for one that it joined.
         let count = Int64(range.count), metrics = filler.filler.metrics
-        if isFresh { account.fetched += count } else { account.stored += count }
+        if isFresh { counts.fetched += count } else { counts.stored += count }
         (isFresh ? metrics.bytesFromUpstream : metrics.bytesFromCache).add(count)
         let origin = filler.origins.counters(of: host)
         (isFresh ? origin.sentFromOrigin : origin.sentFromCache).add(count)
@@ -245,8 +260,8 @@ package final class CacheReader {
     /// - Returns: false if they came from no disk.
     package func rewind(by count: Int) -> Bool {
         guard generation.isStored, count <= window.last.range.count else { return false }
-        offset -= Int64(count)
-        if window.last.isFresh { account.fetched -= Int64(count) } else { account.stored -= Int64(count) }
+        place -= Int64(count)
+        if window.last.isFresh { counts.fetched -= Int64(count) } else { counts.stored -= Int64(count) }
         filler.filler.store.reportDisk(
             "read a cached resource, which is fetched instead",
             generation.noteUnreadable(offset..<window.last.range.upperBound), label: "disk-read")
@@ -296,7 +311,7 @@ package final class CacheReader {
     private func noteFollowing(isNew: Bool) {
         guard !isNew else { return filler.filler.logger.trace("\(resource.key.text): fetching from \(offset)") }
         if !account.isCollapsed { filler.filler.metrics.collapsed.add() }
-        account.isCollapsed = true
+        counts.isCollapsed = true
         filler.filler.logger.trace("\(resource.key.text): joining another request's fetch at \(offset)")
     }
 
@@ -325,7 +340,7 @@ package final class CacheReader {
         followed?.leave(follower)
         followed = filler.bypass(
             offset..<end, of: generation, resource, demand, follower: follower, isMidway: offset > start)
-        (source, account.lacksRoom) = (.bypass, !account.hasLeftDisk)
+        (source, counts.lacksRoom) = (.bypass, !account.hasLeftDisk)
         return awaitBuffer()
     }
 
@@ -344,12 +359,12 @@ package final class CacheReader {
     }
 
     private func passThrough(_ buffer: Generation) {
-        (source, account.lacksRoom) = (.bypass, !account.hasLeftDisk)
-        window.release()
+        (source, counts.lacksRoom) = (.bypass, !account.hasLeftDisk)
+        lease = nil
         generation.endReading()
-        generation = buffer
+        current = buffer
         generation.beginReading()
-        window.readable = offset
+        window.rewind(to: offset)
     }
 
     // MARK: Bytes that have to be read from the disk first
@@ -408,20 +423,23 @@ package final class CacheReader {
     private func wake(isRead: Bool = true) {
         guard !isFinished else { return }
         if !isRead, generation.isUnreadable { source = .unreadable }
-        onReady?()
+        readyAction?()
     }
 
     /// Ends the response: gives up leases and leaves the fetch.
     package func finish() {
         guard !isFinished else { return }
         isFinished = true
-        onReady = nil
+        readyAction = nil
         // What it was given last counts as read, too: the transfer goes on by as much as was read.
-        followed?.advance(follower, to: offset)
-        followed?.leave(follower)
+        if let followed {
+            followed.advance(follower, to: offset)
+            followed.leave(follower)
+        }
         followed = nil
-        window.release()
+        lease = nil
+        window.mapping = nil
         giveBackPiece()
-        generation.endReading(having: isPlay && !isBypassing ? Range(from: start, upTo: offset) ?? 0..<0 : 0..<0)
+        generation.endReading(having: counts.isPlay && !isBypassing ? Range(from: start, upTo: offset) ?? 0..<0 : 0..<0)
     }
 }

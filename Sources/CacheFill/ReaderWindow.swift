@@ -1,10 +1,9 @@
 import CachePolicy
 import DiskCache
 
-/// What a reader holds of the file.
-struct ReaderWindow: ~Copyable {
-    var lease: ExtentLease?
-    /// Up to here, the bytes of the leased extent are known to be readable.
+/// What a reader has of the extent that it leases.
+struct ReaderWindow {
+    /// Up to here, the bytes of the extent are known to be readable.
     var readable: Int64
     /// Up to here, the bytes were read from the disk for this reader.
     var warmed: Int64 = 0
@@ -19,9 +18,4 @@ struct ReaderWindow: ~Copyable {
 
     /// What is to be read again from an offset on.
     mutating func rewind(to offset: Int64) { (readable, mapping) = (offset, nil) }
-
-    mutating func release() {
-        lease = nil
-        mapping = nil
-    }
 }

@@ -333,7 +333,7 @@ final class ContentAnswer: BodySource {
         // A page of another site must not choose what is downloaded or unpinned. `web_origins` names those that play
         // for the user.
         guard !isAsStored, generation.isStored, !request.reading.requester.isForeign else { return }
-        reader.isPlay = isPlay
+        reader.count(asPlay: isPlay)
         // Segments of a stream have read-ahead of their own.
         guard request.membership == nil, generation.whole == nil else { return }
         let url = request.route.url

@@ -64,7 +64,8 @@ final class PlaylistAnswer {
     func start(after beginning: UnsafeRawBufferPointer, by reader: CacheReader) {
         let beginning = Array(beginning)
         // It is read, not played.
-        (reader.onReady, reader.isPlay) = (nil, false)
+        reader.onReady = nil
+        reader.count(asPlay: false)
         guard answer.beginWaiting() else {
             reader.finish()
             return answer.failSilent()
