@@ -122,9 +122,7 @@ extension CacheStore {
         while !core.isEnding {
             let page = try core.index.listing.page(
                 after: place,
-                readBefore: selection.before.map { $0.multipliedReportingOverflow(by: 1_000_000) }.map {
-                    $1 ? .max : $0
-                }, isPlayed: selection.isPlayed, limit: 256)
+                readBefore: selection.before.map { $0 *| 1_000_000 }, isPlayed: selection.isPlayed, limit: 256)
             guard let last = page.last else { break }
             place = last.resource
             for whole in page where whole.isPinned && !whole.isPart {

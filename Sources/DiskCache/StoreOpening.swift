@@ -96,7 +96,8 @@ struct StoreOpening {
     /// Creates a directory and its parents.
     private static func makeDirectory(_ path: String) throws(StoreError) {
         if mkdir(path, 0o700) == 0 { return }
-        let parent = (path as NSString).deletingLastPathComponent
+        // Foundation's `deletingLastPathComponent` traps on names of one character.
+        let parent = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[..<$0]) } ?? ""
         if errno == ENOENT, !parent.isEmpty, parent != path {
             try makeDirectory(parent)
             if mkdir(path, 0o700) == 0 { return }

@@ -40,7 +40,10 @@ extension MediaCache {
     }
 
     private func apply(_ new: ProxyConfiguration, insteadOf old: ProxyConfiguration) throws {
-        // What is invalid throws before anything has changed.
+        // What is invalid throws before anything has changed. The file that the cache was opened with may be gone.
+        var checked = new
+        if new.certificateFile == old.certificateFile { checked.certificateFile = nil }
+        _ = try Self.check(checked)
         let (policy, clients, outgoing) = (try new.policy(), try new.clientLimits(), try new.outgoingProxy())
         let addresses = try AddressPolicy(allow: new.allow)
         let maxBuffered = try ProxyConfiguration.checked(maxBuffered: new.maxBuffered)

@@ -155,8 +155,9 @@ public final class MediaCache: Sendable {
     }
 
     /// - Returns: the number of loops.
-    private static func check(_ configuration: ProxyConfiguration) throws(ProxyError) -> Int {
+    static func check(_ configuration: ProxyConfiguration) throws(ProxyError) -> Int {
         _ = try configuration.address()
+        _ = try DownloadHooks.commands(configuration)
         _ = try configuration.checkedTransmission()
         _ = try configuration.checkedTrusted()
         let threads = configuration.threads ?? ProcessInfo.processInfo.activeProcessorCount

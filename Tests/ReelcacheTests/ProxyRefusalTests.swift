@@ -34,6 +34,7 @@ import TestSupport
         ({ @Sendable in $0.maxDownloads = 0 }, "maxDownloads of 0 cannot work; choose 1 to 64"),
         ({ @Sendable in $0.maxDownloads = 65 }, "maxDownloads of 65"),
         ({ @Sendable in $0.downloadRate = 0 }, "downloadRate of 0 cannot work"),
+        ({ @Sendable in $0.onCompleted = [""] }, "on_completed: names no program"),
         ({ @Sendable in $0.rules = [ResourceRule(), ResourceRule(hosts: ["a b"])] }, "rules[1]: 'a b' is not a host"),
         ({ @Sendable in $0.rules = [ResourceRule(paths: ["vod"])] }, "rules[0]: 'vod' is not a path pattern"),
         ({ @Sendable in $0.rules = [rule { $0.headers = ["Host": "a"] }] }, "rules[0]: the proxy writes Host itself"),
@@ -67,6 +68,40 @@ import TestSupport
         change(&configuration)
         let error = try #require(throws: ProxyError.self) { try Proxy(configuration) }
         #expect(error.description.contains(named), "\(error)")
+        // What was begun would have no owner that ends it.
+        #expect(!FileManager.default.fileExists(atPath: configuration.cacheDirectory))
+    }
+
+    @Test func whatCannotWorkIsNotStoredEither() throws {
+        let directory = try TemporaryDirectory()
+        var configuration = ProxyConfiguration()
+        (configuration.listen, configuration.cacheDirectory) = ("127.0.0.1:0", directory.file("cache"))
+        let file = directory.file("own.pem")
+        try Data("none".utf8).write(to: URL(fileURLWithPath: file))
+        configuration.certificateFile = file
+        let cache = try MediaCache(configuration)
+        defer { try? cache.close(grace: .zero) }
+        for (change, named) in Self.mistakes {
+            let error = #expect(throws: ProxyError.self, "\(named)") { try cache.reconfigure(change) }
+            #expect(error?.description.contains(named) != false, "\(error.debugDescription)")
+        }
+        // What it was opened with may be gone.
+        try FileManager.default.removeItem(atPath: file)
+        try cache.reconfigure { $0.isOffline = true }
+        #expect(cache.configuration.isOffline)
+        try cache.startProxy()
+    }
+
+    /// As it may be for programs: theirs is the directory that they run in.
+    @Test func aDirectoryMayBeOneLetter() async throws {
+        let directory = try TemporaryDirectory()
+        await #expect(processExitsWith: .success) { [path = directory.path as String] in
+            #expect(chdir(path) == 0)
+            var configuration = ProxyConfiguration()
+            configuration.cacheDirectory = "x"
+            for _ in 1...2 { try MediaCache(configuration).close(grace: .zero) }
+        }
+        #expect(FileManager.default.fileExists(atPath: directory.file("x/index.sqlite")))
     }
 
     @Test func allowIsChangedAsAWholeOrNotAtAll() throws {

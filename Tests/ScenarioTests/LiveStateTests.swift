@@ -22,11 +22,12 @@ typealias Mutex = Synchronization.Mutex
         }
 
         private let state = Mutex(State())
+        let policy = Current(ProxyPolicy())
 
         func make() -> LiveState {
             LiveState(
                 collect: { [self] then in then(state.withLock { $0.samples }) }, downloads: DownloadSnapshots(),
-                policy: Current(ProxyPolicy()),
+                policy: policy,
                 metrics: ProxyMetrics(),
                 statistics: {
                     StatsSnapshot(ProxyMetrics(), version: "1", uptimeSeconds: 0)
@@ -95,6 +96,23 @@ typealias Mutex = Synchronization.Mutex
         #expect(live.page(showsSecrets: true) == nil)
         live.refresh()
         #expect(try Self.names(live.page(showsSecrets: true)) == [], "without waiting for a change")
+    }
+
+    /// Although nothing has happened since.
+    @Test func aSecretIsMaskedOnceItIsOne() throws {
+        let desk = Desk(), live = desk.make(), mask = try URLMask(adding: ["viewer"])
+        for showsSecrets in [false, true] { _ = live.watch(showsSecrets: showsSecrets) {} }
+        desk.play("a", query: "?viewer=s3cret")
+        live.refresh()
+        func hasSecret(_ showsSecrets: Bool) throws -> Bool {
+            String(decoding: try #require(live.page(showsSecrets: showsSecrets)).text.bytes, as: UTF8.self)
+                .contains("s3cret")
+        }
+        #expect(try hasSecret(false))
+        desk.policy.change { $0.mask = mask }
+        desk.pass()
+        live.refresh()
+        #expect(try !hasSecret(false) && hasSecret(true))
     }
 
     /// The last watcher leaves while the state is written for it.

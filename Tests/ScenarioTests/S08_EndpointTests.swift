@@ -5,7 +5,7 @@ import Testing
 extension Scenarios {
     /// The table of endpoints, and the server that reads it.
     @Suite struct S08Endpoints {
-        private static let endpoints = Mirror(reflecting: Endpoints.all).children.compactMap {
+        static let endpoints = Mirror(reflecting: Endpoints.all).children.compactMap {
             Mirror(reflecting: $0.value).descendant("traits") as? EndpointTraits
         }
 

@@ -58,6 +58,29 @@ extension Scenarios {
             }
         }
 
+        /// In each form of target: that of a whole URL is for this proxy whatever its `Host` says.
+        @Test func noRequestWithoutATokenEndsTheProxy() async throws {
+            try await scenario { stage in
+                let own = "http://127.0.0.1:\(stage.proxy.port)"
+                for path in Set(S08Endpoints.endpoints.map { "\($0.method.rawValue) \($0.path)" }).sorted() {
+                    let words = path.split(separator: " ").map(String.init)
+                    for target in [words[1], own + words[1], own + words[1] + "?url="] {
+                        for host in ["", ":", "[", "a:", "\u{301}"] {
+                            let client = try stage.player()
+                            let fields = [
+                                ("Host", host), ("Cookie", "; =;reelcache="), ("Reelcache-Dashboard", ""),
+                                ("Authorization", ""), ("Sec-Fetch-Site", ""), ("Referer", ""), ("Accept", ";q="),
+                            ]
+                            try client.send(client.request(target, headers: fields, method: words[0]))
+                            // The answer may have no end.
+                            #expect(try client.readHead(method: words[0]).status < 500, "\(words[0]) \(target) \(host)")
+                        }
+                    }
+                }
+                #expect(try stage.player().get("/healthz").text == "ok\n")
+            }
+        }
+
         /// Nothing of the page is anywhere else.
         @Test func filesNameNoOtherPlace() throws {
             for file in DashboardFile.all {

@@ -92,10 +92,12 @@ struct ControlAccess {
 
     /// Contains the port, because browsers keep the cookies of a host without it, and several proxies may run there.
     static func cookieName(for request: RequestHead) -> String {
-        let port = request.value(of: "Host").map { $0[$0.index(after: $0.lastIndex(of: ":") ?? $0.startIndex)...] }
-        guard let port, !port.isEmpty, port.utf8.allSatisfy(ASCII.isDigit), port.utf8.count <= 5 else {
+        // It may be empty (RFC 9112 §3.2).
+        guard let host = request.value(of: "Host"), let colon = host.utf8.lastIndex(of: ASCII.colon) else {
             return "reelcache"
         }
-        return "reelcache-\(port)"
+        let port = host.utf8[host.utf8.index(after: colon)...]
+        guard !port.isEmpty, port.allSatisfy(ASCII.isDigit), port.count <= 5 else { return "reelcache" }
+        return "reelcache-\(Substring(port))"
     }
 }

@@ -65,6 +65,8 @@ final class LiveState: Sendable {
         var book = ActivityBook()
         /// What watchers got last; nil if there are none.
         var report: NowReport?
+        /// What hid the secrets in that.
+        var mask: URLMask?
         /// The downloads of the last report as JSON, with and without secrets.
         var writtenDownloads: [Bool: (downloads: [Download], mask: URLMask?, text: [UInt8])] = [:]
         /// The page of downloads, as of a revision.
@@ -228,14 +230,14 @@ extension LiveState.State {
 }
 
 extension LiveState.Record {
-    /// A report as an event in the forms that are watched: in all of them if it is news, otherwise in those that have
-    /// no state yet.
+    /// A report as an event in the forms that are watched: in all of them if it is news, or has other secrets than the
+    /// last, otherwise in those that have no state yet.
     fileprivate mutating func texts(
         of new: NowReport, for watched: Set<Bool>, unwritten: Set<Bool>, _ mask: URLMask
     ) -> [Bool: EventText] {
         writtenDownloads = writtenDownloads.filter { watched.contains($0.key) }
-        let forms = new.differs(from: report) ? watched : unwritten
-        report = watched.isEmpty ? nil : new
+        let forms = new.differs(from: report) || mask != self.mask ? watched : unwritten
+        (report, self.mask) = (watched.isEmpty ? nil : new, mask)
         var texts: [Bool: EventText] = [:]
         for showsSecrets in forms {
             // A report has nothing that JSON cannot express.
