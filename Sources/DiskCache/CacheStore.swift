@@ -127,10 +127,15 @@ package final class CacheStore: Sendable {
     /// Publishes the URL of this cache's proxy for other processes.
     /// - Parameters:
     ///   - isBrief: whether it ends with a command.
+    ///   - reloads: whether this process reads its configuration again on SIGHUP.
     ///   - configurationFile: the absolute path of the file that it reads; nil if there is none.
-    package func announce(url: String, isBrief: Bool = false, configurationFile: String? = nil) throws(StoreError) {
+    package func announce(
+        url: String, isBrief: Bool = false, reloads: Bool = false, configurationFile: String? = nil
+    ) throws(StoreError) {
         try lock.write(
-            CacheOwner(pid: getpid(), url: url, isBrief: isBrief ? true : nil, configurationFile: configurationFile))
+            CacheOwner(
+                pid: getpid(), url: url, isBrief: isBrief ? true : nil, reloads: reloads ? true : nil,
+                configurationFile: configurationFile))
     }
 
     /// Ends all threads but the queue's, once their work is done; work on documents is dropped, or left alone.

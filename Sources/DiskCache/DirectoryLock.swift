@@ -8,11 +8,16 @@ package struct CacheOwner: Codable, Sendable, Equatable {
     package var url: String
     /// Whether it is a command's, which ends with it; nil for false.
     package var isBrief: Bool?
+    /// Whether it reads its configuration again on SIGHUP, which ends other processes; nil for false.
+    package var reloads: Bool?
     /// The absolute path of the configuration file that its proxy reads; nil if it reads none.
     package var configurationFile: String?
 
-    package init(pid: Int32, url: String, isBrief: Bool? = nil, configurationFile: String? = nil) {
-        (self.pid, self.url, self.isBrief, self.configurationFile) = (pid, url, isBrief, configurationFile)
+    package init(
+        pid: Int32, url: String, isBrief: Bool? = nil, reloads: Bool? = nil, configurationFile: String? = nil
+    ) {
+        (self.pid, self.url, self.isBrief, self.reloads) = (pid, url, isBrief, reloads)
+        self.configurationFile = configurationFile
     }
 
     /// Reads who holds a directory's lock; nil if nobody does.

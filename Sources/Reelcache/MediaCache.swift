@@ -240,11 +240,13 @@ public final class MediaCache: Sendable {
         state.withLock { $0.proxy = proxy }
     }
 
-    /// Publishes the configuration file of this cache's proxy for other processes.
-    /// - Parameter path: absolute; nil if it reads none.
+    /// Publishes for other processes that this one reads its configuration again on SIGHUP, and from where.
+    /// - Parameter path: absolute; nil if it reads no file.
     package func announce(configurationFile path: String?) {
         guard let proxy else { return }
-        do throws(StoreError) { try engine.store.announce(url: proxy.baseURL, configurationFile: path) } catch {
+        do throws(StoreError) {
+            try engine.store.announce(url: proxy.baseURL, reloads: true, configurationFile: path)
+        } catch {
             logger.error("other processes do not know the configuration file: \(error)")
         }
     }

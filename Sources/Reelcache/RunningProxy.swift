@@ -24,6 +24,8 @@ public struct RunningProxy: Sendable {
     package let isOwn: Bool
     /// Whether another process runs it for one command, so that players can't rely on its address.
     package let isBrief: Bool
+    /// Whether SIGHUP makes it read its configuration again. Others are ended by it.
+    package let reloads: Bool
     /// The configuration file that it reads; nil if it reads none, or was not started by `serve`.
     package let configurationFile: String?
 
@@ -34,13 +36,14 @@ public struct RunningProxy: Sendable {
         place = ProxyPlace(url: owner.url)
         processID = owner.pid
         self.cacheDirectory = cacheDirectory
-        (isOwn, isBrief, configurationFile) = (false, owner.isBrief ?? false, owner.configurationFile)
+        (isOwn, isBrief, reloads) = (false, owner.isBrief ?? false, owner.reloads ?? false)
+        configurationFile = owner.configurationFile
     }
 
     /// A proxy of this process, or its control interface alone.
     package init(own: Proxy?, baseURL: String, cacheDirectory: String, place: ProxyPlace) {
         (self.own, self.baseURL, self.cacheDirectory, self.place) = (own, baseURL, cacheDirectory, place)
-        (processID, isOwn, isBrief, configurationFile) = (getpid(), true, false, nil)
+        (processID, isOwn, isBrief, reloads, configurationFile) = (getpid(), true, false, false, nil)
     }
 
     /// Gets a path of its control interface, such as `/stats`. Blocks.

@@ -25,7 +25,7 @@ struct ConfigInit: ParsableCommand {
         guard !FileManager.default.fileExists(atPath: path) else { return false }
         do {
             try FileManager.default.createDirectory(
-                atPath: (path as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
+                atPath: FileExport.directory(of: path), withIntermediateDirectories: true)
         } catch {
             throw CacheAccessError("cannot create \(path): \(error.localizedDescription)")
         }
@@ -57,17 +57,15 @@ struct ConfigEdit: ParsableCommand {
         let sources = cache.sources(), environment = ProcessInfo.processInfo.environment
         let path = try Self.file(sources)
         let editor = [environment["VISUAL"], environment["EDITOR"]].compactMap(\.self).first { !$0.isEmpty } ?? "vi"
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/bin/sh")
-        // As git runs it: the variable may have arguments.
-        process.arguments = ["-c", "\(editor) \"$1\"", editor, path]
-        do { try process.run() } catch { throw CacheAccessError("cannot run \(editor): \(error.localizedDescription)") }
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else { throw CacheAccessError("\(editor) has failed: set EDITOR") }
+        // As git runs it: the variable may have arguments. The shell stays when an editor such as ed gets Ctrl-C.
+        let process = try ForegroundProcess(
+            "/bin/sh", ["-c", "trap : INT QUIT; \(editor) \"$1\"", editor, path], environment: environment,
+            signals: ForegroundSignals(), orElse: "set EDITOR")
+        guard process.waitForEnd() == 0 else { throw CacheAccessError("\(editor) has failed: set EDITOR") }
         let report = ConfigurationReport(path, sources: sources)
         print(report.lines.joined(separator: "\n"))
         if !report.ok { throw ExitCode(1) }
-        if RunningProxy(cacheDirectory: try cache.path)?.isBrief == false {
+        if RunningProxy(cacheDirectory: try cache.path)?.reloads == true {
             print("the running proxy takes it up with reelcache reload")
         }
     }
@@ -104,6 +102,13 @@ struct Reload: ParsableCommand {
         let directory = try cache.path
         guard let proxy = RunningProxy(cacheDirectory: directory), !proxy.isBrief else {
             throw CacheAccessError("no proxy is running for the cache \(directory); start one with reelcache serve")
+        }
+        guard proxy.reloads else {
+            throw CacheAccessError(
+                """
+                the proxy at \(proxy.baseURL) (process \(proxy.processID)) does not read its configuration again, \
+                because it is not reelcache serve: restart it
+                """)
         }
         let read = proxy.configurationFile
         // Without a file, a proxy finds one that has appeared at its usual place, but none that is named here.

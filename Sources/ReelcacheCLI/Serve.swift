@@ -40,6 +40,7 @@ struct Serve: ParsableCommand {
         let logger = logLevel.logger(label: "reelcache")
         let signals = Signals()
         let proxy = try Proxy.start(asService: settings.proxy, logger: logger)
+        let running = RunningSettings(settings, from: sources, proxy: proxy, logLevel: logLevel, logger: logger)
         StandardOutput.useLines()
         print(
             "Reelcache \(Proxy.version) serves at \(proxy.baseURL), cache in \(settings.proxy.cacheDirectory) (at most \(ByteSize(bytes: settings.proxy.maxSize)))"
@@ -54,7 +55,6 @@ struct Serve: ParsableCommand {
         for (path, url) in settings.proxy.mounts.sorted(by: { $0.key < $1.key }) {
             print("Mounted: \(proxy.baseURL)\(path) is \(try settings.proxy.mask.masked(url))")
         }
-        let running = RunningSettings(settings, from: sources, proxy: proxy, logLevel: logLevel, logger: logger)
         while true {
             switch signals.wait(seconds: 60) {
             // Freed memory lies scattered between memory in use, and the allocator would keep it: after hours, several

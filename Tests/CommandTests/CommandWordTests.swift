@@ -67,4 +67,35 @@ import Testing
         let broken = try run("edit", editor: "sed -i s/GB/x/")
         #expect(broken.exit == .exited(1) && broken.stdout.contains("reelcache.yaml:1"), "\(broken)")
     }
+
+    /// Only the foreground process group may change and read it.
+    @Test func anEditorHasTheTerminal() async throws {
+        try await blocking {
+            let path = directory.file("c.yaml")
+            let edit = try TerminalProcess.reelcache(
+                ["config", "edit", "--config", path],
+                environment: [
+                    "EDITOR":
+                        "sh -c 'stty sane; trap : INT; echo ready; until read -r y; do :; done; echo \"got $y\"' sh"
+                ],
+                columns: 200)
+            try edit.waitForLine(containing: "ready")
+            try edit.interrupt()
+            try edit.type("word\n")
+            try edit.waitForLine(containing: "got word")
+            #expect(try edit.waitForExit() == .exited(0))
+        }
+    }
+
+    @Test(arguments: ["x", "my.yaml", "./a/b.yaml"]) func aFileMayHaveNoDirectory(name: String) throws {
+        let outcome = try ChildProcess.run(
+            "/bin/sh",
+            [
+                "-c", "cd \"$1\" && exec \"$0\" config init --config \"$2\"", try ReelcacheCommand.path(),
+                directory.path, name,
+            ],
+            environment: ReelcacheCommand.neutral)
+        #expect(
+            outcome.exit == .exited(0) && FileManager.default.fileExists(atPath: directory.file(name)), "\(outcome)")
+    }
 }

@@ -259,6 +259,24 @@ import Testing
         }
     }
 
+    /// Its proxy reads no configuration again, and SIGHUP would end the player.
+    @Test func aReloadLeavesThePlayerAlone() async throws {
+        try await blocking {
+            try install("mpv", Self.waits)
+            let command = try start()
+            try command.waitForLine(containing: "mpv ")
+            let reload = try ReelcacheCommand.run(["reload", "--cache-dir", cache])
+            let line = try #require(reload.failureLine, "\(reload)")
+            #expect(line.contains("process \(command.pid)") && line.contains("reelcache serve"), "\(line)")
+            let file = directory.file("r.yaml")
+            let edit = try ReelcacheCommand.run(
+                ["config", "edit", "--config", file], environment: ["EDITOR": "true", "REELCACHE_CACHE_DIR": cache])
+            #expect(edit.exit == .exited(0) && !edit.stdout.contains("reload"), "\(edit)")
+            try release(7)
+            #expect(try command.waitForExit() == .exited(7))
+        }
+    }
+
     /// Only the foreground process group may read from a terminal.
     @Test func thePlayerHasTheTerminal() async throws {
         try await blocking {

@@ -76,7 +76,7 @@ struct Play: ParsableCommand {
         if !allow.isEmpty { settings.proxy.allow = try cache.configuration.allow + allow }
         let environment = ProcessInfo.processInfo.environment
         let program = try PlayerProgram(settings.player, searchPath: environment["PATH"])
-        let signals = PlayerSignals()
+        let signals = ForegroundSignals()
         do {
             let code = try settings.proxy.withProxy(
                 isWanted: { !signals.isEndRequested },
@@ -123,7 +123,7 @@ struct Play: ParsableCommand {
     /// - Returns: the player's exit code.
     private func play(
         _ url: String, through base: String, with program: PlayerProgram, _ environment: [String: String],
-        _ signals: PlayerSignals
+        _ signals: ForegroundSignals
     ) throws -> Int32 {
         let code = try play(url, with: program, environment, signals)
         if code != 0, code < 128, let refusal = LocalProxy.refusal(ofURL: url, from: base) {
@@ -133,13 +133,14 @@ struct Play: ParsableCommand {
     }
 
     private func play(
-        _ url: String, with program: PlayerProgram, _ environment: [String: String], _ signals: PlayerSignals
+        _ url: String, with program: PlayerProgram, _ environment: [String: String], _ signals: ForegroundSignals
     ) throws -> Int32 {
         guard !signals.isEndRequested else { throw CacheAccessError.interrupted }
         let host = URLComponents(string: url)?.host ?? "127.0.0.1"
-        let player = try PlayerProcess(
-            program, arguments: arguments + [url], environment: PlayerProgram.environment(environment, host: host),
-            signals: signals)
+        let player = try ForegroundProcess(
+            program.path, program.arguments + arguments + [url],
+            environment: PlayerProgram.environment(environment, host: host), signals: signals,
+            orElse: "name another with --player")
         return player.waitForEnd()
     }
 
@@ -165,7 +166,7 @@ struct Play: ParsableCommand {
     private static let steps = (milliseconds: 50, ofPlayer: 20)
 
     /// Waits until all clients of this process's proxy have disconnected, or until a signal arrives.
-    private static func waitForOthers(of proxy: Proxy, _ signals: PlayerSignals) {
+    private static func waitForOthers(of proxy: Proxy, _ signals: ForegroundSignals) {
         var step = 0
         while case let count = proxy.counters[\.connections], count > 0 {
             if step == steps.ofPlayer {

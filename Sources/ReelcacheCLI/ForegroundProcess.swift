@@ -2,44 +2,46 @@ import Administration
 import Foundation
 import HTTPModel
 
-/// A player that runs in the foreground: it shares this process's terminal and process group, so that it can read the
-/// keyboard and Ctrl-C reaches it.
-struct PlayerProcess {
+/// A player or an editor, which runs in the foreground: it shares this process's terminal and process group, so that it
+/// can read the keyboard and Ctrl-C reaches it.
+struct ForegroundProcess {
     private let pid: pid_t
-    private let signals: PlayerSignals
+    private let signals: ForegroundSignals
     private let terminal = TerminalMode()
 
-    /// Starts the player.
+    /// Starts the program.
+    /// - Parameter advice: what to do if it cannot be started.
     /// - Throws: `CacheAccessError` if the system refuses.
-    init(_ program: PlayerProgram, arguments: [String], environment: [String: String], signals: PlayerSignals) throws {
+    init(
+        _ path: String, _ arguments: [String], environment: [String: String], signals: ForegroundSignals,
+        orElse advice: String
+    ) throws {
         self.signals = signals
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // The player must not inherit the signals that this process blocks or ignores.
+        // The program must not inherit the signals that this process blocks or ignores.
         var set = sigset_t()
         sigemptyset(&set)
         posix_spawnattr_setsigmask(&attributes, &set)
         sigaddset(&set, SIGPIPE)
         posix_spawnattr_setsigdefault(&attributes, &set)
         posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
-        let words = Self.copies([program.path] + program.arguments + arguments)
+        let words = Self.copies([path] + arguments)
         let variables = Self.copies(environment.map { "\($0)=\($1)" })
         defer { for word in words + variables { free(word) } }
         var pid = pid_t()
-        let code = posix_spawn(&pid, program.path, nil, &attributes, words, variables)
-        guard code == 0 else {
-            throw CacheAccessError("cannot start \(program.path): \(String(errno: code)); name another with --player")
-        }
+        let code = posix_spawn(&pid, path, nil, &attributes, words, variables)
+        guard code == 0 else { throw CacheAccessError("cannot start \(path): \(String(errno: code)); \(advice)") }
         self.pid = pid
     }
 
     /// C strings, ended by a null pointer.
     private static func copies(_ texts: [String]) -> [UnsafeMutablePointer<CChar>?] { texts.map { strdup($0) } + [nil] }
 
-    /// Waits until the player has ended. Passes on signals that other processes send to this one; a Ctrl-C in the
-    /// terminal reaches the player directly.
-    /// - Returns: the player's exit code, or 128 plus the number of the signal that ended it.
+    /// Waits until the program has ended. Passes on signals that other processes send to this one; a Ctrl-C in the
+    /// terminal reaches the program directly.
+    /// - Returns: the program's exit code, or 128 plus the number of the signal that ended it.
     func waitForEnd() -> Int32 {
         while true {
             if let code = takenBack { return code }
@@ -53,19 +55,19 @@ struct PlayerProcess {
     private var takenBack: Int32? {
         var status: Int32 = 0
         let result = waitpid(pid, &status, WNOHANG)
-        // No other code waits for the player. If its exit code is lost nevertheless, report a failure.
+        // No other code waits for the program. If its exit code is lost nevertheless, report a failure.
         if result < 0 { return errno == EINTR ? nil : 1 }
         guard result == pid else { return nil }
         let signal = status & 0x7F
         guard signal != 0 else { return (status >> 8) & 0xFF }
-        // A player that a signal killed could not restore the terminal.
+        // A program that a signal killed could not restore the terminal.
         terminal.restore()
         return 128 + signal // no trap: less than 128
     }
 }
 
-extension PlayerProcess {
-    /// The terminal's settings before a player changed them.
+extension ForegroundProcess {
+    /// The terminal's settings before a program changed them.
     private struct TerminalMode {
         private let settings: termios?
 
@@ -82,11 +84,11 @@ extension PlayerProcess {
     }
 }
 
-/// Signals for the player, or that end its proxy: received here instead of ending this process. Blocks them in all
-/// threads that start later.
-struct PlayerSignals {
+/// Signals for a program in the foreground, or that end its proxy: received here instead of ending this process. Blocks
+/// them in all threads that start later.
+struct ForegroundSignals {
     enum Event {
-        /// - Parameter isFromTerminal: the terminal sent it to the whole foreground process group, the player included.
+        /// - Parameter isFromTerminal: the terminal sent it to the whole foreground process group, with the program.
         case signal(Int32, isFromTerminal: Bool)
         case childChanged
         case nothing
@@ -106,7 +108,7 @@ struct PlayerSignals {
         self.set = set
     }
 
-    /// Whether a signal to end this process is pending, before the player is started.
+    /// Whether a signal to end this process is pending, before the program is started.
     var isEndRequested: Bool {
         var pending = sigset_t()
         guard sigpending(&pending) == 0 else { return false }
