@@ -8,6 +8,8 @@ package struct CacheAccessError: AdvisedError, Sendable {
     package let advice: Advice?
     /// The ranges that are not cached, if that is the reason.
     package var missing: [ByteSpan]?
+    /// Whether segments, keys or playlists of a stream are not cached, and that is the reason.
+    package var lacksSegments = false
     /// The corresponding status of the control interface, if there is one.
     package var status: Int?
     /// The download that prevents the operation, if that is the reason.

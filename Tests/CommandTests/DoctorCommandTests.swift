@@ -309,6 +309,22 @@ import Testing
         }
     }
 
+    /// The upstream proxy is for the origin alone, and looks up its name.
+    @Test func onlyTheOriginIsReachedThroughTheUpstreamProxy() async throws {
+        try await blocking {
+            let way = try ScriptedProxy(.http, to: origin.port), url = "http://film.invalid/film.mp4?token=abc"
+            let environment = ["REELCACHE_UPSTREAM_PROXY": "http://127.0.0.1:\(way.port)"]
+            let proxy = try ProxyProcess(cacheDirectory: cache, environment: environment)
+            let report = try visit(url, environment)
+            #expect(report.outcome.exit == .exited(0) && report.problems == [], "\(report)")
+            #expect(report.has("ok", "host: film.invalid is looked up by 127.0.0.1:\(way.port)"), "\(report)")
+            #expect(report.has("ok", "player's URL: \(proxy.url("http://film.invalid/film.mp4"))"), "\(report)")
+            #expect(Set(way.requests.map(\.line)) == ["GET \(url)"])
+            let refused = try visit("http://192.168.1.9/a.mp4", environment)
+            #expect(refused.has("problem", "host: 192.168.1.9 is at the private address"), "\(refused)")
+        }
+    }
+
     @Test func aPrivateHostGetsTheLineThatAllowsIt() async throws {
         try await blocking {
             let report = try doctor([origin.url("/film.mp4")])

@@ -65,6 +65,23 @@ import Testing
         #expect(presentation["segments"] as? Int == 3 && presentation["cached_segments"] as? Int == 2)
     }
 
+    @Test(arguments: Ownership.allCases) func whatLacksSegmentsIsFetched(ownership: Ownership) throws {
+        let shelf = try shelf(played: 0), file = directory.file("film.ts"), url = shelf.origin.url("/film.m3u8")
+        for (number, media) in segments.enumerated() {
+            shelf.origin.serve("/\(number + 1).ts", media, contentType: "video/mp2t")
+        }
+        if ownership == .alone { try shelf.close() }
+        let outcome = try shelf.run("export", url, "-o", file, "--fetch", "--allow", "127.0.0.1", "--json")
+        #expect(outcome.exit == .exited(0) && outcome.stderr == "", "\(outcome)")
+        #expect(try outcome.members["bytes"] as? Int == film.count && contents(file) == film)
+        // It was fetched to be copied, not to stay.
+        let shown = try shelf.json("show", url)["resource"] as? [String: Any]
+        #expect(shown?["is_pinned"] as? Bool == false, "\(shown ?? [:])")
+        // What is chosen by its name is not.
+        let refused = try shelf.run("export", url, "-o", file + "2", "--fetch", "--rendition", "none")
+        #expect(try #require(refused.failureLine).contains("has no rendition 'none'"), "\(refused)")
+    }
+
     @Test func anotherContainerNeedsFFmpeg() throws {
         let shelf = try shelf(), file = directory.file("film.mkv")
         let outcome = try shelf.run(

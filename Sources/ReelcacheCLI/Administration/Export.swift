@@ -2,6 +2,7 @@ import Administration
 import ArgumentParser
 import CachePolicy
 import DiskCache
+import Downloads
 import Foundation
 import Reelcache
 
@@ -34,7 +35,11 @@ struct Export: ParsableCommand {
             "Copy this rendition of a stream, by its name in reelcache show. (default: the best one that is complete)",
             valueName: "name"))
     var rendition: String?
-    @Flag(help: "Fetch what is missing first, through the running proxy if there is one.")
+    @Flag(
+        help: """
+            Fetch what is missing first, through the running proxy if there is one: of a stream, the best picture and \
+            the default sound.
+            """)
     var fetch = false
     @Option(
         help: ArgumentHelp(
@@ -72,17 +77,13 @@ struct Export: ParsableCommand {
 
     func run() throws {
         let interruption = Interruption()
-        let isWanted = { !interruption.isRequested }
         // Before anything is fetched, so that a bad path fails early.
         let export = try FileExport(to: output, replaces: force)
         var configuration = try cache.configuration
         configuration.allow += allow
         let exported: Exported
         do {
-            exported = try configuration.withProxy(for: fetch ? .fetching : .playing, isWanted: isWanted) { proxy in
-                if fetch { try get(proxy, configuration, interruption) }
-                return try copy(proxy, export, interruption, as: configuration)
-            }
+            exported = try run(export, configuration, interruption)
         } catch let error as CacheAccessError {
             if fetch && error.isNotCached {
                 throw CacheAccessError("\(url) was fetched, but is not cached: \(Self.notKept)")
@@ -95,6 +96,36 @@ struct Export: ParsableCommand {
                 ? try secret.json(exported, configuration)
                 : "exported \(exported.bytes.size) to \(output) (\(exported.manner))"
         )
+    }
+
+    private func run(
+        _ export: FileExport, _ configuration: ProxyConfiguration, _ interruption: Interruption
+    ) throws -> Exported {
+        let attempt = {
+            try configuration.withProxy(
+                for: fetch ? .fetching : .playing, isWanted: { !interruption.isRequested }
+            ) { proxy in
+                if fetch { try get(proxy, configuration, interruption) }
+                return try copy(proxy, export, interruption, as: configuration)
+            }
+        }
+        do { return try attempt() } catch let error as CacheAccessError
+            where error.lacksSegments && fetch && rendition == nil && !configuration.isOffline
+        {
+            try download(configuration, interruption)
+            return try attempt()
+        }
+    }
+
+    /// Downloads the stream as `prefetch` does, but does not pin it.
+    private func download(_ configuration: ProxyConfiguration, _ interruption: Interruption) throws {
+        let display = DownloadDisplay(isJSON: false, isQuiet: json, mask: try secret.mask(configuration))
+        let options = DownloadOptions { ($0.isPinned, $0.isAtOnce) = (false, true) }
+        try configuration.withProxy(for: .downloading, isWanted: { !interruption.isRequested }) { proxy in
+            proxy.own?.startDownloads()
+            try PrefetchSession(proxy, display, nil, interruption)
+                .run([DownloadOrder(url: proxy.url(url), options: options)])
+        }
     }
 
     /// Fetches the resource, unless it is complete.

@@ -102,8 +102,10 @@ struct PresentationExport {
             : lacking > 0
                 ? "\(lacking.grouped) of \(rendition.segments.of("segment")) are missing"
                 : "a key or an initialization section is missing"
-        return CacheAccessError(
+        var error = CacheAccessError(
             "\(rendition.name) of \(url.absolute) is not complete, because \(what): fetch it with reelcache prefetch")
+        error.lacksSegments = true
+        return error
     }
 
     /// Whether its joined parts are a file of that name.

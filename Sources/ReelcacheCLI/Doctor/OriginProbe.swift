@@ -14,8 +14,9 @@ struct OriginProbe {
     /// The time limit for the whole request, in seconds.
     private static let patience = 15.0
 
-    init(_ configuration: ProxyConfiguration) {
-        outgoing = try? configuration.outgoingProxy()
+    /// - Parameter outgoing: the proxy through which origins are reached; nil to reach what is requested directly.
+    init(_ configuration: ProxyConfiguration, through outgoing: OutgoingProxy?) {
+        self.outgoing = outgoing
         settings = UpstreamSettings(
             connectTimeout: min(10, Double(configuration.connectTimeout.components.seconds)),
             caFile: configuration.certificateFile, userAgent: "reelcache/\(Proxy.version)")

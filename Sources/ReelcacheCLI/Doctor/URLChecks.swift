@@ -30,12 +30,17 @@ struct RuleFacts: Sendable, Equatable {
 /// The addresses of a URL's host.
 struct AddressFacts: Sendable, Equatable {
     var host: String
-    /// Empty if the name does not resolve.
+    /// Empty if the name does not resolve, or is for the upstream proxy to look up.
     var addresses: [String]
     /// The first private address that is not allowed.
     var refused: String?
+    /// The address of the upstream proxy that connects to it; nil for none.
+    var proxy: String?
+
+    var isReachable: Bool { refused == nil && (proxy != nil || !addresses.isEmpty) }
 
     var finding: Finding {
+        if let proxy, addresses.isEmpty { return .ok("host", "\(host) is looked up by \(proxy) (upstream_proxy)") }
         guard let first = addresses.first else {
             return .problem(
                 "host", "\(host) does not resolve", "check the name, and the name servers in /etc/resolv.conf")

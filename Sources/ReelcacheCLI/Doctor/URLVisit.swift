@@ -46,15 +46,16 @@ struct URLVisit {
             }
         }
         let networks = try AddressPolicy(allow: configuration.allow).on(LocalNetworks.look() ?? .none)
-        let host = AddressFacts(media.host, networks)
+        let outgoing = try configuration.outgoingProxy()
+        let host = AddressFacts(media.host, networks, outgoing)
         findings.append(host.finding)
-        guard host.refused == nil, !host.addresses.isEmpty else { return (findings, nil) }
-        let probe = OriginProbe(configuration)
-        let origin = probe.request(media.absolute, fields: fields, policy: networks)
+        guard host.isReachable else { return (findings, nil) }
+        let origin = OriginProbe(configuration, through: outgoing)
+            .request(media.absolute, fields: fields, policy: networks)
         findings += origin.originFindings
         if let running, let target = policy.target(of: url) {
             let player = running.baseURL + target
-            let answer = probe.request(player, policy: .everything)
+            let answer = OriginProbe(configuration, through: nil).request(player, policy: .everything)
             findings.append(answer.proxyFinding(origin, url: policy.mask.masked(player)))
         }
         return (findings, origin.date)
@@ -62,9 +63,10 @@ struct URLVisit {
 }
 
 extension AddressFacts {
-    init(_ host: String, _ policy: AddressPolicy) {
+    init(_ host: String, _ policy: AddressPolicy, _ outgoing: OutgoingProxy?) {
         self.host = host
-        addresses = MachineLook.addresses(of: host)
+        if let outgoing, outgoing.carries(host: host) { proxy = outgoing.address }
+        addresses = proxy != nil && IPAddress(host) == nil ? [] : MachineLook.addresses(of: host)
         refused = addresses.first { text in
             IPAddress(text).map { !policy.permits(host: host, address: $0) } ?? false
         }
