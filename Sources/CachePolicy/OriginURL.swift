@@ -55,6 +55,12 @@ package struct OriginURL: Sendable, Hashable {
     /// `https://host[:port]/path?query`
     package var absolute: String { scheme.rawValue + "://" + authority + pathAndQuery }
 
+    /// The parameter by which the URL of a recording differs from its stream's. No origin has one of this name.
+    package static let recordingParameter = "reelcache-recording"
+
+    /// Whether it is that of a recording: it is in this cache or nowhere, and no origin is contacted for it.
+    package var isOfRecording: Bool { pathAndQuery.contains(Self.recordingParameter + "=") }
+
     /// `/https/host[:port]/path?query`, which `init(target:)` reads back to an equal value.
     package var proxyPath: String { "/" + scheme.rawValue + "/" + authority + pathAndQuery }
 }

@@ -93,6 +93,12 @@ extension ResolvedRule {
         parents = rule.parents ?? parents
     }
 
+    /// Neither stores nor answers from a cache.
+    package mutating func bypass() {
+        bypasses = true
+        complete()
+    }
+
     /// Applies what some effects mean for others, after all rules were taken.
     mutating func complete() {
         aheadSegments = min(max(0, aheadSegments), Self.mostAheadSegments)

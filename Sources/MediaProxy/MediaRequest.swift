@@ -13,7 +13,7 @@ import Upstream
 final class MediaRequest {
     let exchange: Exchange
     let head: RequestHead
-    let route: Route
+    private(set) var route: Route
     let proxy: ProxyLoop
     let follower = FollowerID()
     let reading: FieldReading
@@ -72,8 +72,9 @@ final class MediaRequest {
             }
         }
         membership = findMembership()
+        if membership?.kind == .clock { route = Route(route.url, route.form, proxy.policy, bypasses: true) }
         // Resources named by a playlist do not change, although players send reload directives by habit.
-        if resolvedRule.ignoresReload ?? (membership?.isPlaylist == false) { directives = directives.ignoringReload }
+        if resolvedRule.ignoresReload ?? (membership?.kind == .media) { directives = directives.ignoringReload }
         return nil
     }
 

@@ -39,13 +39,16 @@ final class Route {
     /// names.
     var listing: (host: String, form: PlaylistForm)?
 
-    init(_ url: OriginURL, _ form: RouteForm, _ policy: ProxyPolicy) {
+    /// - Parameter bypasses: whether it is neither stored nor answered from the cache, whatever the rules say.
+    init(_ url: OriginURL, _ form: RouteForm, _ policy: ProxyPolicy, bypasses: Bool = false) {
         (self.url, self.form, text) = (url, form, url.absolute)
-        (key, resolvedRule) = policy.resolve(url)
+        var (key, rule) = policy.resolve(url)
+        if bypasses { rule.bypass() }
+        (self.key, resolvedRule) = (key, rule)
         hasOwnKey = key != url.cacheKey
         passesCookies = form == .absolute || form == .mount && policy.isOneSite
         isOneSite = policy.isOneSite
-        isRecording = RecordingName.isOfRecording(url)
+        isRecording = url.isOfRecording
     }
 
     /// Whether anyone could get the same from the origin: the fields that a rule adds, or a resolver that acts for the

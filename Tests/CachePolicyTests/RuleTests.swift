@@ -182,6 +182,14 @@ import Testing
         #expect(try key("https://h/a?b=1", ignoring: .nothing) == "https://h/a?b=1")
     }
 
+    /// It would take the place of the stream that it was made of.
+    @Test func recordingHasAKeyOfItsOwn() throws {
+        let url = "https://h/live.m3u8?reelcache-recording=20261123T052147Z"
+        #expect(try key(url, ignoring: .all) == url)
+        #expect(try key(url, ignoring: parameters("*")) == url)
+        #expect(try key(url, template: "https://cdn.example{path}") == url)
+    }
+
     @Test(arguments: ["", "a=b", "a&b", "a b", "?a", "a#"]) func whatIsNoParameterIsNamed(name: String) {
         #expect(throws: RuleError("'\(name)' is not a parameter name; write it like token or utm_*")) {
             try IgnoredQuery.ParameterPattern(name)

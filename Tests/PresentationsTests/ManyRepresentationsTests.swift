@@ -76,7 +76,7 @@ import Testing
         #expect(found("https://other.example/c", 25)?.place?.position == 3)
         #expect(found("https://other.example/c", 35) == nil)
         let first = try #require(found(Self.proxy + "x/init.mp4", nil))
-        #expect(first.place == nil && !first.isPlaylist)
+        #expect(first.place == nil && first.kind == .media)
         #expect(found(Self.proxy + "z/init.mp4", nil) == nil)
     }
 

@@ -93,6 +93,28 @@ import Testing
         #expect(shelf.parent(of: film.url) === main)
     }
 
+    /// What is read of a media playlist contains the values that it imports.
+    @Test func newValuesOfVariablesTakeWhatImportsThemOffTheShelf() throws {
+        func main(_ token: String) throws -> PlaylistDocument {
+            try document(
+                "https://a.example/v/main.m3u8", "#EXT-X-DEFINE:NAME=\"tok\",VALUE=\"\(token)\"",
+                "#EXT-X-DEFINE:NAME=\"other\",VALUE=\"\(token)\"", "#EXT-X-STREAM-INF:BANDWIDTH=1", "film.m3u8",
+                "#EXT-X-STREAM-INF:BANDWIDTH=2", "plain.m3u8")
+        }
+        let text = "#EXTM3U\n#EXT-X-DEFINE:IMPORT=\"tok\"\n#EXTINF:2,\n{$tok}.ts\n#EXT-X-ENDLIST\n"
+        let plain = try film("https://a.example/v/plain.m3u8")
+        shelf.put(plain, at: .zero)
+        shelf.put(try main("abc"), at: .zero)
+        let film = try PlaylistDocument(
+            text, at: "https://a.example/v/film.m3u8", importing: ["tok": "abc", "other": "abc"])
+        shelf.put(film, at: .zero)
+        shelf.put(try main("abc"), at: .zero)
+        #expect(shelf.document(film.key) === film)
+        shelf.put(try main("def"), at: .zero)
+        #expect(shelf.document(film.key) == nil && shelf.document(plain.key) === plain)
+        #expect(try membership("https://a.example/v/abc.ts") == nil)
+    }
+
     /// By which a listing and a player's place in it are joined.
     @Test func renditionsOfOneNameAreToldApart() throws {
         let main = try document(

@@ -59,9 +59,12 @@ import Testing
         let key = CacheKey(text: "https://a.example/v/a.m3u8")
         let first = try #require(try PlaylistDocument.stored(key, in: store))
         #expect(try PlaylistDocument.stored(key, in: store) === first)
-        #expect(try PlaylistDocument.stored(key, in: store, importing: ["a": "b"]) !== first)
-        try put("a.m3u8", "#EXT-X-TARGETDURATION:2", "#EXTINF:2,", "b.ts", "#EXT-X-ENDLIST", isPart: false)
-        #expect(try PlaylistDocument.stored(key, in: store)?.generation != first.generation)
+        #expect(try PlaylistDocument.stored(key, in: store, importing: ["a": "b"]) === first)
+        try put("a.m3u8", "#EXT-X-DEFINE:IMPORT=\"a\"", "#EXTINF:2,", "{$a}.ts", "#EXT-X-ENDLIST", isPart: false)
+        let second = try #require(try PlaylistDocument.stored(key, in: store, importing: ["a": "b"]))
+        #expect(second.generation != first.generation)
+        #expect(try PlaylistDocument.stored(key, in: store, importing: ["a": "b", "c": "d"]) === second)
+        #expect(try PlaylistDocument.stored(key, in: store, importing: ["a": "c"]) !== second)
     }
 
     /// Whether it is a presentation does not depend on what is in memory.

@@ -189,4 +189,15 @@ import Testing
         let items = try PresentationPlan(try PlaylistDocument(Self.media(lines)), RenditionChoice()).items()
         #expect(items.reduce(0) { $0 + $1.segments } == 100_000)
     }
+
+    /// The sum of what each entry may state is beyond any clock.
+    @Test func longestSegmentsAreEnumerated() throws {
+        let entry = "<S t=\"0\" d=\"9007199254740992\" r=\"1\"/>"
+        let text =
+            "<MPD><Period><AdaptationSet><SegmentTemplate media=\"$Number$\"><SegmentTimeline>"
+            + String(repeating: entry, count: 10_000)
+            + "</SegmentTimeline></SegmentTemplate><Representation id=\"a\"/></AdaptationSet></Period></MPD>"
+        let items = try PresentationPlan(try PlaylistDocument(text), RenditionChoice()).items()
+        #expect(items.reduce(0) { $0 + $1.segments } == 20_000)
+    }
 }

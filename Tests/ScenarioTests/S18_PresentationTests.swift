@@ -387,6 +387,21 @@ extension Scenarios {
             }
         }
 
+        /// Under a rule for tokens, as stations have them.
+        @Test func aRecordingLeavesTheStreamAsItIsWhateverARuleIgnores() async throws {
+            try await scenario {
+                $0.configure { $0.rules = [.init { $0.ignoredQuery = .all }] }
+            } _: { stage in
+                serve(stage, 0..<4)
+                let recording = try stage.download("/live.m3u8", recordFor: 60)
+                try stage.origin.waitForRequests("/3.ts", count: 1)
+                stage.wait(seconds: 61)
+                let path = try #require(recordingPath(try recording.complete()))
+                #expect(try stage.get("/live.m3u8").body == Self.live(0..<4))
+                #expect(try stage.get(path).text.contains("#EXT-X-ENDLIST"))
+            }
+        }
+
         /// A recording of a minute whose process ends before it does.
         /// - Returns: when it began.
         private func breakOffRecording(_ stage: Stage) throws -> Int64 {

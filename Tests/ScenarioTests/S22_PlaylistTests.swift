@@ -254,6 +254,22 @@ extension Scenarios {
             }
         }
 
+        @Test func aPlaylistHasTheValuesThatItsVariablesHaveNow() async throws {
+            try await scenario { stage in
+                let text = "#EXTM3U\n#EXT-X-DEFINE:IMPORT=\"a\"\n#EXTINF:2,\n/{$a}.ts\n#EXT-X-ENDLIST\n"
+                Self.serve(stage, "/v/film.m3u8", text, [("Cache-Control", "max-age=60")])
+                for token in ["x", "y"] {
+                    let define = "#EXT-X-DEFINE:NAME=\"a\",VALUE=\"\(token)\""
+                    let main = "#EXTM3U\n\(define)\n#EXT-X-STREAM-INF:BANDWIDTH=1\nfilm.m3u8\n"
+                    Self.serve(stage, "/v/main.m3u8", main, etag: "\"\(token)\"")
+                    try #expect(stage.get("/v/main.m3u8").status == 200)
+                    let segment = "http://127.0.0.1:\(stage.proxy.port)/http/127.0.0.1:\(stage.origin.port)/\(token).ts"
+                    for _ in 1...6 { try #expect(Self.lines(stage.get("/v/film.m3u8")).contains(segment)) }
+                }
+                #expect(stage.origin.requestCount("/v/film.m3u8") == 1)
+            }
+        }
+
         @Test func aPlaylistLongerThanAnyGoesOutAsItCame() async throws {
             try await scenario { stage in
                 let line = "#EXTINF:2,\nhttps://cdn.example/\(String(repeating: "x", count: 1000)).ts\n"

@@ -166,6 +166,40 @@ extension Scenarios {
             }
         }
 
+        /// nginx's `return 200 "$time_iso8601"` states no lifetime. ISO/IEC 23009-1 §5.8.4.11
+        @Test(arguments: ["GET", "HEAD"]) func clockIsReadAtItsOriginEachTime(method: String) async throws {
+            try await Self.play { stage, _ in
+                let clock = "<UTCTiming schemeIdUri=\"urn:mpeg:dash:utc:http-iso:2014\" value=\"/time?x\"/></MPD>"
+                let text = "<MPD type=\"dynamic\" minimumUpdatePeriod=\"PT1H\"><Period/>" + clock
+                stage.origin.serve(Self.mpd, bytes: Array(text.utf8), contentType: "application/dash+xml")
+                let serve = { (time: String) in
+                    stage.origin.serve("/time?x", bytes: Array(time.utf8), etag: nil, contentType: "text/plain")
+                }
+                serve("2026-01-01T10:00:00Z")
+                // Before it is known as a clock.
+                try #expect(stage.get("/time?x").text == "2026-01-01T10:00:00Z")
+                try #expect(stage.get(Self.mpd).status == 200)
+                for (requests, time) in [(2, "2026-01-01T10:08:00Z"), (3, "2026-01-01T10:09:00Z")] {
+                    serve(time)
+                    let response = try stage.get("/time?x", method: method)
+                    #expect(response.status == 200 && (method == "HEAD" || response.text == time))
+                    #expect(stage.origin.requestCount("/time?x") == requests)
+                }
+            }
+        }
+
+        /// The same URL has more of it each time. ISO/IEC 23009-1 §5.15
+        @Test func patchOfAManifestIsValidatedEachTime() async throws {
+            try await Self.play { stage, _ in
+                for (version, patch) in ["<Patch><add/></Patch>", "<Patch><add/><add/></Patch>"].enumerated() {
+                    stage.origin.serve(
+                        "/live/patch.mpp", bytes: Array(patch.utf8), etag: "\"\(version)\"",
+                        contentType: "application/dash-patch+xml")
+                    try #expect(stage.get("/live/patch.mpp").text == patch)
+                }
+            }
+        }
+
         @Test func itsEndEndsThat() async throws {
             try await Self.play { stage, instant in
                 Self.serve(stage, 1)

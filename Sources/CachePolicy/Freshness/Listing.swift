@@ -73,8 +73,9 @@ package enum Listing {
 
     private static let certainTypes = FeedRecognition.certainTypes.union(PlaylistKind.mediaTypes.keys)
 
-    /// Feeds are also served as plain XML or JSON.
+    /// Feeds are also served as plain XML or JSON. A patch to a live manifest grows at its URL.
     private static let types: Set<String> = [
+        "application/dash-patch+xml",
         "application/vnd.ms-sstr+xml", "application/feed+json", "application/xml", "text/xml", "application/json",
         "text/x-opml",
     ]

@@ -29,7 +29,8 @@ struct RuleEffects {
     }
 
     func key(of url: OriginURL) -> CacheKey {
-        guard key != nil || ignoredQuery != nil else { return url.cacheKey }
+        // A recording would take the place of its stream.
+        guard key != nil || ignoredQuery != nil, !url.isOfRecording else { return url.cacheKey }
         let query = (ignoredQuery ?? .nothing).removed(from: url.query)
         if let key { return key.key(of: url, query: query) }
         return OriginURL(scheme: url.scheme, host: url.host, port: url.port, pathAndQuery: String(url.path) + query)

@@ -201,9 +201,11 @@ struct Timescale: Sendable {
     }
 
     /// - Parameter ticks: at most 2⁶².
+    /// - Returns: at most `PlaylistLimits.seconds`: those of all segments are added up.
     func duration(_ ticks: Int64) -> Duration {
         // At most 2⁶² times 2⁶⁰.
-        Duration(attoseconds: Int128(ticks) * Self.attoseconds / Int128(rate))
+        let duration = Duration(attoseconds: Int128(ticks) * Self.attoseconds / Int128(rate))
+        return min(duration, .seconds(PlaylistLimits.seconds))
     }
 
     /// Attoseconds per second.

@@ -19,8 +19,8 @@ package struct HLSPlaylist: Sendable {
     /// The variables that `EXT-X-DEFINE` defines, for media playlists that import them.
     package let variables: [String: String]
     let queryVariables: [QueryVariable]
-    /// The variables that it was given to import; nil if none was known.
-    package let imported: [String: String]?
+    /// The variables that it imports, from the multivariant playlist.
+    package let imported: [String: String]
     /// The memory that it takes besides its text, in bytes.
     package let weight: Int
 
@@ -43,13 +43,13 @@ package struct HLSPlaylist: Sendable {
             throw PlaylistError(.notAPlaylist, "the text does not begin with #EXTM3U")
         }
         let former = budget.made
-        var reader = HLSReader(bytes, base: base, imported: variables, within: budget)
+        var reader = HLSReader(bytes, base: base, importing: variables, within: budget)
         try reader.read()
         self.base = base
         content = try reader.content()
         addresses = reader.isPlainList ? reader.addresses.map(\.asEntry) : reader.addresses
         self.variables = reader.variables.values
-        (queryVariables, imported) = (reader.queryVariables, variables)
+        (queryVariables, imported) = (reader.queryVariables, reader.imported)
         // Replaced variables are kept as often as they were made.
         weight = reader.weight &+ budget.made &- former
     }

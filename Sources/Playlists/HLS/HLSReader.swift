@@ -5,7 +5,9 @@ import HTTPModel
 struct HLSReader {
     let bytes: [UInt8]
     let base: OriginURL
-    private let imported: [String: String]?
+    private let known: [String: String]?
+    /// Of the known variables, those that it imports.
+    private(set) var imported: [String: String] = [:]
     private let budget: WorkBudget
     private(set) var variables = Variables()
     private(set) var queryVariables: [QueryVariable] = []
@@ -18,8 +20,8 @@ struct HLSReader {
     /// What the strings of all lines take: shorter ones are kept in place.
     private var strings = 0
 
-    init(_ bytes: [UInt8], base: OriginURL, imported: [String: String]?, within budget: WorkBudget) {
-        (self.bytes, self.base, self.imported, self.budget) = (bytes, base, imported, budget)
+    init(_ bytes: [UInt8], base: OriginURL, importing known: [String: String]?, within budget: WorkBudget) {
+        (self.bytes, self.base, self.known, self.budget) = (bytes, base, known, budget)
     }
 
     /// The memory that all takes that was read, in bytes.
@@ -154,13 +156,14 @@ struct HLSReader {
             as: UTF8.self)
     }
 
-    private func importedValue(of name: String, _ line: HLSLine) throws(PlaylistError) -> String {
-        guard let value = imported?[name] else {
+    private mutating func importedValue(of name: String, _ line: HLSLine) throws(PlaylistError) -> String {
+        guard let value = known?[name] else {
             throw PlaylistError(
                 .missingImport,
                 "the variable \(name.prefix(64)) is imported, but the multivariant playlist does not define it",
                 line: line.number)
         }
+        imported[name] = value
         return value
     }
 

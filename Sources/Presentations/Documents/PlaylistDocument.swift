@@ -119,9 +119,15 @@ package final class PlaylistDocument: Sendable {
         if case .hls(let playlist) = content { playlist.variables } else { [:] }
     }
 
-    /// Whether it is the same whatever variables there are to import, or was given these.
+    /// Whether it is the same if there are these variables to import.
     func fits(_ variables: [String: String]?) -> Bool {
-        if case .hls(let playlist) = content { playlist.imported == variables } else { true }
+        guard case .hls(let playlist) = content else { return true }
+        return playlist.imported.allSatisfy { variables?[$0.key] == $0.value }
+    }
+
+    /// The first sources of the time that it names for its players; no manifest has more than a few.
+    var clocks: [OriginURL] {
+        if case .dash(let mpd) = content { Array(mpd.utcTimings.lazy.flatMap(\.urls).prefix(16)) } else { [] }
     }
 
     /// The memory that it takes as long as it is kept, in bytes: of a list of files with the longest text for clients

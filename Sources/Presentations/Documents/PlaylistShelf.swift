@@ -19,17 +19,22 @@ package final class Membership: Sendable {
     package let whole: CacheKey
     /// Nil if it is not a segment but a playlist, an initialization section, a key or a piece of a segment.
     package let place: SegmentPlace?
-    /// Whether it is a playlist itself: those change, while segments, keys and initialization sections do not.
-    package let isPlaylist: Bool
+    package let kind: Kind
     /// The playlist, if it is live.
     package let live: PlaylistDocument?
     /// The duration of a live segment that is not listed yet; nil for all else.
     let laterDuration: Duration?
 
-    init(
-        whole: CacheKey, place: SegmentPlace?, isPlaylist: Bool, live: PlaylistDocument?, laterDuration: Duration?
-    ) {
-        (self.whole, self.place, self.isPlaylist, self.live) = (whole, place, isPlaylist, live)
+    package enum Kind: Sendable {
+        /// Segments, keys and initialization sections, which do not change.
+        case media
+        case playlist
+        /// A source of the time for players, which must not be answered from a cache.
+        case clock
+    }
+
+    init(whole: CacheKey, place: SegmentPlace?, kind: Kind, live: PlaylistDocument?, laterDuration: Duration?) {
+        (self.whole, self.place, self.kind, self.live) = (whole, place, kind, live)
         self.laterDuration = laterDuration
     }
 
@@ -61,6 +66,8 @@ package final class PlaylistShelf: Sendable {
         /// Of HLS: initialization sections, keys and pieces of segments; and further playlists.
         let companions: NamedAddresses?
         let playlists: NamedAddresses?
+        /// Of an MPD.
+        let clocks: [OriginURL]
         /// The hosts of the URLs in it; `NamedHosts.any` for very many.
         let hosts: Set<String>
         let roles: Roles
@@ -76,8 +83,9 @@ package final class PlaylistShelf: Sendable {
             } else {
                 (companions, playlists) = (nil, nil)
             }
+            clocks = document.clocks
             hosts = [companions?.hosts, playlists?.hosts, media?.hosts, index?.hosts].compactMap(\.self)
-                .reduce(media == nil ? [] : [document.base.host]) { $0.union($1.names) }
+                .reduce(Set(clocks.map(\.host) + (media == nil ? [] : [document.base.host]))) { $0.union($1.names) }
             roles = Roles(document, within: budget)
         }
 
@@ -137,6 +145,7 @@ package final class PlaylistShelf: Sendable {
             within budget: WorkBudget, now: () -> Duration
         ) throws(PlaylistError) -> Membership? {
             guard let index = names.index else { return try membershipOfMedia(of: url, at: byte, within: budget) }
+            if names.clocks.contains(url) { return membership(nil, kind: .clock) }
             let candidates = try index.candidates(of: address(), at: byte, within: budget)
             guard !candidates.isEmpty else { return nil }
             let now = now()
@@ -170,16 +179,16 @@ package final class PlaylistShelf: Sendable {
             if let companions = names.companions, try companions.contains(url, within: budget) {
                 return membership(nil)
             }
-            if names.contain(url, within: budget) { return membership(nil, isPlaylist: true) }
+            if names.contain(url, within: budget) { return membership(nil, kind: .playlist) }
             let later = names.document.isLive ? names.media?.laterDuration(of: url) : nil
             return later.map { membership(nil, later: $0) }
         }
 
-        private func membership(_ place: SegmentPlace?, isPlaylist: Bool = false, later: Duration? = nil)
+        private func membership(_ place: SegmentPlace?, kind: Membership.Kind = .media, later: Duration? = nil)
             -> Membership
         {
             Membership(
-                whole: whole, place: place, isPlaylist: isPlaylist, live: names.document.isLive ? names.document : nil,
+                whole: whole, place: place, kind: kind, live: names.document.isLive ? names.document : nil,
                 laterDuration: later)
         }
     }
@@ -199,7 +208,8 @@ package final class PlaylistShelf: Sendable {
     /// The memory that all take, in bytes.
     var weight: Int { state.withLock { $0.entries.values.reduce(0) { $0 +| $1.weight } } }
 
-    /// Adds a document, replacing the one that its resource had before.
+    /// Adds a document, replacing the one that its resource had before. Those that import variables from it are read
+    /// again once the values have changed.
     /// - Parameters:
     ///   - known: the presentation that it is already known to belong to; nil if unknown.
     ///   - now: the time since 1970.
@@ -217,12 +227,16 @@ package final class PlaylistShelf: Sendable {
             let parent =
                 entry.names.playlists == nil ? Self.parent(of: document.url, in: others) : nil
             if let parent { entry = entry.with(whole: parent.key) }
-            let budget = WorkBudget.ofMatch
-            let alone = others.filter { $0.whole == $0.key }.map(\.names.document)
-            let named = alone.filter {
-                $0.key != document.key && entry.names.contain($0.url, within: budget)
+            let budget = WorkBudget.ofMatch, variables = document.variables
+            let outdated = others.filter { !$0.names.document.fits(variables) }.map(\.key)
+            let named = others.filter {
+                $0.key != document.key && ($0.whole == $0.key || outdated.contains($0.key))
+                    && entry.names.contain($0.names.document.url, within: budget)
+            }.map(\.key)
+            let joined = state.withLock { state in
+                state.put(entry, joining: named, without: outdated.filter(named.contains), after: version)
             }
-            if let joined = state.withLock({ $0.put(entry, joining: named.map(\.key), after: version) }) {
+            if let joined {
                 isEmpty.store(false, ordering: .releasing)
                 return (entry.whole, joined)
             }
@@ -348,11 +362,12 @@ package final class PlaylistShelf: Sendable {
 extension PlaylistShelf.State {
     /// - Parameters:
     ///   - named: the others that it names, of which those that stood alone join it.
+    ///   - outdated: those that leave the shelf.
     ///   - known: the version in which these were found.
     /// - Returns: those that joined; nil if another was put since, and nothing has changed.
-    fileprivate mutating func put(_ entry: PlaylistShelf.Entry, joining named: [CacheKey], after known: UInt64)
-        -> [CacheKey]?
-    {
+    fileprivate mutating func put(
+        _ entry: PlaylistShelf.Entry, joining named: [CacheKey], without outdated: [CacheKey], after known: UInt64
+    ) -> [CacheKey]? {
         guard version == known else { return nil }
         version &+= 1
         let key = entry.key
@@ -361,6 +376,7 @@ extension PlaylistShelf.State {
         for host in entry.names.hosts { hosts[host, default: []].append(entry) }
         let joined = named.compactMap { entries[$0] }.filter { $0.whole == $0.key }
         for each in joined { replace(each, by: each.with(whole: key)) }
+        for each in outdated { remove(each) }
         shrink(keeping: key)
         return joined.map(\.key)
     }

@@ -9,9 +9,6 @@ package struct RecordingName: Sendable, Equatable {
     /// The time, in UTC.
     package let text: String
 
-    /// No origin has a parameter of this name.
-    static let parameter = "reelcache-recording"
-
     /// - Parameter began: seconds since 1970; times outside the years of four digits become the nearest one
     ///   within.
     package init(began: Int64) {
@@ -27,13 +24,10 @@ package struct RecordingName: Sendable, Equatable {
         return String(repeating: "0", count: max(0, width - digits.count)) + digits
     }
 
-    /// Whether a URL is that of a recording: it is in this cache or nowhere, and no origin is contacted for it.
-    package static func isOfRecording(_ url: OriginURL) -> Bool { url.pathAndQuery.contains(parameter + "=") }
-
     /// The URL where the recording of a stream plays.
     package func url(of stream: OriginURL) -> OriginURL {
         let mark = stream.pathAndQuery.contains("?") ? "&" : "?"
-        let text = "\(stream.absolute)\(mark)\(Self.parameter)=\(text)"
+        let text = "\(stream.absolute)\(mark)\(OriginURL.recordingParameter)=\(text)"
         // The only possible error is that it is too long.
         return (try? OriginURL(url: text)) ?? stream
     }
