@@ -97,7 +97,7 @@ extension FillError {
 
 extension UpstreamError {
     /// Whether it is the fault of the server contacted, or of the way to it.
-    fileprivate var isOfPeer: Bool {
+    var isOfPeer: Bool {
         switch self {
         case .cannotResolve, .cannotConnect, .timedOut(_, .connect), .timedOut(_, .response), .timedOut(_, .body), .tls,
             .broken, .protocolViolation, .tooManyRedirects, .badRedirect:

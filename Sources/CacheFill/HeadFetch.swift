@@ -104,7 +104,7 @@ package final class HeadFetch: TransferDelegate {
     package func transfer(_ transfer: any Transfer, finishedWith error: UpstreamError?) {
         self.transfer = nil
         if let parent = parents.requested {
-            if head == nil {
+            if head == nil, error?.isOfPeer ?? true {
                 if error != nil { origins.filler.backoff.failed(parent) }
                 if turnsFromParent() { return }
             }

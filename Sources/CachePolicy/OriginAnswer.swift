@@ -146,10 +146,10 @@ extension Freshening {
             return isAbout(answer.fields, stored: known.fields) ? .holds : .isAboutAnother
         case 200, 206:
             // The origin ignored the condition, but the version may still be the same.
-            let isSame =
-                known.condition != nil && known.condition == Combining.condition(for: answer.fields)
-                && answer.total == known.length
-            return isSame ? .holds : .another
+            guard let condition = known.condition, let other = Combining.condition(for: answer.fields),
+                condition.utf8.elementsEqual(other.utf8), answer.total == known.length
+            else { return .another }
+            return .holds
         case let status where Reuse.isError(status: status): return .error
         case let status where Reuse.isGone(status: status) || status == 416: return .gone
         default: return .another

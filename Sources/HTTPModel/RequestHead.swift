@@ -13,6 +13,15 @@ package enum RequestMethod: Sendable, Equatable {
     }
 }
 
+extension String {
+    /// The value of a field. Bytes that are not UTF-8 are opaque (RFC 9110 §5.5): each becomes a character, so that
+    /// different values stay different.
+    package init(fieldValue bytes: some Collection<UInt8>) {
+        self =
+            String(validating: bytes, as: UTF8.self) ?? String(String.UnicodeScalarView(bytes.map(Unicode.Scalar.init)))
+    }
+}
+
 package enum HTTPVersion: Sendable {
     case http10, http11
 }
@@ -154,6 +163,6 @@ package final class RequestHead: Sendable {
     }
 
     private func text(_ span: ByteSpan) -> String {
-        String(decoding: rest.bytes[span.range], as: UTF8.self)
+        String(fieldValue: rest.bytes[span.range])
     }
 }

@@ -52,6 +52,7 @@ extension IPAddress {
 /// kernel reports that an address was added or removed. Loop-bound.
 final class NetworkWatch {
     private let addresses: Current<AddressPolicy>
+    private let resolver: NameResolver
     private let translations: TranslationWatch
     private let descriptor: Int32
     private var watcher: SocketWatcher?
@@ -65,8 +66,7 @@ final class NetworkWatch {
     private static let lookInterval = 5.0
 
     init(_ addresses: Current<AddressPolicy>, _ resolver: NameResolver, on loop: EventLoop, logger: Logger) {
-        self.addresses = addresses
-        self.logger = logger
+        (self.addresses, self.resolver, self.logger) = (addresses, resolver, logger)
         translations = TranslationWatch(addresses, resolver, on: loop)
         descriptor = reel_address_changes()
         if descriptor >= 0 {
@@ -107,6 +107,7 @@ final class NetworkWatch {
         isBlind = false
         guard addresses.value.local != local else { return }
         addresses.change { $0.local = local }
+        resolver.forgetAll()
         translations.networkChanged(hasIPv6: local.hasIPv6)
         onChange()
     }

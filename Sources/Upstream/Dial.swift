@@ -88,7 +88,10 @@ package final class Dial {
         while !left.isEmpty {
             let address = left.removeFirst()
             guard policy.value.permits(host: host, address: address) else {
-                failure = .addressRefused(host: host, address: address.description)
+                // If a permitted address was tried, too, its failure is the reason.
+                if case .cannotResolve = failure {
+                    failure = .addressRefused(host: host, address: address.description)
+                }
                 continue
             }
             guard connect(to: address) else { continue }

@@ -76,8 +76,20 @@ extension Hop {
                 return Self.looksLikeFraming(name)
                     ? .malformed("the name of the field \"\(name)\" is not a token") : .more
             }
-            fields.append(name, Self.string(ASCII.trimmed(UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]))))
+            let value = ASCII.trimmed(UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]))
+            if let value = Self.value(value, of: name) { fields.append(name, value) }
             return .more
+        }
+
+        /// Nil for a tag that is not UTF-8: it could not be sent back as it came, so it identifies nothing.
+        private static func value(_ bytes: some Collection<UInt8>, of name: String) -> String? {
+            if let text = String(validating: bytes, as: UTF8.self) { return text }
+            switch ASCII.lowercased(name) {
+            case "etag": return nil
+            // Like browsers: paths of servers whose file names are in another encoding.
+            case "location", "content-location": return PercentEncoding.encodingNonASCII(bytes)
+            default: return String(fieldValue: bytes)
+            }
         }
 
         /// Whether a lenient reader may take a name for one of the fields that tell where the body ends, or what it is.

@@ -63,10 +63,10 @@ struct Hop {
     /// The error as the callbacks know it; nil if curl's code says more.
     func error(for code: CURLcode, host: String) -> UpstreamError? {
         if let fault { return fault }
-        if code == CURLE_COULDNT_CONNECT || code == CURLE_ABORTED_BY_CALLBACK, let refused {
-            return .addressRefused(host: host, address: refused)
-        }
-        return code == CURLE_COULDNT_CONNECT && lacksDescriptors ? .outOfDescriptors(host: host) : nil
+        if code == CURLE_COULDNT_CONNECT, lacksDescriptors { return .outOfDescriptors(host: host) }
+        // If a permitted address was tried, too, its failure is the reason.
+        let isRefusal = code == CURLE_COULDNT_CONNECT && sockets.isEmpty || code == CURLE_ABORTED_BY_CALLBACK
+        return isRefusal ? refused.map { .addressRefused(host: host, address: $0) } : nil
     }
 }
 

@@ -44,6 +44,7 @@ package final class NameResolver: Sendable {
         var requesters: [IPAddress?: Requester] = [:]
         /// Whether a thread has taken it.
         var hasBegun = false
+        var isRemembered = true
     }
 
     private struct Requester {
@@ -134,8 +135,17 @@ package final class NameResolver: Sendable {
         }
     }
 
-    /// Drops a remembered answer. A running look-up continues.
-    package func forget(_ name: String) { state.withLock { $0.answers[name] = nil } }
+    /// Drops what is remembered of a name. A running look-up continues.
+    package func forget(_ name: String) { state.withLock { ($0.answers[name], $0.failures[name]) = (nil, nil) } }
+
+    /// Drops everything that is remembered, as it may hold for another network only. What is being looked up is for
+    /// those who wait for it alone.
+    package func forgetAll() {
+        state.withLock { state in
+            (state.answers, state.failures) = ([:], [:])
+            for name in state.searches.keys { state.searches[name]?.isRemembered = false }
+        }
+    }
 
     /// Gives up a place. A name that nobody waits for is not looked up, unless that has begun.
     package func cancel(_ ticket: Ticket) {
@@ -202,6 +212,7 @@ package final class NameResolver: Sendable {
             }
             state.running.count(party, by: 1)
             state.searches[name]?.hasBegun = true
+            state.searches[name]?.isRemembered = true
             for (client, requester) in state.searches[name]?.requesters ?? [:] where client != party.client {
                 state.line.remove(
                     requester.place, for: TransferSlots.Party(host: party.host, client: client), state.running)
@@ -215,6 +226,8 @@ package final class NameResolver: Sendable {
         let requesters = state.withLock { state in
             state.running.count(party, by: -1)
             state.line.hasRoom(within: party.bounds, state.running)
+            let search = state.searches.removeValue(forKey: name)
+            guard search?.isRemembered ?? true else { return search?.requesters ?? [:] }
             state.failures[name] = failsUntil
             if state.failures.count > Self.answerLimit, let first = state.failures.min(by: { $0.value < $1.value }) {
                 state.failures[first.key] = nil
@@ -227,7 +240,7 @@ package final class NameResolver: Sendable {
                     state.answers[oldest.key] = nil
                 }
             }
-            return state.searches.removeValue(forKey: name)?.requesters ?? [:]
+            return search?.requesters ?? [:]
         }
         for requester in requesters.values { for waiter in requester.waiters.values { waiter(addresses) } }
     }

@@ -58,7 +58,7 @@ package final class TranslationWatch {
         resolver.forget(TranslationPrefix.probe)
         let this = LoopBound(self, on: loop)
         switch resolver.resolve(TranslationPrefix.probe, waiter: { found in this.post { $0.answered(found) } }) {
-        case .addresses(let found): learn(Self.prefixes(found))
+        case .addresses(let found): take(found)
         case .waiting(let ticket): stage = .requesting(ticket)
         }
     }
@@ -68,16 +68,17 @@ package final class TranslationWatch {
         case .idle, .stopped: return
         case .requesting:
             stage = .idle
-            // The name has IPv4 addresses everywhere: an empty result means that no server has answered.
-            if found.isEmpty { requestLater() } else { learn(Self.prefixes(found)) }
+            take(found)
         case .unanswered:
             stage = .idle
             request()
         }
     }
 
-    private static func prefixes(_ found: [String]) -> Set<TranslationPrefix> {
-        Set(found.compactMap { IPAddress($0) }.flatMap(TranslationPrefix.announced))
+    private func take(_ found: [String]) {
+        // The name has IPv4 addresses everywhere: an empty result means that no server has answered.
+        guard !found.isEmpty else { return requestLater() }
+        learn(Set(found.compactMap { IPAddress($0) }.flatMap(TranslationPrefix.announced)))
     }
 
     private func learn(_ prefixes: Set<TranslationPrefix>) {

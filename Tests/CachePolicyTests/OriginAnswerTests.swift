@@ -137,4 +137,11 @@ import Testing
         let answer = Self.answer(200, Self.untold, length: 100)
         #expect(Freshening.verdict(of: answer, on: Self.known(Self.untold), isConditional: true) == .another)
     }
+
+    /// Tags are bytes: that two of them mean the same text does not make them one.
+    @Test func tagOfOtherBytesIsThatOfAnotherVersion() {
+        let answer = Self.answer(200, ["ETag: \"e\u{301}\""], length: 100)
+        let known = Self.known(["ETag: \"\u{E9}\""])
+        #expect(Freshening.verdict(of: answer, on: known, isConditional: true) == .another)
+    }
 }

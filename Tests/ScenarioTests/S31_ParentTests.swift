@@ -82,6 +82,19 @@ extension Scenarios {
             }
         }
 
+        /// What never reached it says nothing about a parent.
+        @Test func headOfARefusedAddressRestsNoParent() async throws {
+            try await tiers(2) { origin, stages in
+                try stages[1].asks(stages[0])
+                origin.serve("/film.mp4", film)
+                let port = stages[1].proxy.port
+                let refused = try RawClient.get(port: port, path: "/http/10.1.2.3/x", method: "HEAD")
+                #expect(refused.status == 403)
+                expectWhole(try stages[1].get("/film.mp4"), film)
+                try #expect(stages[0].stats[\.requests] == 1)
+            }
+        }
+
         @Test func ruleNamesTheParentsOrNone() async throws {
             try await tiers(2) { origin, stages in
                 origin.serve("/film.mp4", film)

@@ -1,4 +1,5 @@
 import CachePolicy
+import EventIO
 import Glibc
 import TestSupport
 import Testing
@@ -41,6 +42,21 @@ import Upstream
     // localhost is ::1 too, which nobody allowed: its other address is taken.
     @Test func nameWithOneAllowedAddressConnectsThere() throws {
         #expect(try Upstreams(allow: ["127.0.0.1"]).fetch(origin.url("/a.mp4", host: "localhost")).error == nil)
+    }
+
+    /// It may be back in a moment, whatever else its name stands for.
+    @Test(arguments: [["10.0.0.1", "127.0.0.1"], ["127.0.0.1", "10.0.0.1"]])
+    func permittedAddressThatCannotBeReachedIsNotRefused(addresses: [String]) throws {
+        let (free, port) = CannedOrigin.listen()
+        close(free)
+        let upstreams = try Upstreams(
+            resolver: NameResolver(nanoseconds: MonotonicClock.nanoseconds) { _ in addresses })
+        let error = try upstreams.fetch("http://nas.test:\(port)/a.mp4").error
+        guard case .cannotConnect(host: "nas.test", _) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(error?.isTransient == true)
     }
 
     @Test func everyHopIsChecked() throws {

@@ -9,12 +9,14 @@ final class CannedOrigin: Sendable {
     private let thread: Mutex<Background<Void>?> = Mutex(nil)
 
     /// - Parameter response: sent as it is; nil: connections are never accepted, and wait in the kernel.
-    init(_ response: String?) throws {
+    convenience init(_ response: String?) throws { try self.init(bytes: response.map { Array($0.utf8) }) }
+
+    init(bytes response: [UInt8]?) throws {
         (listener, port) = Self.listen()
         guard let response else { return }
         let background = try Background { [listener] in
             while case let connection = accept(listener, nil, nil), connection >= 0 {
-                Self.answer(connection, Array(response.utf8))
+                Self.answer(connection, response)
             }
         }
         thread.withLock { $0 = background }

@@ -71,12 +71,14 @@ import Upstream
         #expect(
             try dial("film.test", port: port, Upstreams(resolver: resolver(["10.0.0.1"])))
                 == .failure(.addressRefused(host: "film.test", address: "10.0.0.1")))
-        guard
-            case .failure(.cannotConnect) = try dial(
-                "film.test", port: port, Upstreams(resolver: resolver(["127.0.0.1"])))
-        else {
-            Issue.record("connected to a port where nobody listens")
-            return
+        for addresses in [["127.0.0.1"], ["10.0.0.1", "127.0.0.1"], ["127.0.0.1", "10.0.0.1"]] {
+            guard
+                case .failure(.cannotConnect) = try dial(
+                    "film.test", port: port, Upstreams(resolver: resolver(addresses)))
+            else {
+                Issue.record("\(addresses): not what became of a port where nobody listens")
+                return
+            }
         }
         let upstreams = try Upstreams()
         upstreams.onLoop { client in

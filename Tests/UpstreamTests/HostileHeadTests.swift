@@ -1,3 +1,4 @@
+import HTTPModel
 import TestSupport
 import Testing
 import Upstream
@@ -85,6 +86,17 @@ import Upstream
         try expectRefused(
             CannedOrigin(interim + "HTTP/1.1 200 OK\r\n\r\n"), Upstreams(),
             because: "the head of the response has more than 256 fields")
+    }
+
+    /// RFC 9110 §5.5: bytes that are not ASCII are opaque. A tag that would be sent back as others identifies nothing.
+    @Test func bytesThatAreNotUTF8StayDistinct() throws {
+        let fields = try [UInt8](0xE8...0xE9).map { byte throws -> HeaderFields in
+            let head = ["HTTP/1.1 200 OK\r\nContent-Length: 0\r\nETag: \"", "\"\r\nX-Name: \u{E9}, caf", "\r\n\r\n"]
+            let origin = try CannedOrigin(bytes: Array(head.map { Array($0.utf8) }.joined(separator: [byte])))
+            return try #require(try Upstreams().fetch(origin.url).0.heads.first).fields
+        }
+        #expect(fields.map { $0["ETag"] } == [nil, nil])
+        #expect(fields.map { $0["X-Name"] } == ["\u{C3}\u{A9}, caf\u{E8}", "\u{C3}\u{A9}, caf\u{E9}"])
     }
 
     // MARK: Trailers

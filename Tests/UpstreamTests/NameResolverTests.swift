@@ -103,6 +103,34 @@ import Upstream
         _ = try names.state.wait(for: "the end of it") { $0.running == 0 ? true : nil }
     }
 
+    /// What another network's name servers said, and what they are yet to say, is not of this one.
+    @Test func forgottenNamesAreLookedUpAgain() throws {
+        let names = Names(isOpen: true) { $0 == "none.test" ? [] : ["127.0.0.1"] }, resolver = names.resolver
+        let answers = Monitor(0)
+        func waits(for name: String) -> Bool {
+            if case .waiting = resolver.resolve(name, waiter: { _ in answers.update { $0 += 1 } }) {
+                true
+            } else {
+                false
+            }
+        }
+        func wait(_ count: Int) throws { _ = try answers.wait(for: "answers") { $0 == count ? true : nil } }
+        #expect(waits(for: "none.test") && waits(for: "film.test"))
+        try wait(2)
+        #expect(!waits(for: "none.test") && !waits(for: "film.test"))
+        resolver.forgetAll()
+        #expect(waits(for: "none.test") && waits(for: "film.test"))
+        try wait(4)
+        names.state.update { $0.isOpen = false }
+        #expect(waits(for: "late.test"))
+        try names.waitUntilAsked(5)
+        resolver.forgetAll()
+        names.state.update { $0.isOpen = true }
+        try wait(5)
+        #expect(waits(for: "late.test"))
+        try wait(6)
+    }
+
     /// A look-up that failed is not repeated at once: for a second, for as long as it took, or for half a minute.
     @Test(arguments: [(0, 1), (10, 10), (100, 30)] as [(UInt64, UInt64)])
     func nameWithoutAddressIsNotAskedForAtOnce(taken: UInt64, believed: UInt64) throws {

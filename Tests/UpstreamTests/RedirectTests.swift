@@ -144,4 +144,13 @@ import Upstream
         #expect(error == nil)
         #expect(recorder.heads.first?.finalURL == origin.url("/a%20b.mp4"))
     }
+
+    /// Of a server whose file names are in ISO-8859-1.
+    @Test func bytesOfALocationAreEncoded() throws {
+        origin.serve("/K%E9se.mp4", media)
+        let head = "HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: \(origin.url("/K"))"
+        let old = try CannedOrigin(bytes: Array(head.utf8) + [0xE9] + Array("se.mp4\r\n\r\n".utf8))
+        let (recorder, error) = try Upstreams().fetch(old.url)
+        #expect(error == nil && recorder.received(media))
+    }
 }
