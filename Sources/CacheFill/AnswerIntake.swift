@@ -21,10 +21,12 @@ struct AnswerIntake {
     let purpose: FetchOrder.Purpose
     let demand: Demand
     let filler: CacheFiller
-    /// Whether a parent gave the answer. The origin, which is then asked, knows better which version is current.
+    /// Whether a parent gave the answer. The origin, which is then requested, knows better which version is current.
     var isFromParent = false
-    /// Whether a redirect that led to it has set a cookie for the client.
-    var setsCookies = false
+    /// What the redirects before the answer set for the client.
+    var redirectCookies: [String] = []
+    /// An answer whose first bytes decide what it is.
+    var examined: (head: UpstreamHead, bytes: [UInt8])?
     /// What the first bytes say of an answer that its origin calls a web page; nil if they were not examined.
     var isMedia: Bool?
 
@@ -33,19 +35,7 @@ struct AnswerIntake {
         head.status == 429 || head.status >= 500
     }
 
-    /// Whether only the first bytes can tell if an answer is media: its origin calls it a web page, although media is
-    /// expected.
-    func mustExamine(_ head: UpstreamHead, _ output: borrowing FetchOutput) -> Bool {
-        guard StrayPage.isPage(head.fields), !demand.resolvedRule.storesPages,
-            ContentEncoding.isUncoded(head.fields)
-        else { return false }
-        let known = known(output)
-        guard demand.expectsMedia || known?.whole != nil else { return false }
-        // A part of known media is checked by its version.
-        return head.status == 200 || head.status == 206 && (known == nil || known === purpose.validated)
-    }
-
-    private func known(_ output: borrowing FetchOutput) -> Generation? {
+    func known(_ output: borrowing FetchOutput) -> Generation? {
         purpose.generation ?? output.writer?.generation ?? purpose.validated
     }
 
@@ -110,12 +100,12 @@ struct AnswerIntake {
         let verdict = Freshening.verdict(
             of: head.answer, on: generation.known, isConditional: !request.isUnconditional)
         // RFC 9111 §4: of another version a parent may have the older one, or an error that is over. The origin knows.
-        if isFromParent, verdict != .holds, filler.isOlder(head, than: generation, requestedAt: request.time) {
+        if isFromParent, verdict != .holds, filler.isOlder(head, than: generation, requestedAt: request.call.time) {
             throw .changed
         }
         switch verdict {
         case .holds:
-            filler.freshen(generation, by: head, demand, requestedAt: request.time)
+            filler.freshen(generation, by: head, demand, requestedAt: request.call.time)
             status.ring { $0.opening = .validated(generation, status: head.status) }
             // If the origin sent the body nonetheless, stop the transfer: the stored bytes are valid.
             return head.status == 304 ? .complete : .end(.completed)
@@ -140,8 +130,8 @@ struct AnswerIntake {
         let span = request.openingSpan, validated = purpose.validated
         let answer = try OpeningAnswer(
             head, requested: span, demand,
-            times: ResponseTimes(head.fields, requestedAt: request.time, receivedAt: filler.now()),
-            fileName: request.moved.media?.location.fileName, setsCookies: setsCookies,
+            times: ResponseTimes(head.fields, requestedAt: request.call.time, receivedAt: filler.now()),
+            fileName: request.moved.media?.location.fileName, setsCookies: !redirectCookies.isEmpty,
             isMedia: isMedia == true, filler.store)
         let isContent = head.status == 200 || head.status == 206
         if isContent { filler.balance.note(answer.first.knownLength, of: demand.url) }
@@ -194,7 +184,8 @@ struct AnswerIntake {
         guard status.resource.current == nil,
             ShortStoring.isStorable(
                 status: head.status, fields: head.fields, length: length, freshness, request: demand.directives,
-                isAuthorized: demand.isAuthorized, passesCookies: demand.passesCookies, setsCookies: setsCookies,
+                isAuthorized: demand.isAuthorized, passesCookies: demand.passesCookies,
+                setsCookies: !redirectCookies.isEmpty,
                 demand.resolvedRule)
         else { return }
         let variant = Variant(

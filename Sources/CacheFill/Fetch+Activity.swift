@@ -1,39 +1,27 @@
 import Activity
 import Upstream
 
-/// What is shown of a fetch while it runs.
-extension Fetch {
-    /// nil once it has ended.
-    var sample: FetchSample? {
-        guard let shown = shownPhase, let (range, arrived, followers) = status.progress else { return nil }
-        return FetchSample(
-            id: "\(origins.loop.index)-\(number)", key: resource.key, whole: demand.whole, url: demand.address,
-            requestedURL: request.url.isEmpty ? demand.address : request.url,
+extension FetchSample {
+    /// What is shown of a fetch while it runs; nil once it has ended.
+    init?(_ fetch: Fetch) {
+        guard let phase = Phase(of: fetch), let (range, arrived, followers) = fetch.status.progress else { return nil }
+        let (demand, url) = (fetch.demand, fetch.request.call.url)
+        self.init(
+            id: "\(fetch.origins.loop.index)-\(fetch.number)", key: fetch.status.resource.key, whole: demand.whole,
+            url: demand.address, requestedURL: url.isEmpty ? demand.address : url,
             // Before its first request, what it is for tells.
-            reason: reason ?? (output.writer?.generation == nil ? .uriMiss : .gap), phase: shown,
-            purposes: FetchSample.Purpose.allCases.filter { purpose in followers.contains { $0.purpose == purpose } },
+            reason: fetch.reason ?? (fetch.output.writer?.generation == nil ? .uriMiss : .gap), phase: phase,
+            purposes: Purpose.allCases.filter { purpose in followers.contains { $0.purpose == purpose } },
             from: range.lowerBound, to: range.upperBound == .max ? nil : range.upperBound, arrived: arrived,
-            began: began)
-    }
-
-    private var shownPhase: FetchSample.Phase? {
-        switch phase {
-        case .waiting: .waiting
-        case .heldBack: .held
-        case .received: .finishing
-        case .ended: nil
-        case .receiving(let transfer) where transfer.isPaused: .held
-        case .receiving(let transfer) where transfer.isReceiving: .receiving
-        case .receiving: FetchSample.Phase(status.phase)
-        }
+            began: fetch.began)
     }
 }
 
-extension DocumentFetch {
+extension ResponseFetch {
     /// A check of a feed, whose document goes to no player.
     var sample: FetchSample {
         FetchSample(
-            id: "\(origins.loop.index)-\(number)", key: demand.url.cacheKey, whole: demand.whole,
+            id: "\(call.origins.loop.index)-\(number)", key: demand.url.cacheKey, whole: demand.whole,
             url: demand.address,
             requestedURL: head?.finalURL ?? demand.address, reason: .feed, phase: FetchSample.Phase(phase),
             purposes: [.subscription], from: 0, to: head?.contentLength, arrived: Int64(body.count), began: began)
@@ -41,6 +29,18 @@ extension DocumentFetch {
 }
 
 extension FetchSample.Phase {
+    fileprivate init?(of fetch: Fetch) {
+        switch fetch.phase {
+        case .waiting: self = .waiting
+        case .heldBack: self = .held
+        case .received: self = .finishing
+        case .ended: return nil
+        case .receiving(let transfer) where transfer.isPaused: self = .held
+        case .receiving(let transfer) where transfer.isReceiving: self = .receiving
+        case .receiving: self.init(fetch.status.phase)
+        }
+    }
+
     /// - Parameter phase: of a transfer that is not held back; nil before it has begun.
     fileprivate init(_ phase: UpstreamError.Phase?) {
         switch phase {

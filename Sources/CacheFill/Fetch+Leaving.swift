@@ -18,7 +18,7 @@ extension Fetch {
     func considerStopping() {
         guard !hasEnded, status.isAbandoned else { return }
         let generation = (output.writer?.generation).flatMap { $0.isStored && !$0.isRetired ? $0 : nil }
-        let way = LeftTransfer.way(
+        let way = FetchState.LeftTransfer.way(
             wasLeftForGood: status.read(\.wasLeftForGood) ?? false, isComingIn: transfer != nil && generation != nil,
             demand.resolvedRule, lingerSeconds: filler.settings.lingerSeconds)
         switch way {
@@ -31,7 +31,7 @@ extension Fetch {
         leaving = .lingering(after(filler.settings.lingerSeconds) { [unowned self] in finishChunk() })
         // Nobody reads these extents: they may be evicted.
         output.held.releaseAll()
-        resource.change { $0.resource.lingers(status.id) }
+        status.resource.change { $0.resource.lingers(status.id) }
     }
 
     /// Ends the linger because another fetch has begun or lingers, and should have the bandwidth. The rest of a chunk
@@ -50,7 +50,7 @@ extension Fetch {
         }
         leaving = .finishingChunk(after(filler.settings.lastChunkSeconds) { [unowned self] in stopInTime() })
         stopAtChunkEnd()
-        if !hasEnded, isFinishingChunk, !isHeldBack { transfer?.resume() }
+        if isFinishingChunk, case .receiving(let transfer) = phase { transfer.resume() }
     }
 
     private func stopInTime() {
@@ -78,11 +78,5 @@ extension Fetch {
     func stay() {
         if isLingering { filler.endLinger() }
         leaving = .not
-    }
-
-    private func after(_ seconds: Double, _ handler: @escaping () -> Void) -> LoopTimer {
-        let timer = LoopTimer(on: origins.loop, handler: handler)
-        timer.schedule(afterSeconds: seconds)
-        return timer
     }
 }

@@ -13,7 +13,7 @@ import Upstream
 ///        │                    ▼
 ///        └── tried again ── received ── all is written ──▶ ended
 ///
-/// `FetchRequest` and `FetchRetry` decide what is requested and when, `AnswerIntake` judges the answers, and
+/// `FetchRequest` and `OriginCall` decide what is requested, when and from whom, `AnswerIntake` judges the answers, and
 /// `FetchOutput` takes the bytes.
 package final class Fetch: TransferDelegate {
     /// The fetch's progress.
@@ -29,22 +29,15 @@ package final class Fetch: TransferDelegate {
         case ended((any Transfer)?)
     }
 
+    let order: FetchOrder
     let status: SharedFetch
-    let resource: OpenResource
+    let demand: Demand
     let origins: LoopOrigins
     let filler: CacheFiller
-    /// The loop whose request started the fetch.
-    let home: Int
-    let purpose: FetchOrder.Purpose
-    let demand: Demand
     var request: FetchRequest
     var output: FetchOutput
+    private var intake: AnswerIntake
     var phase = Phase.waiting(nil)
-    private var retry: FetchRetry
-    /// What the redirects before the answer set for the client.
-    var redirectCookies: [String] = []
-    /// An answer whose first bytes decide what it is.
-    private var examined: (head: UpstreamHead, bytes: [UInt8])?
     var leaving = Leaving.not
     /// Runs while a parent is asked that has not answered.
     var parentTimer: LoopTimer?
@@ -58,22 +51,14 @@ package final class Fetch: TransferDelegate {
     private let onEnd: (Fetch) -> Void
 
     init(_ order: FetchOrder, _ origins: LoopOrigins, onEnd: @escaping (Fetch) -> Void) {
-        (status, resource) = (order.status, order.status.resource)
+        (self.order, status, demand) = (order, order.status, order.demand)
         (self.origins, filler, self.onEnd) = (origins, origins.filler, onEnd)
-        (home, purpose, demand) = (order.home, order.purpose, order.demand)
         number = origins.numberOfNextFetch()
-        let settings = filler.settings
-        request = FetchRequest(purpose, demand, resource, filler)
+        request = FetchRequest(order, origins)
         output = FetchOutput(order.range, status, filler, demand)
-        retry = FetchRetry(
-            settings.retry, FetchRetry.Patience(first: settings.longestWait, midway: settings.longestMidwayWait),
-            for: order.audience)
-        if case .opening(_, let client, _, _) = purpose {
-            let requester = Requester(follower: client, url: demand.address, isAuthorized: demand.isAuthorized)
-            status.note { $0.requester = requester }
-        }
+        intake = AnswerIntake(status: status, purpose: order.purpose, demand: demand, filler: filler)
         let bound = LoopBound(self, on: origins.loop)
-        resource.change { $0.loops[status.id] = { notice in bound.post { $0.hear(notice) } } }
+        status.resource.change { $0.loops[status.id] = { notice in bound.post { $0.hear(notice) } } }
     }
 
     /// The current transfer; nil if none runs.
@@ -87,47 +72,54 @@ package final class Fetch: TransferDelegate {
 
     var hasEnded: Bool { if case .ended = phase { true } else { false } }
 
-    var isHeldBack: Bool { if case .heldBack = phase { true } else { false } }
-
     /// The generation that the bytes must belong to; nil until an opening has found it.
-    var knownGeneration: Generation? { purpose.generation ?? output.writer?.generation }
+    var knownGeneration: Generation? { order.purpose.generation ?? output.writer?.generation }
 
     // MARK: Requests
 
     func start(_ reason: FetchReason) {
         self.reason = reason
-        // This also stops the continuation of a broken transfer.
-        guard !origins.isOffline else { return fail(.offline) }
-        guard isLocated(before: reason) else { return }
+        // Offline, nobody looks for it either.
+        guard origins.isOffline || isLocated(before: reason) else { return }
         var next = request.make(for: knownGeneration, output.wanted, overlap: output.overlap)
         next.priority = status.isForDownloads ? .download : .playback
-        // An origin in back-off is not contacted, but a parent may have the bytes.
-        let wait = next.parent == nil ? filler.backoff.wait(before: next.url) : 0
-        switch retry.turn(wait: wait, random: filler.settings.random()) {
+        switch request.call.turn(before: next) {
         case .now: break
-        case .later(let seconds): return self.wait(seconds, then: reason)
-        case .busy(let seconds): return fail(.busy(retryAfter: seconds))
+        case .later(let seconds): return wait(seconds, then: reason)
+        case .never(let error): return fail(error)
         }
-        filler.metrics.upstreamReasons[reason].add()
-        if reason == .resume { filler.metrics.resumedTransfers.add() }
-        request.requested(next, at: filler.now())
-        redirectCookies = []
-        examined = nil
+        request.begin(next, for: reason)
+        intake.beginAnswer()
         output.beginAnswer()
         phase = .receiving(origins.upstream.start(next, delegate: self))
         watchParent()
     }
 
-    /// Drops the current answer and sends another request.
-    private func requestAgain() {
-        transfer?.cancel()
-        start(.validation)
+    // MARK: Parents
+
+    /// A parent may wait for this very fetch, if the parents form a circle in which several clients begin at the same
+    /// time. So where another proxy waits for the fetch, a parent is waited for only so long.
+    private func watchParent() {
+        guard request.call.parent != nil else { return }
+        // Not all at the same time: then the first one's answer serves all.
+        let seconds = filler.settings.parentPatience * (1 + filler.settings.random())
+        parentTimer = after(seconds) { [unowned self] in leaveSilentParent() }
+    }
+
+    private func leaveSilentParent() {
+        guard !hasEnded, case .receiving(let transfer) = phase, !transfer.isReceiving else { return }
+        guard status.read(\.isJoinedByProxy) == true else { return watchParent() }
+        failOrRetry(.unusable("no answer, and another proxy is waiting"), isTransient: true)
     }
 
     private func wait(_ seconds: Double, then reason: FetchReason) {
-        let timer = LoopTimer(on: origins.loop) { [unowned self] in start(reason) }
-        phase = .waiting(timer)
+        phase = .waiting(after(seconds) { [unowned self] in start(reason) })
+    }
+
+    func after(_ seconds: Double, _ handler: @escaping () -> Void) -> LoopTimer {
+        let timer = LoopTimer(on: origins.loop, handler: handler)
         timer.schedule(afterSeconds: seconds)
+        return timer
     }
 
     /// Reacts to a change among the followers.
@@ -146,28 +138,35 @@ package final class Fetch: TransferDelegate {
         status.note { $0.phase = phase }
     }
 
+    package func transfer(_ transfer: any Transfer, redirectOf url: String, with fields: HeaderFields) -> KnownRedirect?
+    {
+        intake.redirect(of: url, fields, &request, for: knownGeneration)
+    }
+
+    package func transfer(_ transfer: any Transfer, followed redirect: ReceivedRedirect) {
+        if !hasEnded { intake.take(redirect, request, for: knownGeneration) }
+    }
+
+    package func transfer(_ transfer: any Transfer, receivedInterim interim: InterimResponse) {
+        if !hasEnded { intake.take(interim, for: knownGeneration) }
+    }
+
     package func transfer(_ transfer: any Transfer, receivedHead head: UpstreamHead) {
-        guard !hasEnded, isAnswerOfOrigin(head) else { return }
-        status.note { $0.answer = head.status }
-        noteCookies(of: head)
-        if intake.mustExamine(head, output) {
-            examined = (head, [])
-        } else {
-            accept(head, intake)
+        guard !hasEnded else { return }
+        if let error = request.call.answered(head) {
+            return failOrRetry(error, isTransient: AnswerIntake.isTransient(head))
         }
+        parentTimer = nil
+        if intake.begin(head, isFromParent: request.call.parent != nil, output) { accept(head) }
     }
 
-    private var intake: AnswerIntake {
-        AnswerIntake(
-            status: status, purpose: purpose, demand: demand, filler: filler,
-            isFromParent: request.parents.requested != nil, setsCookies: !redirectCookies.isEmpty)
-    }
-
-    private func accept(_ head: UpstreamHead, _ intake: AnswerIntake) {
+    private func accept(_ head: UpstreamHead) {
         do throws(FillError) {
             switch try intake.accept(head, &request, &output) {
             case .receive: break
-            case .requestAgain: requestAgain()
+            case .requestAgain:
+                transfer?.cancel()
+                start(.validation)
             case .complete: complete()
             case .end(let end): finish(end)
             }
@@ -176,20 +175,12 @@ package final class Fetch: TransferDelegate {
         }
     }
 
-    /// Collects the first bytes of an answer until they decide what it is, then accepts it and takes them in.
+    /// Accepts an answer once its first bytes have decided what it is, and takes them in.
     /// - Parameter isLast: whether no more will come.
     private func examine(_ bytes: UnsafeRawBufferPointer, isLast: Bool = false) {
-        guard let head = examined?.head else { return }
-        examined?.bytes += bytes
-        let first = examined?.bytes ?? [], count = Int64(first.count)
-        let length = head.status == 206 ? head.contentRange?.total : head.contentLength ?? (isLast ? count : nil)
-        let isAll = isLast || count == head.contentLength
-        guard let isMedia = StrayPage.isMedia(beginning: first, isAll: isAll, length: length) else { return }
-        examined = nil
+        guard let (head, first) = intake.examine(bytes, isLast: isLast) else { return }
         let answered = transfer
-        var intake = intake
-        intake.isMedia = isMedia
-        accept(head, intake)
+        accept(head)
         switch phase {
         case .receiving(let transfer) where transfer === answered: break
         case .received: break
@@ -205,7 +196,7 @@ package final class Fetch: TransferDelegate {
             onEnd(self)
             return true
         }
-        if examined != nil {
+        if intake.examined != nil {
             examine(bytes)
             return true
         }
@@ -253,13 +244,13 @@ package final class Fetch: TransferDelegate {
             }
         case .later: break
         case .contradicted:
-            if let generation = output.writer?.generation { filler.discard(generation, of: resource) }
+            if let generation = output.writer?.generation { filler.discard(generation, of: status.resource) }
             failOrRetry(.changed, isTransient: false)
         }
     }
 
     package func transfer(_ transfer: any Transfer, finishedWith error: UpstreamError?) {
-        if let error { note(error) }
+        if let error { request.call.failed(error) }
         guard !hasEnded else {
             phase = .ended(nil)
             return onEnd(self)
@@ -272,7 +263,7 @@ package final class Fetch: TransferDelegate {
     /// Gives other connections of this loop a turn: curl keeps reading while there is data, up to a hundred buffers at
     /// once.
     private func yieldTurn() {
-        guard !hasEnded, home == origins.loop.index else { return }
+        guard !hasEnded, order.home == origins.loop.index else { return }
         holdBack()
         origins.loop.afterCallback { [self] in proceed() }
     }
@@ -309,17 +300,13 @@ package final class Fetch: TransferDelegate {
     private func makeRoom() {
         holdBack()
         let bound = LoopBound(self, on: origins.loop)
-        filler.store.makeRoom { [bound] found in
-            bound.post { $0.roomMade(found) }
-        }
+        filler.store.makeRoom { [bound] found in bound.post { $0.roomMade(found) } }
     }
 
     private func roomMade(_ found: Bool) {
         if !found, !hasEnded, status.isAbandoned { stopIfAbandoned() }
         guard !hasEnded else { return }
-        guard output.roomMade(found) else {
-            return finish(.failed(.noRoom(in: filler.store)))
-        }
+        guard output.roomMade(found) else { return finish(.failed(.noRoom(in: filler.store))) }
         proceed()
     }
 
@@ -356,62 +343,36 @@ package final class Fetch: TransferDelegate {
     /// client does not notice.
     func failOrRetry(_ error: FillError, isTransient: Bool) {
         transfer?.cancel()
-        phase = .waiting(nil)
+        (phase, parentTimer) = (.waiting(nil), nil)
         output.dropStaged()
-        if turnsFromParent(after: error) { return }
-        let known = knownGeneration
-        let startsOver = known == nil && request.leavesShortcuts() && !isTransient
-        let verdict = retry.failed(
-            failure(isTransient: isTransient), wait: filler.backoff.wait(before: request.url),
-            random: filler.settings.random())
-        if request.turnsToFirstURL(after: error, for: known) { return start(.resume) }
+        let next = request.next(after: error, isTransient: isTransient, output)
         if status.isAbandoned {
             log("stopped fetching, as nobody is waiting for it: \(error)")
             stopIfAbandoned()
             guard !hasEnded else { return }
         }
-        if let seconds = request.leavesExpiredLink(after: error, for: known, delivered: output.delivered) {
-            log("the link has expired: \(error)")
-            return seconds > 0 ? wait(seconds, then: .resume) : start(.resume)
-        }
-        if startsOver { return start(.resume) }
-        switch verdict {
-        case .again(let seconds):
+        switch next {
+        case .elsewhere(let parent):
+            log("\(parent.text) did not deliver, asking elsewhere: \(error)", failure: .parentFailed)
+            start(output.delivered > 0 ? .resume : reason ?? .resume)
+        case .again(.now):
+            log("requesting it again: \(error)")
+            start(.resume)
+        case .again(.later(let seconds)):
             log("trying again in \(seconds) s: \(error)")
             wait(seconds, then: .resume)
-        case .fail: fail(error)
-        case .busy(let seconds): fail(.busy(retryAfter: seconds))
+        case .again(.never(let error)): fail(error)
         }
-    }
-
-    /// Whether another answer could be matched to the bytes that have arrived.
-    var canContinue: Bool {
-        knownGeneration.map { $0.head.status == 200 && ($0.head.rangeCondition != nil || output.overlap > 0) } ?? true
-    }
-
-    private func failure(isTransient: Bool) -> FetchRetry.Failure {
-        let head = knownGeneration?.head
-        return FetchRetry.Failure(
-            isTransient: isTransient,
-            canContinue: canContinue,
-            isNeeded: purpose.validated == nil || head != nil,
-            // A download that starts over would meet the next expiry at the same place.
-            isForDownloads: status.isForDownloads && !demand.resolvedRule.mayMove, delivered: output.delivered)
     }
 
     private func fail(_ error: FillError) {
-        if case .originStatus(let code) = error, Reuse.isGone(status: code), let generation = knownGeneration,
-            generation.isStored, !status.isForDownloads
-        {
-            filler.discard(generation, of: resource)
-        }
         filler.metrics.errors.add(error.kind.rawValue)
         log("not fetched: \(error)", failure: error.kind)
         finish(.failed(error))
     }
 
     func log(_ message: @autoclosure () -> String, failure: FailureKind? = nil) {
-        var about: Logger.Metadata = ["resource": "\(resource.key.text)", "offset": "\(output.position)"]
+        var about: Logger.Metadata = ["resource": "\(status.resource.key.text)", "offset": "\(output.position)"]
         if let failure { about["failure"] = "\(failure.rawValue)" }
         filler.logger.info("\(message())", metadata: about)
     }
@@ -438,22 +399,11 @@ package final class Fetch: TransferDelegate {
     }
 
     private func end(_ result: FetchEnd, leaving transfer: (any Transfer)?) {
-        phase = .ended(transfer)
-        parentTimer = nil
-        let generation = output.writer?.generation
-        if demand.resolvedRule.pins, let generation, generation.isStored { filler.pin(generation, of: resource) }
+        (phase, parentTimer) = (.ended(transfer), nil)
         request.endPlay()
         stay()
         output.close()
-        abandonIncomplete(generation, result)
+        output.conclude(result, knownGeneration)
         status.ended(result)
-    }
-
-    /// Discards an incomplete generation that no other transfer can complete, because it lacks a length or a validator.
-    private func abandonIncomplete(_ generation: Generation?, _ result: FetchEnd) {
-        if case .completed = result { return }
-        guard let generation, generation.isStored, generation.length == nil || generation.head.rangeCondition == nil
-        else { return }
-        filler.discard(generation, of: resource)
     }
 }

@@ -36,9 +36,4 @@ struct FetchOrder: Sendable {
     var isMidway = false
     /// The loop that needs its bytes.
     let home: Int
-
-    var audience: FetchRetry.Audience {
-        if purpose.validated != nil { return .whoHasIt }
-        return status.isForDownloads ? .downloads : isMidway ? .midway : .whoHasNothing
-    }
 }

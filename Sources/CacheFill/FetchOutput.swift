@@ -330,6 +330,22 @@ struct FetchOutput: ~Copyable {
         held.releaseAll()
     }
 
+    /// Pins what a rule pins, and discards what the origin no longer has, and what is incomplete and no other transfer
+    /// can complete, because it lacks a length or a validator.
+    /// - Parameter known: the generation that the bytes had to belong to.
+    func conclude(_ end: FetchEnd, _ known: Generation?) {
+        if case .failed(.originStatus(let code)) = end, Reuse.isGone(status: code), let known, known.isStored,
+            !status.isForDownloads
+        {
+            filler.discard(known, of: status.resource)
+        }
+        guard let generation = writer?.generation, generation.isStored else { return }
+        if demand.resolvedRule.pins { filler.pin(generation, of: status.resource) }
+        if case .completed = end { return }
+        guard generation.length == nil || generation.head.rangeCondition == nil else { return }
+        filler.discard(generation, of: status.resource)
+    }
+
     private mutating func hold(_ range: Range<Int64>) {
         guard let generation = writer?.generation, generation.isStored, let reader = status.slowestFollower else {
             return

@@ -1,3 +1,4 @@
+import Activity
 import CachePolicy
 import DiskCache
 import HTTPModel
@@ -13,11 +14,9 @@ struct FetchRequest {
     let demand: Demand
     let resource: OpenResource
     let filler: CacheFiller
-    /// The last URL requested; empty before the first request.
-    private(set) var url = ""
-    /// When that was, in seconds since 1970.
-    private(set) var time: Int64 = 0
-    /// `OpenResource.changes` at that time.
+    /// Whether, when and from whom it is requested.
+    private(set) var call: OriginCall
+    /// `OpenResource.changes` when the last request was sent.
     private(set) var mark = 0
     /// Set after an answer about another version: the next request has no conditions.
     var isUnconditional = false
@@ -36,14 +35,15 @@ struct FetchRequest {
     private var isOfPlay = false
     /// Where the media is, if not at the demand's URL.
     private(set) var moved: MovedMedia
-    /// Which parent is asked, if any. Whoever has failed is left: a parent for another one or the origin, the origin
-    /// for a retry that begins with the parents again.
-    var parents: ParentTurns
 
-    init(_ purpose: FetchOrder.Purpose, _ demand: Demand, _ resource: OpenResource, _ filler: CacheFiller) {
-        (self.purpose, self.demand, self.resource, self.filler) = (purpose, demand, resource, filler)
+    init(_ order: FetchOrder, _ origins: LoopOrigins) {
+        (purpose, demand, resource, filler) = (order.purpose, order.demand, order.status.resource, origins.filler)
         moved = MovedMedia(demand, filler.locations)
-        parents = ParentTurns(demand.resolvedRule.parents, for: resource.key)
+        let audience: OriginCall.Retry.Audience =
+            if purpose.validated != nil { .whoHasIt } else if order.status.isForDownloads { .downloads } else {
+                order.isMidway ? .midway : .whoHasNothing
+            }
+        call = OriginCall(origins, ParentTurns(demand.resolvedRule.parents, for: resource.key), for: audience)
     }
 
     /// The range that an opening requests; nil for the whole.
@@ -56,8 +56,8 @@ struct FetchRequest {
     ///   - known: the generation that the bytes must belong to; nil until an opening has found it.
     ///   - wanted: the range of it that is wanted; without an upper end while the length is unknown.
     ///   - overlap: how many bytes before it to request as well, to compare them.
-    func make(for known: Generation?, _ wanted: Range<Int64>, overlap: Int64 = 0) -> UpstreamRequest {
-        let parent = parent(for: known)
+    mutating func make(for known: Generation?, _ wanted: Range<Int64>, overlap: Int64 = 0) -> UpstreamRequest {
+        let parent = mayUseParents(for: known) ? call.choose() : call.passParents()
         // A parent follows redirects by itself.
         let url = parent == nil ? known.map(urlOfGaps) ?? sourceOfPlay ?? firstURL : firstURL
         var fields = known == nil ? demand.openingFields(to: url) : demand.fields(to: url)
@@ -85,20 +85,17 @@ struct FetchRequest {
         return request
     }
 
-    /// The parent to ask; nil to contact the origin. Where the media has moved, and where answers differ although no
-    /// validator shows it, the origin alone has the right bytes.
-    private func parent(for known: Generation?) -> ParentProxy? {
-        guard !demand.resolvedRule.parents.isEmpty, moved.media?.location == nil, sourceOfPlay == nil,
-            known.map({ $0.head.rangeCondition != nil }) ?? true
-        else { return nil }
-        return parents.next(isResting: filler.backoff.isResting)
+    /// Where the media has moved, and where answers differ although no validator shows it, the origin alone has the
+    /// right bytes.
+    private func mayUseParents(for known: Generation?) -> Bool {
+        !demand.resolvedRule.parents.isEmpty && moved.media?.location == nil && sourceOfPlay == nil
+            && known.map { $0.head.rangeCondition != nil } ?? true
     }
 
-    /// Records the request just sent.
-    mutating func requested(_ request: UpstreamRequest, at time: Int64) {
-        (url, self.time, mark, requestsPart) = (request.url, time, resource.changes, request.span != nil)
-        redirects = []
-        parents.use(request.parent.flatMap { url in demand.resolvedRule.parents.first { $0.url == url } })
+    /// Records the request that is sent now.
+    mutating func begin(_ request: UpstreamRequest, for reason: FetchReason) {
+        (mark, requestsPart, redirects) = (resource.changes, request.span != nil, [])
+        call.begin(request, for: reason)
     }
 
     /// Requests gaps where the first bytes came from: origins that assemble each answer individually do so behind a
@@ -138,11 +135,53 @@ struct FetchRequest {
         moved.find(isGap: known != nil, waiter: waiter)
     }
 
-    // MARK: Refusals
+    /// How the fetch ends if its page turned out to have media that is cached under another key than the resource's,
+    /// as what is there now must not be stored, or joined to stored bytes, under a key that other pages share.
+    func endOfAnotherKey(for known: Generation?) -> FetchEnd? {
+        guard demand.resolvedRule.resolver != nil,
+            !resource.key.isOf(filler.policy.value.resolve(demand.url).key)
+        else { return nil }
+        // The stored bytes stay: they are still those of the other pages.
+        guard known == nil else { return .failed(.changed) }
+        // What goes to one client alone is not stored.
+        if case .opening(_, _, isShared: false, _) = purpose { return nil }
+        // Those who wait look under the key that is right now.
+        return .stopped
+    }
+
+    // MARK: Failures
+
+    /// What follows a failure.
+    enum Next {
+        /// Request it elsewhere, at once.
+        case elsewhere(after: ParentProxy)
+        case again(OriginCall.Turn)
+    }
+
+    /// - Parameter isTransient: whether the same request may succeed later.
+    mutating func next(after error: FillError, isTransient: Bool, _ output: borrowing FetchOutput) -> Next {
+        let known = purpose.generation ?? output.writer?.generation, head = known?.head, overlap = output.overlap
+        let failure = OriginCall.Retry.Failure(
+            isTransient: isTransient,
+            canContinue: head.map { $0.status == 200 && ($0.rangeCondition != nil || overlap > 0) } ?? true,
+            isNeeded: purpose.validated == nil || head != nil,
+            // A download that starts over would meet the next expiry at the same place.
+            isForDownloads: output.status.isForDownloads && !demand.resolvedRule.mayMove, delivered: output.delivered)
+        if failure.canContinue || call.parent == nil, let parent = call.leaveParent(after: error) {
+            return .elsewhere(after: parent)
+        }
+        let startsOver = known == nil && leavesShortcuts() && !isTransient
+        let turn = call.turn(after: error, failure)
+        if turnsToFirstURL(after: error, for: known) { return .again(.now) }
+        if let seconds = leavesExpiredLink(after: error, for: known, delivered: failure.delivered) {
+            return .again(seconds > 0 ? .later(afterSeconds: seconds) : .now)
+        }
+        return .again(startsOver ? .now : turn)
+    }
 
     /// Checks whether the redirect target has refused a gap.
     /// - Returns: whether to request the first URL instead.
-    mutating func turnsToFirstURL(after error: FillError, for known: Generation?) -> Bool {
+    private mutating func turnsToFirstURL(after error: FillError, for known: Generation?) -> Bool {
         guard case .originStatus(let status) = error, (400..<500).contains(status), status != 429, !requestsFirstURL,
             let known, urlOfGaps(known) != firstURL
         else { return false }
@@ -158,7 +197,7 @@ struct FetchRequest {
     /// Forgets the play's source if the last request went there in vain, as signed URLs expire.
     /// - Returns: whether it did; then the first URL has to be requested.
     private mutating func leavesPlay() -> Bool {
-        guard let source = sourceOfPlay, source == url else { return false }
+        guard let source = sourceOfPlay, source == call.url else { return false }
         resource.changePlay { ($0.source, $0.version) = (nil, nil) }
         requestsFirstURL = true
         return true
@@ -184,7 +223,7 @@ struct FetchRequest {
 
     /// Forgets by which ways past the first URL the last request has failed.
     /// - Returns: whether there are any; then the first URL has to be requested, once.
-    mutating func leavesShortcuts() -> Bool {
+    private mutating func leavesShortcuts() -> Bool {
         let hasLeftPlay = leavesPlay()
         return leavesRedirects() || hasLeftPlay
     }
@@ -192,7 +231,8 @@ struct FetchRequest {
     /// Checks whether the link to the media may have expired, and a fresh one is worthwhile.
     /// - Parameter delivered: how many bytes the fetch has delivered.
     /// - Returns: seconds after which to request the media where it is then; nil if the refusal counts.
-    mutating func leavesExpiredLink(after error: FillError, for known: Generation?, delivered: Int64) -> Double? {
+    private mutating func leavesExpiredLink(after error: FillError, for known: Generation?, delivered: Int64) -> Double?
+    {
         guard case .originStatus(let status) = error else { return nil }
         return leavesExpiredLink(status: status, isGap: known != nil, delivered: delivered)
     }

@@ -17,7 +17,7 @@ package final class LoopFiller {
     private(set) var isShutDown = false
     private var fetches: [ObjectIdentifier: Fetch] = [:]
     private var work: [ObjectIdentifier: any Work] = [:]
-    var documents: [ObjectIdentifier: DocumentFetch] = [:]
+    var documents: [ObjectIdentifier: ResponseFetch] = [:]
 
     /// What runs on this loop without anybody else to hold it.
     protocol Work: AnyObject {
@@ -50,6 +50,8 @@ package final class LoopFiller {
             : resource.open(follower, validating: validated, range, reach)
         guard let (status, isNew) = opened else { return nil }
         if isNew {
+            let requester = Requester(follower: follower, url: demand.address, isAuthorized: demand.isAuthorized)
+            status.note { $0.requester = requester }
             start(
                 FetchOrder(
                     status: status,
@@ -136,7 +138,7 @@ package final class LoopFiller {
         guard fetches.removeValue(forKey: ObjectIdentifier(fetch)) != nil else { return }
         filler.ended(fetch.status)
         filler.metrics.openFetches.add(-1)
-        filler.balance.ended(on: loop.index, from: fetch.home)
+        filler.balance.ended(on: loop.index, from: fetch.order.home)
     }
 
     /// Ends all transfers; their followers get an error.
@@ -155,7 +157,7 @@ package final class LoopFiller {
         let shown =
             fetches.count > most
             ? Array(fetches.values.sorted { $0.began < $1.began }.prefix(most)) : Array(fetches.values)
-        samples.fetches += shown.compactMap(\.sample)
+        samples.fetches += shown.compactMap { FetchSample($0) }
         samples.hiddenFetches +|= fetches.count - shown.count
         samples.fetches += documents.values.prefix(most).map(\.sample)
     }

@@ -2,22 +2,24 @@ import CachePolicy
 import HTTPModel
 import Upstream
 
-/// What an origin sends besides its response to the client whose request a fetch forwards, and what nobody else gets.
-/// A value.
-struct OwnersShare: Sendable {
-    let owner: FollowerID
-    /// Values of `Set-Cookie`.
-    var cookies: [String] = []
-    /// In order.
-    private(set) var interims: [InterimResponse] = []
+extension FetchState {
+    /// What an origin sends besides its response to the client whose request a fetch forwards, and what nobody else
+    /// gets. A value.
+    struct OwnersShare: Sendable {
+        let owner: FollowerID
+        /// Values of `Set-Cookie`.
+        var cookies: [String] = []
+        /// In order.
+        private(set) var interims: [InterimResponse] = []
 
-    /// In all attempts of a fetch; an origin that sends more is up to something else.
-    static let mostInterims = 16
+        /// In all attempts of a fetch; an origin that sends more is up to something else.
+        static let mostInterims = 16
 
-    init(of owner: FollowerID) { self.owner = owner }
+        init(of owner: FollowerID) { self.owner = owner }
 
-    mutating func take(_ interim: InterimResponse) {
-        if interims.count < Self.mostInterims { interims.append(interim) }
+        mutating func take(_ interim: InterimResponse) {
+            if interims.count < Self.mostInterims { interims.append(interim) }
+        }
     }
 }
 

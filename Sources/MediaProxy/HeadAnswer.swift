@@ -13,7 +13,7 @@ final class HeadAnswer {
     /// The stored generation to validate; nil if there is none.
     private let validated: Generation?
     private let requestedAt: Int64
-    private var fetch: HeadFetch?
+    private var fetch: ResponseFetch?
 
     init(_ answer: MediaAnswer, validating validated: Generation?) {
         (self.answer, request, self.validated) = (answer, answer.request, validated)
@@ -31,13 +31,11 @@ final class HeadAnswer {
             [self] result in
             fetch = nil
             switch result {
-            case .success(let head): received(head)
-            case .failure(let error): answer.answerInDoubt(after: error)
+            case .success(let response): received(response.head)
+            case .failure(let error):
+                if case .offline = error { request.proxy.metrics.errors.add(error.kind.rawValue) }
+                answer.answerInDoubt(after: error)
             }
-        }
-        if fetch == nil {
-            request.proxy.metrics.errors.add(FailureKind.offline.rawValue)
-            answer.fail(.offline)
         }
     }
 

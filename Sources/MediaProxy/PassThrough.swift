@@ -15,6 +15,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
     private let exchange: Exchange
     private let route: Route
     private let proxy: ProxyLoop
+    private var call: OriginCall
     private var transfer: (any Transfer)?
     private var head: UpstreamHead?
 
@@ -37,30 +38,31 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         self.exchange = exchange
         self.route = route
         self.proxy = proxy
+        call = OriginCall(once: proxy.filler.origins)
         upload = Relay(in: proxy.metrics.transit, for: exchange.countedClient)
         download = Relay(in: proxy.metrics.transit, for: exchange.countedClient)
     }
 
     func start() {
-        guard !proxy.filler.origins.isOffline else { return refuseOffline() }
+        var request = UpstreamRequest(
+            url: route.text, method: .other(exchange.request.method.name), fields: fields)
+        request.content = content
+        request.client = exchange.countedClient
+        if case .never(let error) = call.turn(before: request) { return refuse(after: error) }
         exchange.onAbort { [self] in cancel() }
         let limit = proxy.policy.largestMountBody
         if let limit, let length = exchange.bodyLength, length > limit {
             // Refuse it before the origin is contacted.
             return exchange.readBody(limit: limit, into: self)
         }
-        proxy.metrics.upstreamReasons[.method].add()
-        var request = UpstreamRequest(
-            url: route.text, method: .other(exchange.request.method.name), fields: fields)
-        request.content = content
-        request.client = exchange.countedClient
-        transfer = proxy.filler.origins.upstream.start(request, delegate: self)
+        call.begin(request, for: .method)
+        transfer = call.origins.upstream.start(request, delegate: self)
     }
 
-    private func refuseOffline() {
-        proxy.metrics.errors.add(FailureKind.offline.rawValue)
+    private func refuse(after error: FillError) {
+        proxy.metrics.errors.add(error.kind.rawValue)
         exchange.respond(504, text: "the proxy is offline and contacts no origin", closes: true) {
-            $0.cacheStatus(CacheStatus(detail: FailureKind.offline.rawValue))
+            $0.cacheStatus(CacheStatus(detail: error.kind.rawValue))
         }
     }
 

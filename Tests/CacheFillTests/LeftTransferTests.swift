@@ -18,12 +18,12 @@ import Testing
             (false, true, rule(), .linger), (false, true, rule(.whole), .linger),
             (false, true, rule(.read), .finishChunk), (false, true, rule(isMetered: true), .finishChunk),
             (false, false, rule(), .finishChunk), (true, true, rule(), .stop), (true, false, rule(.read), .stop),
-        ] as [(Bool, Bool, ResolvedRule, Fetch.LeftTransfer)])
+        ] as [(Bool, Bool, ResolvedRule, FetchState.LeftTransfer)])
     func transferThatIsLeftLingersOnlyForWhoMayComeBack(
-        wasLeftForGood: Bool, isComingIn: Bool, rule: ResolvedRule, way: Fetch.LeftTransfer
+        wasLeftForGood: Bool, isComingIn: Bool, rule: ResolvedRule, way: FetchState.LeftTransfer
     ) {
         let decide = {
-            Fetch.LeftTransfer.way(
+            FetchState.LeftTransfer.way(
                 wasLeftForGood: wasLeftForGood, isComingIn: isComingIn, rule, lingerSeconds: $0)
         }
         #expect(decide(5) == way)

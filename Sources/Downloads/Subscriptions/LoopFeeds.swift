@@ -59,9 +59,10 @@ extension FeedValidators {
 extension FeedAnswer {
     /// - Parameter now: seconds since 1970.
     fileprivate init(
-        _ result: Result<DocumentFetch.Document, FillError>, to request: FeedRequest, _ policy: ProxyPolicy, now: Int64
+        _ result: Result<ResponseFetch.Response, FillError>, to request: FeedRequest, _ policy: ProxyPolicy, now: Int64
     ) {
         switch result {
+        case .failure(.offline): self = .failed(FeedReadings.offline)
         case .failure(let error): self = .failed(FeedFailure(error, adviceWords: policy.adviceWords))
         case .success(let document) where document.head.status == 304:
             let head = document.head
@@ -80,7 +81,7 @@ extension FeedAnswer {
         404: "there is nothing at this URL", 410: "the feed is gone", 429: "too many requests", 503: "it is busy",
     ]
 
-    private init(_ document: DocumentFetch.Document, to request: FeedRequest, _ policy: ProxyPolicy) {
+    private init(_ document: ResponseFetch.Response, to request: FeedRequest, _ policy: ProxyPolicy) {
         let head = document.head
         do {
             // Some origins encode without being asked to.

@@ -5,17 +5,17 @@ import Testing
 
 /// Whether a fetch tries again, and when. Four attempts, 1 s to 8 s between them; a host is waited for 10 s at first,
 /// and 60 s midway.
-@Suite struct FetchRetryTests {
-    private static func retry(_ audience: FetchRetry.Audience = .whoHasNothing) -> FetchRetry {
-        FetchRetry(
-            RetryPolicy(maxAttempts: 4, base: 1, ceiling: 8), FetchRetry.Patience(first: 10, midway: 60), for: audience)
+@Suite struct CallRetryTests {
+    private static func retry(_ audience: OriginCall.Retry.Audience = .whoHasNothing) -> OriginCall.Retry {
+        OriginCall.Retry(
+            RetryPolicy(maxAttempts: 4, base: 1, ceiling: 8), .init(first: 10, midway: 60), for: audience)
     }
 
     private static func failure(
         isTransient: Bool = true, canContinue: Bool = true, isNeeded: Bool = true, isForDownloads: Bool = false,
         delivered: Int64 = 0
-    ) -> FetchRetry.Failure {
-        FetchRetry.Failure(
+    ) -> OriginCall.Retry.Failure {
+        OriginCall.Retry.Failure(
             isTransient: isTransient, canContinue: canContinue, isNeeded: isNeeded, isForDownloads: isForDownloads,
             delivered: delivered)
     }
@@ -30,9 +30,9 @@ import Testing
             (.downloads, 0, .now), (.downloads, 3, .busy(retryAfter: 3)),
             // A tenth of a short wait, and no more than a second of a long one.
             (.whoHasNothing, 2, .later(afterSeconds: 2.1)),
-        ] as [(FetchRetry.Audience, Double, FetchRetry.Turn)])
+        ] as [(OriginCall.Retry.Audience, Double, OriginCall.Retry.Turn)])
     func hostIsWaitedForAsLongAsSomebodyCanWait(
-        audience: FetchRetry.Audience, wait: Double, turn: FetchRetry.Turn
+        audience: OriginCall.Retry.Audience, wait: Double, turn: OriginCall.Retry.Turn
     ) {
         #expect(Self.retry(audience).turn(wait: wait, random: 0.5) == turn)
     }
@@ -44,8 +44,8 @@ import Testing
             (failure(), .again(afterSeconds: 0.5)), (failure(isTransient: false), .fail),
             (failure(canContinue: false), .fail), (failure(isNeeded: false), .fail),
             (failure(isForDownloads: true), .fail),
-        ] as [(FetchRetry.Failure, FetchRetry.Verdict)])
-    func onlyWhatIsWorthItIsTriedAgain(failure: FetchRetry.Failure, verdict: FetchRetry.Verdict) {
+        ] as [(OriginCall.Retry.Failure, OriginCall.Retry.Verdict)])
+    func onlyWhatIsWorthItIsTriedAgain(failure: OriginCall.Retry.Failure, verdict: OriginCall.Retry.Verdict) {
         var retry = Self.retry()
         #expect(retry.failed(failure, wait: 0, random: 0) == verdict)
     }
@@ -68,8 +68,8 @@ import Testing
         arguments: [
             (0.1, .again(afterSeconds: 0.75)), (5, .again(afterSeconds: 5.25)), (60, .again(afterSeconds: 60.5)),
             (61, .busy(retryAfter: 61)),
-        ] as [(Double, FetchRetry.Verdict)])
-    func hostThatWantsToBeLeftAloneIsWaitedForMidway(wait: Double, verdict: FetchRetry.Verdict) {
+        ] as [(Double, OriginCall.Retry.Verdict)])
+    func hostThatWantsToBeLeftAloneIsWaitedForMidway(wait: Double, verdict: OriginCall.Retry.Verdict) {
         var retry = Self.retry()
         #expect(retry.failed(Self.failure(), wait: wait, random: 0.5) == verdict)
     }

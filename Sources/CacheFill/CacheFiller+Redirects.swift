@@ -4,30 +4,6 @@ import HTTPModel
 import Upstream
 
 /// Redirects that are fresh save their request (RFC 9111 §3, §4).
-extension Fetch {
-    /// The first answer about a resource alone comes through them: what follows is requested where that came from.
-    private var usesRedirects: Bool {
-        guard case .opening(_, _, true, _) = purpose else { return false }
-        return knownGeneration == nil && demand.resolvedRule.resolver == nil && !request.ignoresRedirects
-    }
-
-    package func transfer(_ transfer: any Transfer, redirectOf url: String, with fields: HeaderFields) -> KnownRedirect?
-    {
-        guard usesRedirects, filler.shortResponses.hasRedirects,
-            let known = filler.redirect(of: url, fields, demand)
-        else { return nil }
-        request.wentThrough(redirectOf: url)
-        return known
-    }
-
-    package func transfer(_ transfer: any Transfer, followed redirect: ReceivedRedirect) {
-        guard !hasEnded else { return }
-        noteCookies(of: redirect)
-        guard usesRedirects else { return }
-        filler.note(redirect, demand, resource, requestedAt: request.time, mark: request.mark)
-    }
-}
-
 extension CacheFiller {
     /// A fresh redirect of a URL, for a request with these fields.
     func redirect(of url: String, _ fields: HeaderFields, _ demand: Demand) -> KnownRedirect? {
