@@ -4,7 +4,7 @@ import HTTPModel
 package struct Response {
     package var status: Int
     /// Field lines as they are sent, each ended by CRLF.
-    package private(set) var fieldBytes = [UInt8](unsafeUninitializedCapacity: 512) { _, _ in }
+    package private(set) var fieldBytes: [UInt8] = []
     /// The body's length in bytes if it is known; for HEAD, the length that GET would have.
     package var length: Int64?
     /// Whether the fields include `Date`: a stored response keeps its own (RFC 9110 §6.6.1).
@@ -23,6 +23,7 @@ package struct Response {
     package init(_ status: Int, length: Int64?) {
         self.status = status
         self.length = length
+        fieldBytes.reserveCapacity(512)
     }
 
     /// Appends a field line. Neither part may contain a line break; callers pass values that a parser has already

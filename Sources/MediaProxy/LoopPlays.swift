@@ -34,7 +34,8 @@ package final class LoopPlays {
         let play = play(key, of: request.route, at: now)
         last = play
         play.begin(answer, shelf)
-        request.follow(by: play)
+        request.play = play
+        request.exchange.follow(by: play)
     }
 
     private func play(_ key: PlaySample.Key, of route: Route, at now: UInt64) -> LoopPlay {

@@ -32,33 +32,37 @@ package final class MediaHandler: RequestHandler {
     // MARK: Forms of targets (RFC 9112 §3.2)
 
     private func handleOriginForm(_ exchange: Exchange, _ target: String) {
-        guard acceptsHost(of: exchange) else { return refuse(exchange, .misdirected) }
-        handle(exchange, target)
+        guard let reading = readingIfAccepted(exchange) else { return refuse(exchange, .misdirected) }
+        handle(exchange, target, reading)
     }
 
     /// The target identifies the resource; `Host` is ignored (§3.2.2).
     private func handleAbsoluteForm(_ exchange: Exchange, _ target: String) {
-        guard let url = try? OriginURL(url: target), proxy.isOwn(url, exchange) else { return handle(exchange, target) }
+        let reading = proxy.reading(of: exchange)
+        guard let url = try? OriginURL(url: target), proxy.isOwn(url, exchange) else {
+            return handle(exchange, target, reading)
+        }
         exchange.retarget(url.pathAndQuery)
-        handle(exchange, url.pathAndQuery)
+        handle(exchange, url.pathAndQuery, reading)
     }
 
     /// §3.2.4
     private func handleAsterisk(_ exchange: Exchange) {
-        guard acceptsHost(of: exchange) else { return refuse(exchange, .misdirected) }
+        guard readingIfAccepted(exchange) != nil else { return refuse(exchange, .misdirected) }
         guard exchange.request.method == .options else { return refuse(exchange, .asterisk) }
         exchange.respond(Self.options)
     }
 
-    /// Both names have to be the proxy's own: a balancer may pass on a `X-Forwarded-Host` that a page invented.
-    private func acceptsHost(of exchange: Exchange) -> Bool {
-        proxy.reading(of: exchange).namesProxy
-            && (exchange.forwarded?.host).map { proxy.hosts.accepts($0) } != false
+    /// What its fields say; nil if they name another host. Both names have to be the proxy's own: a balancer may pass
+    /// on a `X-Forwarded-Host` that a page invented.
+    private func readingIfAccepted(_ exchange: Exchange) -> FieldReading? {
+        let reading = proxy.reading(of: exchange), stated = exchange.forwarded?.host
+        return reading.namesProxy && stated.map { proxy.hosts.accepts($0) } != false ? reading : nil
     }
 
     // MARK: Methods
 
-    private func handle(_ exchange: Exchange, _ target: String) {
+    private func handle(_ exchange: Exchange, _ target: String, _ reading: FieldReading) {
         let route: Route
         do throws(MediaRoutes.Refusal) {
             guard let found = try proxy.routes.route(target) else { return control.handle(exchange) }
@@ -75,7 +79,7 @@ package final class MediaHandler: RequestHandler {
         switch (exchange.request.method, route.form) {
         case (.get, _), (.head, _):
             proxy.metrics.requests.add()
-            MediaAnswer(MediaRequest(exchange, route, proxy)).start(in: plays)
+            MediaAnswer(MediaRequest(exchange, route, reading, proxy)).start(in: plays)
         case (.options, .path): exchange.respond(answer(toOptions: exchange.request, route))
         case (.options, _): pass(exchange, route)
         case (.other(let name), .mount) where name != "TRACE": pass(exchange, route)

@@ -35,21 +35,15 @@ final class MediaRequest {
     /// Each request counts once, however often its answer restarts.
     private(set) var isCounted = false
     /// To which it belongs; nil for none.
-    private(set) var play: LoopPlay?
+    var play: LoopPlay?
     /// What the origin sets in the response to this very request, where the client takes its cookies for the origin's.
     var cookies: [String] = []
     private static let longestSharedError: Int64 = 64 << 10
 
-    init(_ exchange: Exchange, _ route: Route, _ proxy: ProxyLoop) {
-        (self.exchange, self.route, self.proxy) = (exchange, route, proxy)
+    init(_ exchange: Exchange, _ route: Route, _ reading: FieldReading, _ proxy: ProxyLoop) {
+        (self.exchange, self.route, self.reading, self.proxy) = (exchange, route, reading, proxy)
         head = exchange.request
-        reading = proxy.reading(of: exchange)
         directives = reading.directives
-    }
-
-    func follow(by play: LoopPlay) {
-        self.play = play
-        exchange.follow(by: play)
     }
 
     var filler: LoopFiller { proxy.filler }
