@@ -4,7 +4,7 @@ import Reelcache
 
 /// The settings of a running proxy, and how to change them. For one thread at a time.
 package final class RunningSettings {
-    private let cache: MediaCache
+    private let proxy: Proxy
     private let logLevel: AdjustableLogLevel
     private let sources: SettingSources
     private let logger: Logger
@@ -17,19 +17,19 @@ package final class RunningSettings {
 
     /// - Parameter settings: those with which the proxy was started.
     package init(
-        _ settings: Settings, from sources: SettingSources, proxy: Proxy, logLevel: AdjustableLogLevel, logger: Logger
+        _ settings: Settings, from sources: SettingSources, proxy: Proxy, logLevel: AdjustableLogLevel
     ) {
-        cache = proxy.cache
+        self.proxy = proxy
+        logger = proxy.cache.logger
         self.logLevel = logLevel
         self.sources = sources
-        self.logger = proxy.cache.guarded(logger)
         current = settings
         announceFile()
     }
 
     /// `reload` checks the file that is read, whichever its own command line names.
     private func announceFile() {
-        cache.announce(configurationFile: current.file.map { URL(fileURLWithPath: $0).path })
+        proxy.announce(configurationFile: current.file.map { URL(fileURLWithPath: $0).path })
     }
 
     /// Reads all sources again. Changes take effect, except those that need a restart; a mistake anywhere leaves all
@@ -38,7 +38,7 @@ package final class RunningSettings {
     /// A missing file changes nothing either: a large cache would shrink to the default size at once. To return to the
     /// defaults, restart the proxy or empty the file.
     package func reload() {
-        do { try cache.reopenAccessLog() } catch { logger.error("\(error); the old file stays open") }
+        do { try proxy.reopenAccessLog() } catch { logger.error("\(error); the old file stays open") }
         do throws(SettingsError) {
             let wanted = try sources.read()
             if let file = current.file, wanted.file != file, access(file, F_OK) != 0 {
@@ -63,7 +63,7 @@ package final class RunningSettings {
     /// All at once: a new mount must not be served for a moment without its rule.
     private func take(_ changed: [Setting], from wanted: Settings) {
         do {
-            try cache.reconfigure { configuration in
+            try proxy.cache.reconfigure { configuration in
                 // Those that have not changed stay as they are, which commands may have set.
                 var settings = Settings()
                 settings.proxy = configuration

@@ -76,10 +76,7 @@ extension MediaCache {
     /// - Throws: `CacheError.closed`.
     public func activity() async throws(CacheError) -> CacheActivity {
         try checkOpen()
-        let look = await withCheckedContinuation { continuation in
-            live.look { continuation.resume(returning: $0) }
-        }
-        guard let report = look?.report else { throw .closed }
+        guard let report = await live.look()?.report else { throw .closed }
         return CacheActivity(plays: report.plays.map { .init($0) }, transfers: report.transfers.map { .init($0) })
     }
 }

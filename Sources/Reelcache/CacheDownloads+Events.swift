@@ -37,7 +37,7 @@ extension CacheDownloads {
     private func watch(_ id: Download.ID, _ lastKnown: Download?, _ report: (Download) -> Void) async -> DownloadEvent?
     {
         var (last, reported) = (lastKnown, nil as Download?)
-        for await _ in cache.bell.rings() {
+        for await _ in cache.downloader.bell.rings() {
             guard let download = self[id] else { return await end(ofForgotten: id, last) }
             if download != reported { report(download) }
             (last, reported) = (download, download)

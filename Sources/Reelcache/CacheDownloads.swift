@@ -1,3 +1,4 @@
+import CachePolicy
 import Downloads
 import Foundation
 
@@ -9,8 +10,8 @@ import Foundation
 public struct CacheDownloads: Sendable {
     let cache: MediaCache
 
-    private var manager: DownloadManager { cache.manager }
-    private var snapshots: DownloadSnapshots { cache.manager.snapshots }
+    private var manager: DownloadManager { cache.downloader.manager }
+    private var snapshots: DownloadSnapshots { cache.downloader.manager.snapshots }
 
     // MARK: State
 
@@ -20,7 +21,7 @@ public struct CacheDownloads: Sendable {
     /// The download of a URL in its current state: the one that has not ended, otherwise the latest; nil if there is
     /// none.
     public func status(of url: URL) -> Download? {
-        guard let origin = try? MediaCache.origin(url) else { return nil }
+        guard let origin = try? OriginURL(url) else { return nil }
         let found = snapshots.downloads(of: origin)
         return found.first { !$0.state.hasEnded } ?? found.max { $0.id < $1.id }
     }
@@ -62,7 +63,7 @@ public struct CacheDownloads: Sendable {
     /// - Throws: as for one.
     @discardableResult
     public func add(_ urls: [URL], options: DownloadOptions = DownloadOptions()) async throws -> [Download] {
-        let orders = try urls.map { DownloadOrder(url: try MediaCache.origin($0), options: options) }
+        let orders = try urls.map { DownloadOrder(url: try OriginURL($0), options: options) }
         let reports = try await perform { manager throws(DownloadError) in try manager.add(orders) }
         guard reports.count == urls.count else { throw CacheError.disk("the downloads could not be saved") }
         return reports

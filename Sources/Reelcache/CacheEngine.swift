@@ -3,9 +3,11 @@ import CacheFill
 import CachePolicy
 import ControlAPI
 import DiskCache
+import Downloads
 import EventIO
 import Foundation
 import HTTPModel
+import HTTPTransport
 import Logging
 import MediaProxy
 import Presentations
@@ -36,6 +38,7 @@ struct CacheEngine: Sendable {
     let via = Via(pseudonym: "reelcache-" + String(UInt32.random(in: .min ... .max), radix: 16))
     /// The shares of the files that this process may have open.
     let descriptors: DescriptorBudget
+    let clientLimits: Current<ClientLimits>
     let accessLog: AccessLog
     /// Returns the current counters.
     let snapshot: @Sendable () -> StatsSnapshot
@@ -47,6 +50,7 @@ struct CacheEngine: Sendable {
     init(_ configuration: ProxyConfiguration, tuning: ProxyTuning, threads: Int, logger: Logger) throws {
         let addresses = Current<AddressPolicy>(try AddressPolicy(allow: configuration.allow))
         let outgoing = Current<OutgoingProxy?>(try configuration.outgoingProxy())
+        let limits = try configuration.clientLimits()
         var initial = try tuning.policy ?? configuration.policy()
         initial.adviceWords = tuning.adviceWords
         let policy = Current<ProxyPolicy>(initial)
@@ -66,6 +70,7 @@ struct CacheEngine: Sendable {
                 """)
         }
         self.descriptors = descriptors
+        clientLimits = Current(limits.bounded(by: descriptors, logger))
         try DispatchDescriptors.make()
         var settings = Self.upstreamSettings(configuration, tuning, via)
         settings.idleConnections = descriptors.idleOriginsOfALoop
@@ -107,16 +112,6 @@ struct CacheEngine: Sendable {
         self.outgoing = outgoing
         history.start()
         noteOutgoingProxy()
-    }
-
-    /// Says in the log that another proxy decides which addresses are reached.
-    func noteOutgoingProxy() {
-        guard let proxy = outgoing.value else { return }
-        logger.warning(
-            """
-            origins are reached through \(proxy.masked): it looks up their names, so their addresses cannot be checked here; \
-            let it refuse addresses of your network
-            """)
     }
 
     /// Calls back after each change of this machine's addresses, on a loop.
@@ -209,6 +204,13 @@ struct CacheEngine: Sendable {
 }
 
 extension CacheEngine {
+    func liveState(_ downloads: DownloadSnapshots) -> LiveState {
+        LiveState(
+            collect: { [activity] in activity.collect($0) }, downloads: downloads, policy: policy, metrics: metrics,
+            statistics: snapshot, perform: { [store] in store.perform($0) },
+            moment: { [now = filler.now] in .init(instant: MonotonicClock.nanoseconds(), time: now()) })
+    }
+
     var numbers: ControlNumbers {
         ControlNumbers(
             stats: snapshot, metrics: { [metrics, snapshot] in MetricsSnapshot(metrics, snapshot(), process: .read()) },

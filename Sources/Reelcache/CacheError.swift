@@ -1,3 +1,4 @@
+import CachePolicy
 import DiskCache
 import Downloads
 import Foundation
@@ -62,6 +63,14 @@ extension CacheError: CustomStringConvertible, LocalizedError {
 
     /// The same, for `localizedDescription`.
     public var errorDescription: String? { description }
+}
+
+extension OriginURL {
+    init(_ url: URL) throws(CacheError) {
+        do throws(OriginURLError) { self = try OriginURL(url: url.absoluteString) } catch {
+            throw .unsupportedURL(error.naming(url.absoluteString))
+        }
+    }
 }
 
 extension CacheError {

@@ -13,7 +13,7 @@ import Playlists
 public struct CacheFeeds: Sendable {
     let cache: MediaCache
 
-    private var manager: SubscriptionManager { cache.subscriptions }
+    private var manager: SubscriptionManager { cache.downloader.subscriptions }
 
     // MARK: State
 
@@ -27,7 +27,7 @@ public struct CacheFeeds: Sendable {
     /// - Parameter url: the URL under which it was subscribed, or where it is fetched by now.
     /// - Throws: `CacheError`: `.unsupportedURL`, `.disk`, `.closed`.
     public func subscription(of url: URL) async throws -> FeedSubscription? {
-        let origin = try MediaCache.origin(url)
+        let origin = try OriginURL(url)
         return try await perform { manager throws(DownloadError) in
             manager.isSubscribed(origin) ? try manager.detail(of: origin, limit: 1).feed : nil
         }
@@ -39,7 +39,7 @@ public struct CacheFeeds: Sendable {
     ///   - limit: the maximum number; nil for all.
     /// - Throws: `CacheError`: `.unknownFeed`, `.unsupportedURL`, `.disk`, `.closed`.
     public func episodes(of url: URL, limit: Int? = nil) async throws -> [FeedEpisode] {
-        let origin = try MediaCache.origin(url)
+        let origin = try OriginURL(url)
         return try await perform { manager throws(DownloadError) in
             try manager.detail(of: origin, limit: limit.map { max($0, 0) })
         }.episodes
@@ -54,14 +54,14 @@ public struct CacheFeeds: Sendable {
     ///   `.invalid` for invalid options, `.disk`, `.closed`.
     @discardableResult
     public func subscribe(to url: URL, options: FeedOptions = FeedOptions()) async throws -> FeedCheckResult {
-        let (origin, change) = (try MediaCache.origin(url), try options.change())
+        let (origin, change) = (try OriginURL(url), try options.change())
         return try await awaiting { manager, end in manager.subscribe(origin, change, then: end) }
     }
 
     /// Unsubscribes from a feed, and cancels its downloads that have not ended. Cached episodes stay.
     /// - Throws: `CacheError`: `.unknownFeed`, `.unsupportedURL`, `.disk`, `.closed`.
     public func remove(_ url: URL) async throws {
-        let origin = try MediaCache.origin(url)
+        let origin = try OriginURL(url)
         _ = try await perform { manager throws(DownloadError) in try manager.remove(origin) }
     }
 
@@ -71,7 +71,7 @@ public struct CacheFeeds: Sendable {
     /// - Throws: `CacheError`: `.unknownFeed`, `.unsupportedURL`, `.closed`.
     @discardableResult
     public func check(_ url: URL? = nil) async throws -> [FeedCheckResult] {
-        let origin = try url.map { try MediaCache.origin($0) }
+        let origin = try url.map { try OriginURL($0) }
         return try await awaiting { manager, end in manager.check(origin, then: end) }
     }
 

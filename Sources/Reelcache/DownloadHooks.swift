@@ -8,22 +8,27 @@ import Upstream
 
 /// Counts downloads that have ended, and runs the programs that the settings `on_completed` and `on_failed` name.
 final class DownloadHooks: Sendable {
-    private let commands: Mutex<[Download.State: [String]]>
+    /// A program with its arguments for each state that has one.
+    typealias Commands = [Download.State: [String]]
+
+    private let commands: Mutex<Commands>
     private let programs: ProgramQueue
     private let metrics: ProxyMetrics
     private let directory: String
     private let policy: Current<ProxyPolicy>
 
-    /// - Throws: `ProxyError` for a command that cannot be one.
-    init(_ configuration: ProxyConfiguration, _ policy: Current<ProxyPolicy>, _ metrics: ProxyMetrics, _ logger: Logger)
-        throws(ProxyError)
-    {
-        commands = Mutex(try Self.commands(configuration))
+    /// - Parameter directory: the cache directory.
+    init(
+        _ commands: Commands, _ policy: Current<ProxyPolicy>, _ metrics: ProxyMetrics, _ directory: String,
+        _ logger: Logger
+    ) {
+        self.commands = Mutex(commands)
         programs = ProgramQueue(logger)
-        (self.policy, self.metrics, directory) = (policy, metrics, configuration.cacheDirectory)
+        (self.policy, self.metrics, self.directory) = (policy, metrics, directory)
     }
 
-    static func commands(_ configuration: ProxyConfiguration) throws(ProxyError) -> [Download.State: [String]] {
+    /// - Throws: `ProxyError` for a command that cannot be one.
+    static func commands(_ configuration: ProxyConfiguration) throws(ProxyError) -> Commands {
         let commands = [
             Download.State.completed: try ProxyConfiguration.parse("on_completed", checked(configuration.onCompleted)),
             .failed: try ProxyConfiguration.parse("on_failed", checked(configuration.onFailed)),
@@ -38,7 +43,7 @@ final class DownloadHooks: Sendable {
         return command
     }
 
-    func set(_ commands: [Download.State: [String]]) { self.commands.withLock { $0 = commands } }
+    func set(_ commands: Commands) { self.commands.withLock { $0 = commands } }
 
     /// Does not block.
     func ended(_ download: Download) {

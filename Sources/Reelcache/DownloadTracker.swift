@@ -13,13 +13,13 @@ import Observation
 
     /// - Parameter cache: after it is closed, the last state remains.
     public init(_ cache: MediaCache) {
-        let snapshots = cache.manager.snapshots
+        let snapshots = cache.downloader.manager.snapshots
         let look = { @Sendable in
             let listing = snapshots.listing { _ in true }
             return (listing.downloads, listing.summary)
         }
         (downloads, totals) = look()
-        let rings = cache.bell.rings()
+        let rings = cache.downloader.bell.rings()
         following = Task.detached { [weak self] in
             for await _ in rings {
                 let (downloads, totals) = look()

@@ -1,5 +1,6 @@
 import CachePolicy
 import Downloads
+import Foundation
 import Synchronization
 
 /// Counts the waiters of downloads that exist only as long as somebody in this process waits for them. Used inside
@@ -34,9 +35,27 @@ final class DownloadWants: Sendable {
 }
 
 extension CacheDownloads {
+    /// Downloads a resource while waiting for the end.
+    /// - Parameter report: called with each event before the last.
+    /// - Returns: the last event; nil if the task was cancelled.
+    func follow(_ url: URL, _ options: DownloadOptions, _ report: (DownloadEvent) -> Void) async
+        -> DownloadEvent?
+    {
+        let ordered: Download
+        do throws(CacheError) { ordered = try await want(OriginURL(url), options) } catch {
+            return .failed(error)
+        }
+        var end: DownloadEvent?
+        for await event in events(of: ordered.id, lastKnown: ordered) {
+            if case .progress = event { report(event) } else { end = event }
+        }
+        await unwant(ordered.id, isOver: end != nil)
+        return end
+    }
+
     /// Orders a download in order to wait for it. Each call needs a call of `unwant` later.
-    func want(_ url: OriginURL, _ options: DownloadOptions) async throws(CacheError) -> Download {
-        let (order, wants) = (DownloadOrder(url: url, options: options), cache.wants)
+    private func want(_ url: OriginURL, _ options: DownloadOptions) async throws(CacheError) -> Download {
+        let (order, wants) = (DownloadOrder(url: url, options: options), cache.downloader.wants)
         let download = try await perform { manager throws(DownloadError) in
             let known = manager.snapshots.downloads(of: order.url).filter { !$0.state.hasEnded }.map(\.id)
             guard let download = try manager.add([order], waits: true).first else { return nil as Download? }
@@ -48,8 +67,8 @@ extension CacheDownloads {
     }
 
     /// - Parameter isOver: whether the download has ended; otherwise it is cancelled if nobody needs it any more.
-    func unwant(_ id: Download.ID, isOver: Bool) async {
-        let wants = cache.wants
+    private func unwant(_ id: Download.ID, isOver: Bool) async {
+        let wants = cache.downloader.wants
         do {
             try await perform(id) { manager throws(DownloadError) in
                 guard wants.end(id), !isOver, manager.snapshots[id]?.state.hasEnded == false else { return }

@@ -14,36 +14,28 @@ extension MediaCache {
         try await onBlockingThread { try MediaCache(configuration, logger: logger) }
     }
 
-    /// Starts the proxy, unless it is running.
-    /// - Returns: the running proxy.
-    /// - Throws: `ProxyError`: a port that another process uses; `CacheError.closed`.
+    /// Starts the proxy, unless it is running: see the blocking form.
     @discardableResult
     public func startProxy() async throws -> Proxy { try await onBlockingThread { try self.startProxy() } }
 
-    /// Stops the proxy if it is running. The cache stays open, and downloads continue.
-    /// - Parameter grace: how long running responses may take to end.
+    /// Stops the proxy if it is running: see the blocking form.
     public func stopProxy(grace: Duration = .seconds(5)) async {
         await onBlockingThread { self.stopProxy(grace: grace) }
     }
 
-    /// Stops the proxy and the downloads, which continue when the cache is opened again, and saves everything.
-    /// - Parameter grace: how long running responses may take to end.
-    /// - Throws: `ProxyError` if the cache could not be saved; what is lost is fetched again.
+    /// Stops the proxy and the downloads, and saves everything: see the blocking form.
     public func close(grace: Duration = .seconds(5)) async throws {
         try await onBlockingThread { try self.close(grace: grace) }
     }
 
     // MARK: Cached resources
 
-    /// The cached byte ranges of a resource at this moment.
-    /// - Returns: nil if nothing of it is cached, or its length is not known yet.
-    /// - Throws: `CacheError`: `.unsupportedURL`, `.disk`, `.closed`.
+    /// The cached byte ranges of a resource at this moment: see the blocking form.
     public func coverage(of url: URL) async throws -> CacheCoverage? {
         try await onBlockingThread { try self.coverage(of: url) }
     }
 
     /// Lists the cached resources, complete or not: see the blocking form.
-    /// - Throws: `CacheError`: `.disk`, `.closed`.
     public func resources(
         by order: CachedResource.Order = .recent, containing text: String? = nil, limit: Int? = nil, offset: Int = 0
     ) async throws -> [CachedResource] {
@@ -52,44 +44,33 @@ extension MediaCache {
         }
     }
 
-    /// Removes a resource, pinned or not.
-    /// - Returns: the bytes freed on the disk.
-    /// - Throws: `CacheError`: `.conflict` if a download of it has not ended, `.unsupportedURL`, `.disk`, `.closed`.
+    /// Removes a resource, pinned or not: see the blocking form.
     @discardableResult
     public func remove(_ url: URL) async throws -> Int64 { try await onBlockingThread { try self.remove(url) } }
 
-    /// Removes everything that is not pinned.
-    /// - Parameter date: removes only resources that were last read before; nil for all.
-    /// - Returns: the bytes freed on the disk.
-    /// - Throws: `CacheError`: `.disk`, `.closed`.
+    /// Removes everything that is not pinned: see the blocking form.
     @discardableResult
     public func removeAll(notReadSince date: Date? = nil) async throws -> Int64 {
         try await onBlockingThread { try self.removeAll(notReadSince: date) }
     }
 
-    /// Counts a resource as read now.
-    /// - Throws: `CacheError`: `.notCached`, `.unsupportedURL`, `.disk`, `.closed`.
+    /// Counts a resource as read now: see the blocking form.
     public func touch(_ url: URL) async throws { try await onBlockingThread { try self.touch(url) } }
 
-    /// Pins a resource, so that it is not evicted.
-    /// - Throws: `CacheError`: `.notCached`, `.unsupportedURL`, `.disk`, `.closed`.
+    /// Pins a resource: see the blocking form.
     public func pin(_ url: URL) async throws { try await onBlockingThread { try self.pin(url) } }
 
-    /// Unpins a resource, so that it can be evicted when room is needed.
-    /// - Throws: `CacheError`: `.notCached`, `.unsupportedURL`, `.disk`, `.closed`.
+    /// Unpins a resource: see the blocking form.
     public func unpin(_ url: URL) async throws { try await onBlockingThread { try self.unpin(url) } }
 
     // MARK: Settings
 
     /// Changes settings: see the blocking form.
-    /// - Throws: `ProxyError` for the first invalid setting, a failing disk; `CacheError.closed`. Then nothing changes.
     public func reconfigure(_ change: @escaping @Sendable (inout ProxyConfiguration) throws -> Void) async throws {
         try await onBlockingThread { try self.reconfigure(change) }
     }
 
-    /// Evicts now whatever exceeds the limits.
-    /// - Returns: the bytes freed on the disk.
-    /// - Throws: `CacheError.closed`.
+    /// Evicts now whatever exceeds the limits: see the blocking form.
     @discardableResult
     public func enforceLimits() async throws -> Int64 { try await onBlockingThread { try self.enforceLimits() } }
 }

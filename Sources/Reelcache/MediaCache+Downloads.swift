@@ -19,7 +19,7 @@ extension MediaCache {
     @discardableResult
     public func download(_ url: URL, options: DownloadOptions = DownloadOptions()) async throws -> URL {
         try Task.checkCancellation()
-        switch await follow(url, options, { _ in }) {
+        switch await downloads.follow(url, options, { _ in }) {
         case .completed(_, let local?): return local
         // Throws the reason why there is no local URL, or returns one that exists by now.
         case .completed: return try await localURL(of: url)
@@ -38,27 +38,10 @@ extension MediaCache {
         let (events, continuation) = AsyncStream.makeStream(
             of: DownloadEvent.self, bufferingPolicy: .bufferingNewest(1))
         let work = Task {
-            if let last = await follow(url, options, { continuation.yield($0) }) { continuation.yield(last) }
+            if let last = await downloads.follow(url, options, { continuation.yield($0) }) { continuation.yield(last) }
             continuation.finish()
         }
         continuation.onTermination = { _ in work.cancel() }
         return events
-    }
-
-    /// - Parameter report: called with each event before the last.
-    /// - Returns: the last event; nil if the task was cancelled.
-    private func follow(_ url: URL, _ options: DownloadOptions, _ report: (DownloadEvent) -> Void) async
-        -> DownloadEvent?
-    {
-        let ordered: Download
-        do throws(CacheError) { ordered = try await downloads.want(Self.origin(url), options) } catch {
-            return .failed(error)
-        }
-        var end: DownloadEvent?
-        for await event in downloads.events(of: ordered.id, lastKnown: ordered) {
-            if case .progress = event { report(event) } else { end = event }
-        }
-        await downloads.unwant(ordered.id, isOver: end != nil)
-        return end
     }
 }

@@ -5,7 +5,6 @@ import Foundation
 import HTTPModel
 import Playlists
 import Presentations
-import Synchronization
 
 /// Cached resources. A URL finds the resource that the rules cache it under, otherwise the one cached under the URL
 /// itself.
@@ -19,7 +18,7 @@ extension MediaCache {
     /// `Proxy.url(for:)` takes and returns text, for URLs that `URL` would write differently.
     /// - Throws: `CacheError`: `.noProxy`, `.unsupportedURL`, `.notServed`.
     public func proxiedURL(for url: URL) throws -> URL {
-        let origin = try Self.origin(url)
+        let origin = try OriginURL(url)
         guard let proxy else { throw isClosed ? CacheError.closed : .noProxy }
         guard let target = engine.policy.value.target(of: origin) else { throw CacheError.notServed(url) }
         guard let proxied = URL(string: proxy.baseURL + target) else {
@@ -34,52 +33,31 @@ extension MediaCache {
     ///
     /// Fast, and does not wait for running work: can be called for each cell of a list.
     public func isCached(_ url: URL) -> Bool {
-        guard !isClosed, let origin = try? Self.origin(url) else { return false }
+        guard let origin = try? OriginURL(url) else { return false }
         do throws(CacheError) {
-            return try find(origin) { store, key throws(StoreError) in
+            return try engine.find(origin) { store, key throws(StoreError) in
                 guard try store.isComplete(key) else { return nil }
-                return try plays(key, in: store)
+                return try PresentationContents.isPlayable(key, in: store, engine.policy.value)
             } ?? false
         } catch {
-            logger.error("could not look up whether \(origin.absolute) is cached: \(error)")
+            if error != .closed { logger.error("could not look up whether \(origin.absolute) is cached: \(error)") }
             return false
         }
-    }
-
-    /// Whether a completely cached resource can be played from the cache. For a playlist, its segments decide.
-    private func plays(_ key: CacheKey, in store: CacheStore) throws(StoreError) -> Bool {
-        var isPlaylist = try store.parts.areKnown(of: key)
-        if !isPlaylist { isPlaylist = try Self.isPlaylist(key, in: store) }
-        guard isPlaylist else { return true }
-        guard let contents = try PresentationContents(of: key, in: store, engine.policy.value) else { return false }
-        // A list of addresses, such as one of channels, has no segments to lack.
-        if case .hls(let playlist) = contents.document.content, case .list = playlist.content { return true }
-        return contents.isPlayable
-    }
-
-    /// By its type, or by its first bytes. A resource longer than any playlist is not read.
-    private static func isPlaylist(_ key: CacheKey, in store: CacheStore) throws(StoreError) -> Bool {
-        guard let length = try store.coverage(key)?.length, length > 0, length <= Int64(PlaylistLimits.bytes) else {
-            return false
-        }
-        let beginning = 0..<min(Int64(PlaylistKind.sniffedBytes), length) // no trap: above 0
-        guard let stored = try store.bytes(of: key, beginning, limit: PlaylistKind.sniffedBytes) else { return false }
-        if let type = stored.fields["Content-Type"], PlaylistKind(mediaType: type) != nil { return true }
-        return ContentEncoding.isUncoded(stored.fields) && PlaylistKind.sniff(stored.bytes) != nil
     }
 
     /// The cached byte ranges of a resource at this moment, including bytes just written.
     /// - Returns: nil if nothing of it is cached, or its length is not known yet.
     /// - Throws: `CacheError`: `.unsupportedURL`, `.disk`, `.closed`.
     public func coverage(of url: URL) throws -> CacheCoverage? {
-        try find(Self.origin(url)) { store, key throws(StoreError) in try store.coverage(key) }.map(CacheCoverage.init)
+        try engine.find(OriginURL(url)) { store, key throws(StoreError) in try store.coverage(key) }.map(
+            CacheCoverage.init)
     }
 
     /// The cached renditions of a presentation, and how much of each is cached, by the URL of its first playlist.
     /// - Returns: nil if that playlist is not cached, or is not a playlist.
     /// - Throws: `CacheError`: `.unsupportedURL`, `.disk`, `.closed`.
     public func presentation(of url: URL) throws -> CachedPresentation? {
-        try find(Self.origin(url)) { store, key throws(StoreError) in
+        try engine.find(OriginURL(url)) { store, key throws(StoreError) in
             try PresentationContents(of: key, in: store, engine.policy.value)
         }.map { CachedPresentation($0.report) }
     }
@@ -98,7 +76,7 @@ extension MediaCache {
         (query.order, query.filter, query.limit, query.offset) = (
             ResourceQuery.Order(order), text, limit.map { max($0, 0) }, max(offset, 0)
         )
-        return try inStore { [query] store throws(StoreError) in try store.resources(query) }.resources.map(
+        return try engine.inStore { [query] store throws(StoreError) in try store.resources(query) }.resources.map(
             CachedResource.init)
     }
 
@@ -109,11 +87,12 @@ extension MediaCache {
     @discardableResult
     public func remove(_ url: URL) throws -> Int64 {
         try checkOpen()
-        let origin = try Self.origin(url)
-        if let download = manager.snapshots.unfinished(of: origin, under: engine.policy.value) {
+        let origin = try OriginURL(url)
+        if let download = downloader.manager.snapshots.unfinished(of: origin, under: engine.policy.value) {
             throw CacheError.conflict(ControlError.beingDownloaded(origin.absolute, by: download.id).description)
         }
-        return try find(origin) { store, key throws(StoreError) in try store.remove(key, isDryRun: false) }?.bytes ?? 0
+        return try engine.find(origin) { store, key throws(StoreError) in try store.remove(key, isDryRun: false) }?
+            .bytes ?? 0
     }
 
     /// Removes everything that is not pinned.
@@ -123,30 +102,26 @@ extension MediaCache {
     @discardableResult
     public func removeAll(notReadSince date: Date? = nil) throws -> Int64 {
         let selection = RemovalSelection(before: date.map { Int64(saturating: $0.timeIntervalSince1970) })
-        return try inStore { store throws(StoreError) in try store.removeAll(selection, isDryRun: false) }.bytes
+        return try engine.inStore { store throws(StoreError) in try store.removeAll(selection, isDryRun: false) }.bytes
     }
 
     /// Counts a resource as read now, so that it is the last to be evicted.
     /// - Throws: `CacheError`: `.notCached`, `.unsupportedURL`, `.disk`, `.closed`.
     public func touch(_ url: URL) throws {
-        let isKnown = try find(Self.origin(url)) { store, key throws(StoreError) in try store.touch(key) ? true : nil }
-        guard isKnown != nil else { throw CacheError.notCached(url) }
+        try engine.change(url) { store, key throws(StoreError) in try store.touch(key) }
     }
 
     /// Pins a resource, so that it is not evicted until it is unpinned or removed. It still counts towards the
     /// limit.
     /// - Throws: `CacheError`: `.notCached`, `.unsupportedURL`, `.disk`, `.closed`.
-    public func pin(_ url: URL) throws { try setPinned(true, url) }
+    public func pin(_ url: URL) throws {
+        try engine.change(url) { store, key throws(StoreError) in try store.setPinned(true, key, isByHand: true) }
+    }
 
     /// Unpins a resource, so that it can be evicted when room is needed.
     /// - Throws: `CacheError`: `.notCached`, `.unsupportedURL`, `.disk`, `.closed`.
-    public func unpin(_ url: URL) throws { try setPinned(false, url) }
-
-    private func setPinned(_ isPinned: Bool, _ url: URL) throws {
-        let isKnown = try find(Self.origin(url)) { store, key throws(StoreError) in
-            try store.setPinned(isPinned, key, isByHand: true) ? true : nil
-        }
-        guard isKnown != nil else { throw CacheError.notCached(url) }
+    public func unpin(_ url: URL) throws {
+        try engine.change(url) { store, key throws(StoreError) in try store.setPinned(false, key, isByHand: true) }
     }
 
     /// Evicts now whatever exceeds the limits and is neither pinned nor in use, for example after another program
@@ -155,7 +130,7 @@ extension MediaCache {
     /// - Throws: `CacheError.closed`.
     @discardableResult
     public func enforceLimits() throws -> Int64 {
-        try inStore { store throws(StoreError) in store.enforceLimits() }
+        try engine.inStore { store throws(StoreError) in store.enforceLimits() }
     }
 
     /// The current counters.
@@ -170,14 +145,10 @@ extension MediaCache {
     /// and not replaced by a newer version from its origin; copy it to keep it longer.
     /// - Throws: `CacheError`: `.notCached`, `.incomplete`, `.unsupportedURL`, `.disk`, `.closed`.
     public func fileURL(of url: URL) async throws -> URL {
-        let origin = try Self.origin(url)
-        let holding = try await perform { cache throws(CacheError) in
-            try cache.find(origin) { store, key throws(StoreError) in try store.hold(key) }
-        }
-        guard let holding else { throw CacheError.notCached(url) }
-        switch holding {
-        case .incomplete(let missing): throw CacheError.incomplete(url, missing: missing.reduce(0) { $0 +| $1.count })
-        case .complete(let hold):
+        switch try await engine.find(OriginURL(url), { store, key throws(StoreError) in try store.hold(key) }) {
+        case nil: throw CacheError.notCached(url)
+        case .incomplete(let missing)?: throw CacheError.incomplete(url, missing: missing.reduce(0) { $0 +| $1.count })
+        case .complete(let hold)?:
             let file = "\(configuration.cacheDirectory)/\(hold.path)"
             var info = stat()
             guard stat(file, &info) == 0, Int64(info.st_size) == hold.length else {
@@ -193,11 +164,8 @@ extension MediaCache {
     ///   runs.
     public func localURL(of url: URL) async throws -> URL {
         guard proxy == nil else { return try proxiedURL(for: url) }
-        let origin = try Self.origin(url)
-        let hasParts = try await perform { cache throws(CacheError) in
-            try cache.find(origin) { store, key throws(StoreError) in try store.resource(key) }?.resource.parts != nil
-        }
-        guard !hasParts else { throw CacheError.noProxy }
+        let found = try await engine.find(OriginURL(url)) { store, key throws(StoreError) in try store.resource(key) }
+        guard found?.resource.parts == nil else { throw CacheError.noProxy }
         return try await fileURL(of: url)
     }
 
@@ -216,12 +184,10 @@ extension MediaCache {
         defer { scrubs.end() }
         let budget = WorkBudget(bytes: 0)
         let report = try await withTaskCancellationHandler {
-            try await perform(isLong: true) { cache throws(CacheError) in
-                try cache.inStore { store throws(StoreError) in
-                    try store.scrub(repairs: isRepairing) { scrub in
-                        if scrub.totalBytes > 0 { progress(min(1, Double(scrub.bytes) / Double(scrub.totalBytes))) }
-                        return !budget.isCancelled
-                    }
+            try await engine.perform(isLong: true) { store throws(StoreError) in
+                try store.scrub(repairs: isRepairing) { scrub in
+                    if scrub.totalBytes > 0 { progress(min(1, Double(scrub.bytes) / Double(scrub.totalBytes))) }
+                    return !budget.isCancelled
                 }
             }
         } onCancel: {
@@ -230,40 +196,5 @@ extension MediaCache {
         try Task.checkCancellation()
         guard report.isComplete else { throw CacheError.closed }
         return CacheValidation(report)
-    }
-
-    // MARK: Calling the store
-
-    static func origin(_ url: URL) throws(CacheError) -> OriginURL {
-        do throws(OriginURLError) { return try OriginURL(url: url.absoluteString) } catch {
-            throw .unsupportedURL(error.naming(url.absoluteString))
-        }
-    }
-
-    private func inStore<Value>(_ body: (CacheStore) throws(StoreError) -> Value) throws(CacheError) -> Value {
-        guard !isClosed else { throw .closed }
-        do throws(StoreError) { return try body(engine.store) } catch { throw isClosed ? .closed : CacheError(error) }
-    }
-
-    private func find<Value>(_ url: OriginURL, _ look: (CacheStore, CacheKey) throws(StoreError) -> Value?)
-        throws(CacheError) -> Value?
-    {
-        try inStore { store throws(StoreError) in
-            try engine.policy.value.find(url) { key throws(StoreError) in try look(store, key) }
-        }
-    }
-
-    /// Runs work that takes long on a thread for such work.
-    private func perform<Value: Sendable>(
-        isLong: Bool = false, _ work: @escaping @Sendable (MediaCache) throws(CacheError) -> Value
-    ) async throws -> Value {
-        try await withCheckedThrowingContinuation { continuation in
-            let job = { @Sendable [self] in
-                continuation.resume(
-                    with: Result { () throws(CacheError) in try work(self) }.mapError { $0 as any Error })
-            }
-            let runs = isLong ? engine.store.performLong(job) : engine.store.perform(job)
-            if !runs { continuation.resume(throwing: CacheError.closed) }
-        }
     }
 }

@@ -1,15 +1,11 @@
-import Activity
 import CachePolicy
-import ControlAPI
 import DiskCache
 import Downloads
 import EventIO
 import Foundation
 import HTTPModel
-import HTTPTransport
 import Logging
 import Synchronization
-import Upstream
 
 #if DEBUG
 /// Counts what its thread holds.
@@ -37,20 +33,14 @@ public final class MediaCache: Sendable {
     let settings: Current<ProxyConfiguration>
     let tuning: ProxyTuning
     let engine: CacheEngine
-    package let manager: DownloadManager
-    let hooks: DownloadHooks
-    package let subscriptions: SubscriptionManager
-    package let source: LoopDownloads
-    package let restorePoints: StoreRestorePoints
-    let bell: SnapshotBell
+    package let downloader: Downloader
     let live: LiveState
-    let clientLimits: Current<ClientLimits>
-    let wants = DownloadWants()
     /// Shared by all validations, so that one runs at a time.
     let scrubs = ScrubTurn()
     /// Distinguishes the events of this process from those of another.
     let session = String(UInt64.random(in: .min ... .max), radix: 36)
-    let logger: Logger
+    /// Masks and escapes what the log of this cache masks and escapes.
+    package let logger: Logger
     /// Serializes changes of settings.
     let reconfigurations = DispatchQueue(label: "reelcache.settings")
     /// Serializes starting and stopping the proxy and closing the cache.
@@ -76,54 +66,24 @@ public final class MediaCache: Sendable {
         try self.init(configuration, tuning: ProxyTuning(), logger: logger)
     }
 
-    package convenience init(_ configuration: ProxyConfiguration, tuning: ProxyTuning, logger: Logger) throws {
-        try self.init(opening: configuration, tuning: tuning, logger: logger)
-        startDownloads()
-    }
-
-    /// Opens the cache. Until `startDownloads`, it fetches only what players request.
-    init(opening configuration: ProxyConfiguration, tuning: ProxyTuning, logger: Logger) throws {
+    /// - Parameter startsDownloads: false to start them with `downloader.start` later: until then, it fetches only what
+    ///   players request.
+    package init(
+        _ configuration: ProxyConfiguration, tuning: ProxyTuning, logger: Logger, startsDownloads: Bool = true
+    ) throws {
         do {
-            let threads = try Self.check(configuration)
-            let downloads = try DownloadSettings(configuration)
-            let limits = try configuration.clientLimits()
+            let threads = try configuration.checkedThreads()
+            let downloads = try DownloadSettings(configuration), commands = try DownloadHooks.commands(configuration)
             let engine = try CacheEngine(configuration, tuning: tuning, threads: threads, logger: logger)
-            hooks = try DownloadHooks(configuration, engine.policy, engine.metrics, engine.logger)
-            clientLimits = Current(limits.bounded(by: engine.descriptors, engine.logger))
-            source = LoopDownloads(engine.fillers, of: engine.filler)
-            restorePoints = StoreRestorePoints(engine.store) { engine.policy.value }
             do throws(DownloadError) {
-                manager = try DownloadManager(
-                    directory: configuration.cacheDirectory, source: tuning.downloads ? source : nil,
-                    restorePoints: restorePoints,
-                    settings: downloads, clock: SystemDownloadClock(), logger: engine.logger
-                ) { [wants] ids in
-                    for id in ids { wants.keep(id) }
-                } ended: { [hooks] in
-                    hooks.ended($0)
-                }
+                downloader = try Downloader(configuration, downloads, commands, tuning, engine)
             } catch {
                 try engine.shutDown()
                 throw error
-            }
-            do throws(DownloadError) {
-                subscriptions = try Self.subscriptions(configuration, tuning, engine, manager)
-            } catch {
-                manager.perform { $0.stop() }
-                try engine.shutDown()
-                throw error
-            }
-            let nextDownloads = NextDownloads(engine, manager, now: tuning.now)
-            engine.next.add { [subscriptions] url, answer in subscriptions.next(after: url, then: answer) }
-            // Inside the subscriptions' actor, which may wait for downloads and for the store.
-            engine.next.connect { [subscriptions] url in
-                subscriptions.unlessOrdered(url) { nextDownloads.order($0) }
             }
             // Includes the databases of downloads and feeds.
             engine.store.countIndexNow()
-            engine.onNetworkChange { [manager] in manager.post { $0.networkChanged() } }
-            bell = SnapshotBell(manager.snapshots)
-            live = Self.liveState(engine, manager.snapshots, tuning)
+            live = engine.liveState(downloader.manager.snapshots)
             settings = Current(configuration)
             self.tuning = tuning
             self.engine = engine
@@ -131,64 +91,7 @@ public final class MediaCache: Sendable {
         } catch {
             throw ProxyError(error)
         }
-    }
-
-    private static func liveState(_ engine: CacheEngine, _ downloads: DownloadSnapshots, _ tuning: ProxyTuning)
-        -> LiveState
-    {
-        LiveState(
-            collect: { [activity = engine.activity] in activity.collect($0) }, downloads: downloads,
-            policy: engine.policy, metrics: engine.metrics, statistics: engine.snapshot,
-            perform: { [store = engine.store] in store.perform($0) },
-            moment: { [now = tuning.now] in .init(instant: MonotonicClock.nanoseconds(), time: now()) })
-    }
-
-    private static func subscriptions(
-        _ configuration: ProxyConfiguration, _ tuning: ProxyTuning, _ engine: CacheEngine, _ downloads: DownloadManager
-    ) throws(DownloadError) -> SubscriptionManager {
-        try SubscriptionManager(
-            directory: configuration.cacheDirectory, source: LoopFeeds(engine.fillers, of: engine.filler),
-            downloads: downloads,
-            store: StoreEpisodes(
-                engine.store, snapshots: downloads.snapshots, policy: { engine.policy.value }, now: tuning.now),
-            clock: SystemFeedClock(), logger: engine.logger)
-    }
-
-    /// - Returns: the number of loops.
-    static func check(_ configuration: ProxyConfiguration) throws(ProxyError) -> Int {
-        _ = try configuration.address()
-        _ = try DownloadHooks.commands(configuration)
-        _ = try configuration.checkedTransmission()
-        _ = try configuration.checkedTrusted()
-        let threads = configuration.threads ?? ProcessInfo.processInfo.activeProcessorCount
-        guard (1...256).contains(threads) else {
-            throw .invalidSetting("\(threads) threads cannot work; choose 1 to 256")
-        }
-        if let name = configuration.names.first(where: { !HostName.isOne($0) }) {
-            throw .invalidSetting(
-                "'\(name)' in names is not a host name: write it without a port, like tv.example; addresses need no entry"
-            )
-        }
-        if let file = configuration.certificateFile, access(file, R_OK) != 0 {
-            throw .invalidSetting("cannot read the certificates in \(file): \(String(errno: errno))")
-        }
-        for (name, time, range) in [
-            ("linger", configuration.linger, ProxyConfiguration.lingerRange),
-            ("connectTimeout", configuration.connectTimeout, ProxyConfiguration.connectTimeoutRange),
-            ("stallTimeout", configuration.stallTimeout, ProxyConfiguration.stallTimeoutRange),
-            ("downloadRetryTime", configuration.downloadRetryTime, ProxyConfiguration.downloadRetryRange),
-            ("drainTime", configuration.drainTime, ProxyConfiguration.drainTimeRange),
-        ] where !range.contains(time) {
-            throw .invalidSetting("\(name) of \(time) cannot work; choose \(range.lowerBound) to \(range.upperBound)")
-        }
-        for (name, count) in [
-            ("maxFetches", configuration.maxFetches), ("maxFetchesPerHost", configuration.maxFetchesPerHost),
-        ]
-        where !ProxyConfiguration.fetchesRange.contains(count) {
-            throw .invalidSetting(
-                "\(name) of \(count) cannot work; choose 1 to \(ProxyConfiguration.fetchesRange.upperBound)")
-        }
-        return threads
+        if startsDownloads { downloader.start() }
     }
 
     // MARK: The proxy
@@ -213,43 +116,23 @@ public final class MediaCache: Sendable {
     /// and then closes their connections. The cache stays open, and downloads continue.
     /// - Parameter grace: how long running responses may take to end.
     public func stopProxy(grace: Duration = .seconds(5)) {
-        changes.sync {
-            guard let proxy else { return }
-            stop(proxy, grace: grace)
-        }
+        changes.sync { stop(proxy, grace: grace) }
     }
 
     /// Stops this proxy, unless another one has been started since.
     func stopProxy(_ proxy: Proxy, grace: Duration, quiet: Duration?) {
-        changes.sync {
-            if self.proxy === proxy { stop(proxy, grace: grace, quiet: quiet) }
-        }
+        changes.sync { stop(self.proxy === proxy ? proxy : nil, grace: grace, quiet: quiet) }
     }
 
     /// On `changes`.
-    private func stop(_ proxy: Proxy, grace: Duration, quiet: Duration? = nil) {
+    private func stop(_ proxy: Proxy?, grace: Duration, quiet: Duration? = nil) {
+        guard let proxy else { return }
         proxy.server.stop(graceSeconds: grace.inSeconds, quietSeconds: quiet?.inSeconds)
         state.withLock { $0.proxy = nil }
-        do throws(StoreError) { try engine.store.announce(url: "") } catch {
-            logger.error("other processes still look for the proxy at \(proxy.baseURL): \(error)")
-        }
+        proxy.withdraw()
     }
 
-    func began(_ proxy: Proxy) throws(StoreError) {
-        if tuning.isForOthers { try engine.store.announce(url: proxy.baseURL, isBrief: !tuning.checksFeeds) }
-        state.withLock { $0.proxy = proxy }
-    }
-
-    /// Publishes for other processes that this one reads its configuration again on SIGHUP, and from where.
-    /// - Parameter path: absolute; nil if it reads no file.
-    package func announce(configurationFile path: String?) {
-        guard let proxy else { return }
-        do throws(StoreError) {
-            try engine.store.announce(url: proxy.baseURL, reloads: true, configurationFile: path)
-        } catch {
-            logger.error("other processes do not know the configuration file: \(error)")
-        }
-    }
+    func began(_ proxy: Proxy) { state.withLock { $0.proxy = proxy } }
 
     // MARK: Closing
 
@@ -265,14 +148,12 @@ public final class MediaCache: Sendable {
                 return !state.isClosed
             }
             guard isFirst else { return }
-            if let proxy { stop(proxy, grace: grace) }
-            bell.end()
+            stop(proxy, grace: grace)
             engine.next.stop()
             // Must be earlier than the loops' end: stopping checks and downloads needs them.
-            subscriptions.perform { $0.stop() }
-            manager.perform { $0.stop() }
+            downloader.stop()
             // Last: a program that takes its time keeps nothing from being saved.
-            defer { hooks.close() }
+            defer { downloader.hooks.close() }
             do throws(StoreError) { try engine.shutDown() } catch {
                 throw ProxyError.disk("the cache could not be closed in order: \(error)")
             }
@@ -283,28 +164,5 @@ public final class MediaCache: Sendable {
 
     func checkOpen() throws(CacheError) {
         if isClosed { throw .closed }
-    }
-
-    /// Continues interrupted downloads, and looks after the subscribed feeds.
-    func startDownloads() {
-        manager.perform { $0.start() }
-        if tuning.downloads { subscriptions.perform { [tuning] in $0.start(checksByItself: tuning.checksFeeds) } }
-    }
-}
-
-extension ProxyConfiguration {
-    /// The address to listen on.
-    func address() throws(ProxyError) -> ListenAddress {
-        guard let address = ListenAddress(listen) else {
-            throw .invalidSetting("cannot listen on '\(listen)': write HOST:PORT, such as 127.0.0.1:7335")
-        }
-        return address
-    }
-
-    func checkedTransmission() throws(ProxyError) -> Transmission {
-        guard let transmission = Transmission(rawValue: transmission) else {
-            throw .invalidSetting("'\(transmission)' is not a transmission: write mapping or sendfile")
-        }
-        return transmission
     }
 }

@@ -1,6 +1,7 @@
 import Activity
 import CachePolicy
 import ControlAPI
+import DiskCache
 import Foundation
 import HTTPTransport
 import Logging
@@ -44,22 +45,19 @@ public final class Proxy: Sendable {
         try self.init(configuration, tuning: ProxyTuning(), logger: logger)
     }
 
-    /// - Parameter startsDownloads: false to start them with `startDownloads` later.
+    /// - Parameter startsDownloads: false to start them with `cache.downloader.start` later.
     package convenience init(
         _ configuration: ProxyConfiguration, tuning: ProxyTuning, logger: Logger,
         listener: InheritedListener? = nil, startsDownloads: Bool = true
     ) throws {
-        let cache = try MediaCache(opening: configuration, tuning: tuning, logger: logger)
+        let cache = try MediaCache(configuration, tuning: tuning, logger: logger, startsDownloads: false)
         do { try self.init(of: cache, listener: listener, closesCache: true) } catch {
             try? cache.close(grace: .zero)
             throw error
         }
         // Only once the proxy is certain to serve.
-        if startsDownloads { startDownloads() }
+        if startsDownloads { cache.downloader.start() }
     }
-
-    /// Continues interrupted downloads, and looks after the subscribed feeds.
-    package func startDownloads() { cache.startDownloads() }
 
     /// Starts a proxy as a service does: on the socket that the service manager passes, if it passes one, otherwise on
     /// one that is bound to `listen`. Before other threads run.
@@ -80,10 +78,11 @@ public final class Proxy: Sendable {
         self.cache = cache
         self.closesCache = closesCache
         do {
-            let (engine, configuration, downloads) = (cache.engine, cache.configuration, cache.manager.snapshots)
+            let (engine, configuration) = (cache.engine, cache.configuration)
+            let downloads = cache.downloader.manager.snapshots
             let numbers = engine.numbers
             let address = try listener?.address ?? configuration.address()
-            var clients = ClientRules(limits: cache.clientLimits)
+            var clients = ClientRules(limits: engine.clientLimits)
             clients.trusted = try configuration.checkedTrusted()
             clients.expectsProxyHeader = configuration.expectsProxyHeader
             let isOfThisMachine = address.isLoopback && clients.trusted.isEmpty
@@ -107,14 +106,43 @@ public final class Proxy: Sendable {
                         store: engine.store, access: access, downloads: downloads, numbers: numbers, routes: routes))
             }
             baseURL = "http://\(server.address.reachable)"
-            do { try cache.began(self) } catch {
+            do {
+                if cache.tuning.isForOthers {
+                    try engine.store.announce(url: baseURL, isBrief: !cache.tuning.checksFeeds)
+                }
+            } catch {
                 server.stop(graceSeconds: 0)
                 throw error
             }
         } catch {
             throw ProxyError(error)
         }
+        cache.began(self)
         warnOfStrangers()
+    }
+
+    /// Publishes for other processes that this one reads its configuration again on SIGHUP, and from where.
+    /// - Parameter path: absolute; nil if it reads no file.
+    package func announce(configurationFile path: String?) {
+        guard cache.proxy === self else { return }
+        do throws(StoreError) {
+            try cache.engine.store.announce(url: baseURL, reloads: true, configurationFile: path)
+        } catch {
+            cache.logger.error("other processes do not know the configuration file: \(error)")
+        }
+    }
+
+    /// Reopens the access log under its name, after the file was renamed.
+    package func reopenAccessLog() throws {
+        try cache.checkOpen()
+        try cache.engine.accessLog.reopen()
+    }
+
+    /// Other processes look for it no longer.
+    func withdraw() {
+        do throws(StoreError) { try cache.engine.store.announce(url: "") } catch {
+            cache.logger.error("other processes still look for the proxy at \(baseURL): \(error)")
+        }
     }
 
     private static func limits(_ cache: MediaCache) throws(ProxyError) -> TransportLimits {
@@ -184,8 +212,8 @@ public final class Proxy: Sendable {
 extension Proxy {
     private static func controlParts(of cache: MediaCache) -> ControlParts {
         ControlParts(
-            policy: cache.engine.policy, live: cache.live, downloads: OnDemand(cache.manager),
-            feeds: OnDemand(cache.subscriptions), scrubs: cache.scrubs, session: cache.session,
+            policy: cache.engine.policy, live: cache.live, downloads: OnDemand(cache.downloader.manager),
+            feeds: OnDemand(cache.downloader.subscriptions), scrubs: cache.scrubs, session: cache.session,
             wantNext: { [next = cache.engine.next] in next.want($0) }, now: cache.tuning.now)
     }
 }

@@ -40,7 +40,7 @@ struct Serve: ParsableCommand {
         let logger = logLevel.logger(label: "reelcache")
         let signals = Signals()
         let proxy = try Proxy.start(asService: settings.proxy, logger: logger)
-        let running = RunningSettings(settings, from: sources, proxy: proxy, logLevel: logLevel, logger: logger)
+        let running = RunningSettings(settings, from: sources, proxy: proxy, logLevel: logLevel)
         StandardOutput.useLines()
         print(
             "Reelcache \(Proxy.version) serves at \(proxy.baseURL), cache in \(settings.proxy.cacheDirectory) (at most \(ByteSize(bytes: settings.proxy.maxSize)))"

@@ -22,7 +22,7 @@ import TestSupport
         let proxy = try Proxy(settings.proxy, logger: logger)
         defer { try? proxy.stop(grace: .zero) }
         let running = RunningSettings(
-            settings, from: sources, proxy: proxy, logLevel: AdjustableLogLevel(.error), logger: logger)
+            settings, from: sources, proxy: proxy, logLevel: AdjustableLogLevel(.error))
         let before = proxy.cache.engine.policy.version
 
         try write(

@@ -149,9 +149,9 @@ import TestSupport
                     throw DeadlinePassed(what: "progress")
                 }
                 let second = Task { try await cache.download(url) }
-                try await cache.wants.wait(for: download.id, count: 2)
+                try await cache.downloader.wants.wait(for: download.id, count: 2)
                 first = nil
-                try await cache.wants.wait(for: download.id, count: 1)
+                try await cache.downloader.wants.wait(for: download.id, count: 1)
                 // By then what became of it is decided.
                 _ = await cache.downloads.history()
                 #expect(cache.downloads[download.id]?.state == .waiting)
@@ -235,7 +235,7 @@ import TestSupport
                 var events = cache.downloads.events(of: id).makeAsyncIterator()
                 _ = await events.next()
                 async let waiting = cache.download(url)
-                try await cache.bell.wait(listeners: 2)
+                try await cache.downloader.bell.wait(listeners: 2)
                 try await onThread { try cache.close(grace: .zero) }
                 #expect(await events.next() == .failed(.closed))
                 do {
@@ -306,9 +306,9 @@ import TestSupport
         try await cache.downloads.cancel(first.id)
         try await observe { tracker?.download(first.id)?.state == .cancelled }
         #expect(tracker?.active.map(\.id) == [second.id] && tracker?.downloads.map(\.id) == [second.id, first.id])
-        try await cache.bell.wait(listeners: 1)
+        try await cache.downloader.bell.wait(listeners: 1)
         tracker = nil
-        try await cache.bell.wait(listeners: 0)
+        try await cache.downloader.bell.wait(listeners: 0)
     }
 
     /// Waits until what is observed is so.
@@ -339,7 +339,7 @@ extension MediaCache {
 
         /// Waits until the download of a URL is in this state.
         func first(of url: URL, _ state: Download.State) async throws -> Download {
-            for await _ in cache.bell.rings() {
+            for await _ in cache.downloader.bell.rings() {
                 if let download = cache.downloads.status(of: url), download.state == state { return download }
             }
             throw DeadlinePassed(what: "\(state) of \(url)")

@@ -163,9 +163,9 @@ import TestSupport
         try await downloads.pause(id)
         var progress: Progress? = downloads.progress(of: id)
         while progress?.isIndeterminate == true { await Task.yield() }
-        try await stage.cache.bell.wait(listeners: 1)
+        try await stage.cache.downloader.bell.wait(listeners: 1)
         progress = nil
-        try await stage.cache.bell.wait(listeners: 0)
+        try await stage.cache.downloader.bell.wait(listeners: 0)
     }
 
     @Test @MainActor func progressThatIsHeldWhileTheCacheClosesIsNoError() async throws {
@@ -176,7 +176,7 @@ import TestSupport
         let downloads = stage.cache.downloads
         let id = try await downloads.add(stage.serve("/a.mp4")).id
         let progress = downloads.progress(of: id)
-        try await stage.cache.bell.wait(listeners: 1)
+        try await stage.cache.downloader.bell.wait(listeners: 1)
         try await onThread { try stage.cache.close(grace: .zero) }
         while !progress.isCancelled { await Task.yield() }
         // It takes the way of what the progress has just tried.

@@ -489,7 +489,7 @@ extension Scenarios {
                 var configuration = stage.configuration
                 (configuration.maxDownloads, configuration.downloadRate) = (1, 5_000_000)
                 try configuration.withProxy(for: .downloading) { proxy in
-                    proxy.own?.startDownloads()
+                    proxy.own?.cache.downloader.start()
                     #expect(proxy.isOwn)
                     let listing = try proxy.downloads()
                     let settings = try DownloadSettings(configuration)
@@ -515,7 +515,7 @@ extension Scenarios {
                 configuration.isOffline = false
                 let (before, after) = try configuration.withProxy(for: .downloading) { proxy in
                     let before = try proxy.downloads().downloads.map(\.state)
-                    proxy.own?.startDownloads()
+                    proxy.own?.cache.downloader.start()
                     return (before, try proxy.downloads().downloads.map(\.state))
                 }
                 #expect(before == [.waiting] && after != [.waiting], "of download \(id)")

@@ -524,7 +524,7 @@ extension Scenarios {
                 $0.configure { $0.isOffline = true }
             } _: { stage in
                 stage.origin.serve(path, film)
-                #expect(stage.proxy.cache.source.isOffline)
+                #expect(stage.proxy.cache.downloader.source.isOffline)
                 let fault = try stage.download(path).fault()
                 #expect(fault?.kind == .offline)
                 #expect(stage.origin.requestCount(path) == 0)
@@ -701,12 +701,12 @@ extension Scenarios {
                 $0.tuning.fill.clock = { time.now }
             } _: { stage in
                 stage.origin.serve("/long.mp4", long)
-                stage.proxy.cache.source.limitAll(to: 100_000)
+                stage.proxy.cache.downloader.source.limitAll(to: 100_000)
                 let download = try stage.download("/long.mp4")
                 try stage.origin.waitForRequests("/long.mp4", count: 1)
                 try stage.passTime()
                 #expect(!download.hasEnded && download.progress.bytes <= 2 << 20)
-                stage.proxy.cache.source.limitAll(to: nil)
+                stage.proxy.cache.downloader.source.limitAll(to: nil)
                 // Nobody plays any more.
                 time.advance(bySeconds: 1)
                 _ = try download.complete()
@@ -721,7 +721,7 @@ extension Scenarios {
             } _: { stage in
                 let paths = (0..<3).map { "/long-\($0).mp4" }
                 for path in paths { stage.origin.serve(path, long) }
-                stage.proxy.cache.source.limitAll(to: 8 << 20)
+                stage.proxy.cache.downloader.source.limitAll(to: 8 << 20)
                 let downloads = try paths.map { try stage.download($0, connections: 8) }
                 for path in paths { try stage.origin.waitForRequests(path, count: 1) }
                 for _ in 0..<4 { try stage.passTime() }
@@ -733,7 +733,7 @@ extension Scenarios {
                     try stage.passTime()
                 }
                 #expect(downloads.reduce(0) { $0 + $1.progress.bytes } <= 12 << 20)
-                stage.proxy.cache.source.limitAll(to: nil)
+                stage.proxy.cache.downloader.source.limitAll(to: nil)
                 time.advance(bySeconds: 1)
                 for download in downloads { _ = try download.complete() }
             }
@@ -747,7 +747,7 @@ extension Scenarios {
                 let claim = try stage.claim(path)
                 _ = try stage.download(path).complete()
                 #expect(try resource(stage).isPinned)
-                #expect(try stage.proxy.cache.restorePoints.release(claim) >= film.size)
+                #expect(try stage.proxy.cache.downloader.restorePoints.release(claim) >= film.size)
                 #expect(try stage.control("GET", "/resources?" + stage.parameter(path), .nothing).status == 404)
                 #expect(stage.dataFiles.isEmpty)
             }
@@ -761,7 +761,7 @@ extension Scenarios {
                 try stage.catchUp()
                 let claim = try stage.claim("/long.mp4")
                 _ = try stage.download("/long.mp4").complete()
-                _ = try stage.proxy.cache.restorePoints.release(claim)
+                _ = try stage.proxy.cache.downloader.restorePoints.release(claim)
                 let detail = try stage.read(ResourceDetail.self, "/resources?" + stage.parameter("/long.mp4"))
                 #expect(detail.present == [ByteSpan(seek..<seek + extent)])
                 #expect(!detail.resource.isPinned)
@@ -776,7 +776,7 @@ extension Scenarios {
                 _ = try stage.download(path, first: 1000).complete()
                 let claim = try stage.claim(path)
                 _ = try stage.download(path).complete()
-                _ = try stage.proxy.cache.restorePoints.release(claim)
+                _ = try stage.proxy.cache.downloader.restorePoints.release(claim)
                 #expect(try resource(stage).isPinned)
             }
         }
@@ -798,7 +798,7 @@ extension Scenarios {
                 _ = try stage.download(path).complete()
                 let pinned = try stage.read(CacheReport.self, "/cache").pinned
                 #expect(pinned == 1)
-                #expect(try stage.proxy.cache.restorePoints.release(claim) >= remake.size)
+                #expect(try stage.proxy.cache.downloader.restorePoints.release(claim) >= remake.size)
                 expectWhole(try stage.get(path), remake)
                 let report = try stage.read(CacheReport.self, "/cache")
                 #expect(report.pinned == 0 && report.resources == 2)
@@ -815,7 +815,7 @@ extension Scenarios {
                 try download.wait(forBytes: 1_900_000)
                 let (player, _) = try stage.playerOf(path)
                 download.stop()
-                #expect(try stage.proxy.cache.restorePoints.release(claim) == 0)
+                #expect(try stage.proxy.cache.downloader.restorePoints.release(claim) == 0)
                 stage.origin.release(path)
                 #expect(try player.difference(from: film, in: 0..<film.size) == nil)
                 #expect(try !resource(stage).isPinned)
@@ -829,7 +829,7 @@ extension Scenarios {
                 let claim = try stage.claim(path)
                 _ = try stage.download(path).complete()
                 _ = try stage.get(path, range: "bytes=0-99")
-                #expect(try stage.proxy.cache.restorePoints.release(claim) == 0)
+                #expect(try stage.proxy.cache.downloader.restorePoints.release(claim) == 0)
                 try expectCached(stage)
             }
         }

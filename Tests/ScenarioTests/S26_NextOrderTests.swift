@@ -13,7 +13,7 @@ extension Scenarios.S26NextItems {
 
     private static func orders(_ stage: Stage) -> NextDownloads {
         let (cache, clock) = (stage.proxy.cache, stage.clock)
-        return NextDownloads(cache.engine, cache.manager) { clock.now }
+        return NextDownloads(cache.engine, cache.downloader.manager) { clock.now }
     }
 
     private static func url(_ stage: Stage, _ path: String) throws -> OriginURL {
@@ -132,7 +132,7 @@ extension Scenarios.S26NextItems {
         try await Self.play { stage in
             try Self.subscribe(stage, [2, 1])
             let (begun, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-            stage.proxy.cache.subscriptions.next(after: try Self.url(stage, "/media/9.mp4")) { _ in
+            stage.proxy.cache.downloader.subscriptions.next(after: try Self.url(stage, "/media/9.mp4")) { _ in
                 begun.signal()
                 gate.wait()
             }

@@ -9,7 +9,7 @@ import TestSupport
 
 extension Stage {
     /// Where downloads are told, to tell of some that nobody has ordered.
-    var snapshots: DownloadSnapshots { proxy.cache.manager.snapshots }
+    var snapshots: DownloadSnapshots { proxy.cache.downloader.manager.snapshots }
 
     /// Follows downloads.
     /// - Parameter query: with its `?`.

@@ -23,7 +23,7 @@ final class StageDownload: Sendable {
                 ($0.bytesPerSecond, $0.renditions, $0.recordFor) = (limitRate, renditions, recordFor)
             })
         order.recordedFrom = recordedFrom ?? stage.clock.now
-        running = stage.proxy.cache.source.begin(order) { [end] result in end.update { $0 = result } }
+        running = stage.proxy.cache.downloader.source.begin(order) { [end] result in end.update { $0 = result } }
     }
 
     var progress: DownloadProgress { running.progress }
@@ -80,6 +80,6 @@ extension Stage {
 
     /// What is cached of a path before a download.
     func claim(_ path: String) throws -> RestorePoint {
-        try proxy.cache.restorePoints.restorePoint(try OriginURL(url: origin.url(path)))
+        try proxy.cache.downloader.restorePoints.restorePoint(try OriginURL(url: origin.url(path)))
     }
 }

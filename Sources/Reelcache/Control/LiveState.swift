@@ -102,6 +102,10 @@ final class LiveState: Sendable {
         if begins { run() }
     }
 
+    func look() async -> Look? {
+        await withCheckedContinuation { continuation in look { continuation.resume(returning: $0) } }
+    }
+
     // MARK: Watchers
 
     /// - Parameter wake: called from any thread whenever there is a new state, until `unwatch`; must not block.

@@ -173,7 +173,7 @@ struct Prefetch: ParsableCommand {
                 }
             } else {
                 try configuration.withProxy(for: .downloading, isWanted: isWanted) { proxy in
-                    proxy.own?.startDownloads()
+                    proxy.own?.cache.downloader.start()
                     let orders = isContinuing ? [] : try wanted(proxy)
                     if configuration.isOffline && proxy.isOwn {
                         throw CacheAccessError(

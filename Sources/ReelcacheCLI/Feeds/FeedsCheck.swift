@@ -38,7 +38,7 @@ struct FeedsCheck: ParsableCommand {
                 let endedBefore = try proxy.history().reduce(into: [Int64: Date?]()) {
                     $0[$1.id] = .some($1.finished)
                 }
-                proxy.own?.startDownloads()
+                proxy.own?.cache.downloader.start()
                 let checks = try check(proxy, try url.map({ try proxy.feedURL($0) }), display, interruption)
                 let failed = checks.count { $0.outcome == .failed }
                 // A proxy that another process runs continues by itself.
