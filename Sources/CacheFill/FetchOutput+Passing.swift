@@ -39,7 +39,7 @@ extension FetchOutput {
             in: countTransit())
         // Followers that read in the chunk in progress continue in the buffer too.
         let start = generation.geometry.chunkStart(generation.geometry.chunk(at: position))
-        let former = writer, next = filler.store.writer(buffer, at: start, stopsAtPresent: false)
+        let former = writer, next = ChunkWriter(buffer, at: start, stopsAtPresent: false, in: filler.store)
         guard next.copy(start..<position, of: generation) else { return false } // no trap: position is in the chunk
         if !generation.isRetired { stopStoring(generation, reason) }
         writer = next

@@ -138,7 +138,7 @@ struct FetchOutput: ~Copyable {
         self.end = end ?? self.end
         self.surplus = surplus
         answerStart = position
-        writer = filler.store.writer(generation, at: position, stopsAtPresent: stopsAtPresent)
+        writer = ChunkWriter(generation, at: position, stopsAtPresent: stopsAtPresent, in: filler.store)
         let isCertain = generation.head.rangeCondition != nil || !demand.resolvedRule.mayMove
         continuity = isCertain ? nil : Continuity()
     }

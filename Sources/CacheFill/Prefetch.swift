@@ -362,9 +362,9 @@ package final class Prefetch: LoopFiller.Work {
 
     private func use(_ generation: Generation?) {
         guard self.generation !== generation else { return }
-        if let former = self.generation, order.keeps { loop.filler.store.savesSoon(former, false) }
+        if order.keeps { self.generation?.savesSoon(false) }
         self.generation = generation
-        if let generation, order.keeps { loop.filler.store.savesSoon(generation, true) }
+        if order.keeps { generation?.savesSoon(true) }
         state.follow(generation)
         if pinning == .done { pinning = .notYet }
     }

@@ -1,5 +1,4 @@
 import CachePolicy
-import GRDB
 import HTTPModel
 
 /// The commands about a cache. They block: call them neither on loops (use `perform`) nor on the store's own threads.
@@ -117,33 +116,8 @@ extension CacheStore {
         saveTouches()
         // However many wait: none that was just read counts as unread.
         queue.sync { $0.checkpointer.saveAllClosed() }
-        var sum = RemovalReport(resources: 0, bytes: 0, pinned: 0, isDryRun: isDryRun)
-        var (place, parts) = (0 as Int64, 0)
-        while !core.isEnding {
-            let page = try core.index.listing.page(
-                after: place,
-                readBefore: selection.before.map { $0 *| 1_000_000 }, isPlayed: selection.isPlayed, limit: 256)
-            guard let last = page.last else { break }
-            place = last.resource
-            for whole in page where whole.isPinned && !whole.isPart {
-                guard selection.includesPinned, !isNeeded(whole.key) else {
-                    sum.pinned += 1
-                    continue
-                }
-                // Its variants are rows of their own.
-                let report = try remove(whole.key, withVariants: false, isDryRun: isDryRun)
-                (sum.resources, sum.bytes) = (sum.resources + 1, sum.bytes +| (report?.bytes ?? 0))
-                parts += report?.parts ?? 0
-            }
-            for isPart in [false, true] {
-                let ids = page.filter { !$0.isPinned && $0.isPart == isPart }.map(\.generation)
-                let (count, bytes) = try remove(ids, isDryRun: isDryRun)
-                if isPart { parts += count } else { sum.resources += count }
-                sum.bytes +|= bytes
-            }
-        }
-        sum.parts = parts > 0 ? parts : nil
-        return sum
+        var removal = SelectionRemoval(selection, isDryRun: isDryRun, self)
+        return try removal.run(unless: isNeeded)
     }
 
     /// The keys of all that was played, with the time, in seconds since 1970.
@@ -152,40 +126,11 @@ extension CacheStore {
         return try core.index.listing.played()
     }
 
-    /// The pinned resources that people miss least: those that were played first, then those that were read longest
-    /// ago.
-    package func leastMissed(limit: Int) throws(StoreError) -> [ResourceReport] {
-        try core.index.listing.leastMissed(limit: limit)
-    }
-
     /// Unpins a resource, unless a person pinned it, or ordered it to stay.
     /// - Returns: false if nothing of it is cached.
     package func unpinPlayed(_ key: CacheKey) throws(StoreError) -> Bool {
         if try core.index.pins.kept(key).isByHand { return true }
         return try setPinned(false, key)
-    }
-
-    /// Notes what the order of a resource said of it.
-    /// - Parameters:
-    ///   - title: what its feed or playlist calls it; nil leaves it as it is, as with `category`.
-    ///   - isByHand: whether a person ordered it to stay.
-    package func noteOrder(title: String?, category: String?, isByHand: Bool, of key: CacheKey) throws(StoreError) {
-        try core.index.database.write { db in
-            try db.execute(
-                sql: """
-                    UPDATE resource SET title = coalesce(?, title), category = coalesce(?, category),
-                        by_hand = by_hand OR (? AND pinned) WHERE key = ?
-                    """, arguments: [title?.beginning(500), category, isByHand, key.text])
-        }
-        if isByHand { try queue.sync { work throws(StoreError) in try work.copyPin(of: key) } }
-    }
-
-    /// Removes a page at a time, so that others get their turn on the queue.
-    private func remove(_ ids: [GenerationID], isDryRun: Bool) throws(StoreError) -> (count: Int, bytes: Int64) {
-        guard !ids.isEmpty else { return (0, 0) }
-        guard !isDryRun else { return (ids.count, try core.index.rows.taken(by: ids)) }
-        let removed = queue.sync { $0.removal(of: ids) }
-        return (removed.resources, removed.bytes)
     }
 
     /// Evicts until the limits are met, as far as extents are neither pinned nor in use.
@@ -218,16 +163,6 @@ extension CacheStore {
         }
     }
 
-    /// Starts the import of a resource.
-    /// - Parameters:
-    ///   - fields: the header fields of its responses, such as `Content-Type`.
-    ///   - replaces: whether to replace a cached resource; otherwise that is an error (`ImportError.exists`).
-    package func importer(_ key: CacheKey, length: Int64, fields: HeaderFields, replaces: Bool) throws(ImportError)
-        -> Importer
-    {
-        try Importer(key, length: length, fields: fields, replaces: replaces, self)
-    }
-
     /// Reads everything again and compares checksums. Resources may be read, filled and evicted meanwhile.
     /// - Parameters:
     ///   - repairs: whether to drop what is damaged.
@@ -235,14 +170,6 @@ extension CacheStore {
     package func scrub(repairs: Bool, isWanted: (ScrubProgress) -> Bool) throws(StoreError) -> ScrubReport {
         var scrub = Scrub(core, queue, loader, verifier, repairs: repairs)
         return try scrub.run(isWanted: isWanted)
-    }
-
-    /// Whether a resource, or a part of it, is being sent to a player at this moment.
-    package func isBeingRead(_ key: CacheKey) throws(StoreError) -> Bool {
-        let keys = Set(try [key] + core.index.rows.variants(of: key))
-        return core.open.all.contains { generation in
-            (keys.contains(generation.key) || generation.whole == key) && generation.isBeingRead
-        }
     }
 }
 

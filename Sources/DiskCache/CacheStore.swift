@@ -263,11 +263,6 @@ package final class CacheStore: Sendable {
             chunks: ChunkTable(geometry, length: length, isStored: false), file: MemoryBytes(transit), ledger: ledger)
     }
 
-    /// A writer that fills a generation from the start of a chunk on.
-    package func writer(_ generation: Generation, at offset: Int64, stopsAtPresent: Bool) -> ChunkWriter {
-        ChunkWriter(generation, at: offset, stopsAtPresent: stopsAtPresent, store: self)
-    }
-
     /// The longest file that can be written while its length is unknown.
     package var longestFile: Int64 { max(0, FileSystem.sizeLimit - 2 * configuration.geometry.chunkSize) }
 
@@ -275,12 +270,6 @@ package final class CacheStore: Sendable {
     func noteWritten(_ generation: Generation, bytes: Int64) {
         let limit = generation.state.withLock({ $0.news.eager > 0 }) ? Checkpointer.eagerBytes : Checkpointer.bytes
         if core.unsaved.add(generation, bytes: bytes, limit: limit) { queue.async { $0.checkpointer.checkpoint() } }
-    }
-
-    /// Turns early checkpoints of a generation on or off: with them, less has to be fetched again after a crash.
-    /// - Parameter isWanted: false takes back an earlier true.
-    package func savesSoon(_ generation: Generation, _ isWanted: Bool) {
-        generation.state.withLock { $0.news.eager += isWanted ? 1 : -1 }
     }
 
     /// Frees space for a writer that found none.

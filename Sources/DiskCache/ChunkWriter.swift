@@ -36,7 +36,7 @@ package final class ChunkWriter: @unchecked Sendable {
     private var refusal: StoreError?
 
     /// - Parameter offset: the start of a chunk.
-    init(_ generation: Generation, at offset: Int64, stopsAtPresent: Bool, store: CacheStore) {
+    package init(_ generation: Generation, at offset: Int64, stopsAtPresent: Bool, in store: CacheStore) {
         self.generation = generation
         self.stopsAtPresent = stopsAtPresent
         self.store = store

@@ -34,17 +34,16 @@ package final class FileHold: Sendable {
         self.generation = generation
         (self.length, self.path) = (length, path)
         codings = ContentEncoding.codings(generation.head.fields)
-        generation.state.withLock { state in
-            state.usage.users += 1
-            state.usage.holds += 1
-        }
+        Self.hold(generation, true)
         losses = Self.verify(generation, range, length: length, verify)
     }
 
-    deinit {
+    deinit { Self.hold(generation, false) }
+
+    static func hold(_ generation: Generation, _ isHeld: Bool) {
         generation.state.withLock { state in
-            state.usage.users -= 1
-            state.usage.holds -= 1
+            state.usage.users += isHeld ? 1 : -1
+            state.usage.holds += isHeld ? 1 : -1
         }
     }
 

@@ -318,6 +318,10 @@ package final class Generation: Sendable {
 
     // MARK: Saving
 
+    /// Turns early checkpoints on or off: with them, less has to be fetched again after a crash.
+    /// - Parameter isWanted: false takes back an earlier true.
+    package func savesSoon(_ isWanted: Bool) { state.withLock { $0.news.eager += isWanted ? 1 : -1 } }
+
     /// Whether it cannot be found any more once it is closed.
     var isLeftover: Bool { state.withLock { $0.isLeftover } }
 

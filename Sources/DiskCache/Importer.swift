@@ -36,13 +36,17 @@ package final class Importer: @unchecked Sendable {
     private let replaces: Bool
     private var isOver = false
 
-    init(_ key: CacheKey, length: Int64, fields: HeaderFields, replaces: Bool, _ store: CacheStore) throws(ImportError)
+    /// - Parameters:
+    ///   - fields: the header fields of its responses, such as `Content-Type`.
+    ///   - replaces: whether to replace a cached resource; otherwise that is an error (`ImportError.exists`).
+    package init(_ key: CacheKey, length: Int64, fields: HeaderFields, replaces: Bool, in store: CacheStore)
+        throws(ImportError)
     {
         generation = try Self.generation(key, length: length, fields: fields, replaces: replaces, store)
         self.length = length
         self.replaces = replaces
         self.store = store
-        writer = store.writer(generation, at: 0, stopsAtPresent: false)
+        writer = ChunkWriter(generation, at: 0, stopsAtPresent: false, in: store)
     }
 
     /// - Returns: a hidden generation, which `finish` reveals.

@@ -33,6 +33,14 @@ package struct Parts: Sendable {
         try core.index.parts.summary(of: key)?.parts ?? 0 > 0
     }
 
+    /// Whether a resource, or a part of it, is being sent to a player at this moment.
+    package func isBeingRead(_ key: CacheKey) throws(StoreError) -> Bool {
+        let keys = Set(try [key] + core.index.rows.variants(of: key))
+        return core.open.all.contains { generation in
+            (keys.contains(generation.key) || generation.whole == key) && generation.isBeingRead
+        }
+    }
+
     /// Makes cached resources parts of a presentation. If one of them has parts itself, these move along, so that no
     /// part ever has parts; if the presentation is a part itself, its whole takes the parts. Resources that are not
     /// cached are skipped, as is the presentation itself.
@@ -133,21 +141,21 @@ package struct Parts: Sendable {
 
     // MARK: Restore points
 
-    /// The content of the parts for a restore point: at most `FormerContent.mostParts`.
-    func content(of whole: CacheKey) throws(StoreError) -> (parts: [FormerContent.Part], hasMore: Bool) {
-        var (parts, place) = ([FormerContent.Part](), 0 as Int64)
+    /// The content of the parts for a restore point: at most `RestorePoint.mostParts`.
+    func content(of whole: CacheKey) throws(StoreError) -> (parts: [RestorePoint.Former], hasMore: Bool) {
+        var (parts, place) = ([RestorePoint.Former](), 0 as Int64)
         while true {
             let page = try core.index.parts.page(of: whole, after: place, limit: 1024)
             guard let last = page.last else { return (parts, false) }
             place = last
             for part in page.parts {
-                guard parts.count < FormerContent.mostParts else { return (parts, true) }
+                guard parts.count < RestorePoint.mostParts else { return (parts, true) }
                 if let former = try former(part) { parts.append(former) }
             }
         }
     }
 
-    private func former(_ part: IndexParts.Part) throws(StoreError) -> FormerContent.Part? {
+    private func former(_ part: IndexParts.Part) throws(StoreError) -> RestorePoint.Former? {
         guard let id = part.generation else { return nil }
         var present = [0..<part.length]
         if part.cached < part.length {
@@ -155,23 +163,22 @@ package struct Parts: Sendable {
             else { return nil }
             present = row.presentRanges(of: extents)
         }
-        return FormerContent.Part(
-            generation: id.description, isPinned: part.isPinned, hits: part.hits, present: present)
+        return RestorePoint.Former(id, present, hits: part.hits, isPinned: part.isPinned)
     }
 
     /// - Parameter evictNews: removes the extents of a generation that were not there before.
     /// - Returns: the bytes freed.
     func restore(
-        _ former: FormerContent, of whole: CacheKey,
-        evictNews: (GenerationID, FormerContent.Part, StoreWork) throws(StoreError) -> Int64
+        _ point: RestorePoint, of whole: CacheKey,
+        evictNews: (GenerationID, RestorePoint.Former, StoreWork) throws(StoreError) -> Int64
     ) throws(StoreError) -> Int64 {
-        let known = Dictionary(former.parts.map { ($0.generation, $0) }) { first, _ in first }
+        let known = Dictionary(point.former.map { ($0.generation, $0) }) { first, _ in first }
         return try visit(whole) { page, work throws(StoreError) in
             work.checkpointer.checkpoint(.all)
             let listed = page.compactMap { part in
                 part.generation.map { (part: part, id: $0, former: known[$0.description]) }
-            }.filter { $0.former != nil || !former.hasMoreParts }
-            let unpinned = listed.filter { $0.part.isPinned && !($0.former?.isPinned ?? former.isPinned) }
+            }.filter { $0.former != nil || point.hasMoreParts != true }
+            let unpinned = listed.filter { $0.part.isPinned && !($0.former?.isPinned ?? point.wasPinned) }
             // Unpin before removing: a pin would outlive the generation.
             try setPinned(false, unpinned.map(\.part), work)
             let unused = listed.filter {
@@ -180,7 +187,7 @@ package struct Parts: Sendable {
             let removed = work.remover.remove(unused.filter { $0.former == nil }.map(\.id))
             var sum = Sum(count: removed.count, bytes: removed.freed + removed.later)
             for (part, id, former) in unused {
-                guard let former, former.present != [0..<part.length] else { continue }
+                guard let former, former.present != [0, part.length] else { continue }
                 sum.bytes +|= try evictNews(id, former, work)
             }
             work.closer.closeUnused()

@@ -1,30 +1,48 @@
 import CachePolicy
+import GRDB
 import HTTPModel
 
-/// The content of a resource before a download fetches more of it.
-package struct FormerContent: Sendable, Equatable {
-    /// One generation: the resource's own, or that of a variant or a part.
-    package struct Part: Sendable, Equatable {
-        package let generation: String
-        package let isPinned: Bool
+/// What was cached of a resource before a download. Stored with the download.
+package struct RestorePoint: Codable, Sendable, Equatable {
+    /// A generation that was cached: the resource's own, or that of a variant or a part.
+    package struct Former: Codable, Sendable, Equatable {
+        package var generation: String
+        /// The first and the past-the-last byte of each present run, one after the other.
+        package var present: [Int64]
         /// Requests answered from it until then.
-        package let hits: Int64
-        package let present: [Range<Int64>]
+        package var hits: Int64
+        package var isPinned: Bool
 
-        package init(generation: String, isPinned: Bool, hits: Int64, present: [Range<Int64>]) {
-            (self.generation, self.isPinned, self.hits, self.present) = (generation, isPinned, hits, present)
+        package init(generation: String, present: [Int64], hits: Int64, isPinned: Bool = false) {
+            (self.generation, self.present, self.hits, self.isPinned) = (generation, present, hits, isPinned)
+        }
+
+        init(_ id: GenerationID, _ present: [Range<Int64>], hits: Int64, isPinned: Bool) {
+            self.init(
+                generation: id.description, present: present.flatMap { [$0.lowerBound, $0.upperBound] }, hits: hits,
+                isPinned: isPinned)
+        }
+
+        func overlaps(_ bytes: Range<Int64>) -> Bool {
+            stride(from: 0, to: present.count - 1, by: 2).contains {
+                max(present[$0], bytes.lowerBound) < min(present[$0 + 1], bytes.upperBound)
+            }
         }
     }
 
+    /// The resource's cache key.
+    package var key: String
     /// Whether the resource itself was pinned, even if nothing of it was cached.
-    package let isPinned: Bool
-    /// Includes the parts of a presentation.
-    package let parts: [Part]
-    /// Whether a presentation had more parts than are listed: then a part that is not listed is never removed.
-    package let hasMoreParts: Bool
+    package var wasPinned: Bool
+    /// Includes variants, and the parts of a presentation.
+    package var former: [Former]
+    /// Whether a presentation had more parts than are listed: then a part that is not listed is never removed. nil for
+    /// false.
+    package var hasMoreParts: Bool?
 
-    package init(isPinned: Bool, parts: [Part], hasMoreParts: Bool = false) {
-        (self.isPinned, self.parts, self.hasMoreParts) = (isPinned, parts, hasMoreParts)
+    package init(key: String, wasPinned: Bool, former: [Former], hasMoreParts: Bool = false) {
+        (self.key, self.wasPinned, self.former) = (key, wasPinned, former)
+        self.hasMoreParts = hasMoreParts ? true : nil
     }
 
     /// The most parts to record, at a few hundred bytes each. When a download of a film with more segments is
@@ -39,41 +57,42 @@ package struct RestorePoints: Sendable {
     let parts: Parts
 
     /// The current content of a resource.
-    package func content(of key: CacheKey) throws(StoreError) -> FormerContent {
+    package func point(of key: CacheKey) throws(StoreError) -> RestorePoint {
         queue.sync { $0.checkpointer.checkpoint(.all) }
-        var own: [FormerContent.Part] = []
+        var own: [RestorePoint.Former] = []
         for key in try [key] + core.index.rows.variants(of: key) {
             guard let row = try core.index.rows.generation(of: key), let extents = try core.index.rows.extents(of: row),
                 let resource = try core.index.listing.own(key)
             else { continue }
             own.append(
-                FormerContent.Part(
-                    generation: row.id.description, isPinned: resource.isPinned, hits: resource.hits,
-                    present: row.presentRanges(of: extents)))
+                RestorePoint.Former(
+                    row.id, row.presentRanges(of: extents), hits: resource.hits, isPinned: resource.isPinned))
         }
         let more = try parts.content(of: key)
-        return FormerContent(
-            isPinned: try core.index.pins.kept(key).isPinned, parts: own + more.parts, hasMoreParts: more.hasMore)
+        return RestorePoint(
+            key: key.text, wasPinned: try core.index.pins.kept(key).isPinned, former: own + more.parts,
+            hasMoreParts: more.hasMore)
     }
 
     /// Restores earlier content: removes whatever came later, by whole extents, unless a player reads it or has read it
     /// meanwhile, and unpins what was not pinned.
     /// - Returns: the bytes freed.
-    package func restore(_ former: FormerContent, of key: CacheKey) throws(StoreError) -> Int64 {
+    package func restore(_ point: RestorePoint) throws(StoreError) -> Int64 {
+        let key = CacheKey(text: point.key)
         var freed: Int64 = 0
         for variant in try [key] + core.index.rows.variants(of: key) {
             let ids = try core.index.rows.identifiers(of: variant)
-            let part = former.parts.first { part in ids.contains { $0.description == part.generation } }
+            let part = point.former.first { part in ids.contains { $0.description == part.generation } }
             // Unpin first: the pin would outlive the generation, and keep what is played later.
-            if !(part?.isPinned ?? (variant == key && former.isPinned)) {
+            if !(part?.isPinned ?? (variant == key && point.wasPinned)) {
                 _ = try queue.sync { work throws(StoreError) in try work.setPinned(false, variant) }
             }
             freed += try queue.sync { work throws(StoreError) in try restore(part, variant, work) }
         }
-        return try freed +| parts.restore(former, of: key, evictNews: evictNews)
+        return try freed +| parts.restore(point, of: key, evictNews: evictNews)
     }
 
-    private func restore(_ part: FormerContent.Part?, _ key: CacheKey, _ work: StoreWork) throws(StoreError) -> Int64 {
+    private func restore(_ part: RestorePoint.Former?, _ key: CacheKey, _ work: StoreWork) throws(StoreError) -> Int64 {
         work.checkpointer.checkpoint(.all)
         defer {
             work.closer.closeUnused()
@@ -92,7 +111,7 @@ package struct RestorePoints: Sendable {
         return freed
     }
 
-    private func evictNews(_ id: GenerationID, _ former: FormerContent.Part, _ work: StoreWork)
+    private func evictNews(_ id: GenerationID, _ former: RestorePoint.Former, _ work: StoreWork)
         throws(StoreError) -> Int64
     {
         guard core.files.punchesHoles, let row = try core.index.rows.generation(id),
@@ -100,7 +119,7 @@ package struct RestorePoints: Sendable {
         else { return 0 }
         let news = extents.filter { extent in
             let bytes = row.geometry.extentBytes(extent.ordinal, length: row.length)
-            return !former.present.contains { $0.overlaps(bytes) }
+            return !former.overlaps(bytes)
         }
         let victims = news.map {
             EvictionOrder.Victim(
@@ -110,5 +129,28 @@ package struct RestorePoints: Sendable {
         let (freed, hasFailed) = work.evictor.evict(victims, upTo: .max)
         if hasFailed { throw .index(detail: "the rest of a download could not be removed: see the log") }
         return freed
+    }
+
+    // MARK: Orders
+
+    /// Notes what the order of a resource said of it.
+    /// - Parameters:
+    ///   - title: what its feed or playlist calls it; nil leaves it as it is, as with `category`.
+    ///   - isByHand: whether a person ordered it to stay.
+    package func noteOrder(title: String?, category: String?, isByHand: Bool, of key: CacheKey) throws(StoreError) {
+        try core.index.database.write { db in
+            try db.execute(
+                sql: """
+                    UPDATE resource SET title = coalesce(?, title), category = coalesce(?, category),
+                        by_hand = by_hand OR (? AND pinned) WHERE key = ?
+                    """, arguments: [title?.beginning(500), category, isByHand, key.text])
+        }
+        if isByHand { try queue.sync { work throws(StoreError) in try work.copyPin(of: key) } }
+    }
+
+    /// The pinned resources that people miss least: those that were played first, then those that were read longest
+    /// ago.
+    package func leastMissed(limit: Int) throws(StoreError) -> [ResourceReport] {
+        try core.index.listing.leastMissed(limit: limit)
     }
 }

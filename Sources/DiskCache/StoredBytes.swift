@@ -31,15 +31,15 @@ extension CacheStore {
         guard let generation = try loader.load(key), generation.isComplete else { return nil }
         return generation.id
     }
+}
 
+extension FileHold {
     /// Reads the beginning of a generation, which a reader has passed and so verified. Blocks.
     /// - Returns: nil if not all of it is there any more.
-    package func bytes(first count: Int, of generation: Generation) throws(StoreError) -> [UInt8]? {
+    package static func bytes(first count: Int, of generation: Generation) throws(StoreError) -> [UInt8]? {
         // Nothing of it is evicted meanwhile.
-        generation.state.withLock { ($0.usage.users, $0.usage.holds) = ($0.usage.users + 1, $0.usage.holds + 1) }
-        defer {
-            generation.state.withLock { ($0.usage.users, $0.usage.holds) = ($0.usage.users - 1, $0.usage.holds - 1) }
-        }
+        hold(generation, true)
+        defer { hold(generation, false) }
         let (losses, range) = (generation.withChunks(\.losses), 0..<Int64(count)) // no trap: what was read
         guard generation.gap(in: range) == nil else { return nil }
         let bytes = try generation.file.bytes(range)

@@ -1,4 +1,5 @@
 import CachePolicy
+import DiskCache
 import Foundation
 import HTTPModel
 import Playlists

@@ -1,3 +1,5 @@
+import DiskCache
+
 /// Restore points: a cancelled download leaves only what was cached before, and what other downloads want.
 extension DownloadQueue {
     /// Records what was cached before the first byte.

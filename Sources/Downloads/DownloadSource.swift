@@ -103,32 +103,3 @@ package protocol RestorePointKeeper: Sendable {
     /// The pinned resources that people miss least, in that order.
     func leastMissed(limit: Int) throws -> [ResourceReport]
 }
-
-/// What was cached of a resource before a download. Stored with the download.
-package struct RestorePoint: Codable, Sendable, Equatable {
-    /// A generation that was cached.
-    package struct Former: Codable, Sendable, Equatable {
-        package var generation: String
-        /// The first and the past-the-last byte of each present run, one after the other.
-        package var present: [Int64]
-        package var hits: Int64
-        package var isPinned: Bool
-
-        package init(generation: String, present: [Int64], hits: Int64, isPinned: Bool = false) {
-            (self.generation, self.present, self.hits, self.isPinned) = (generation, present, hits, isPinned)
-        }
-    }
-
-    /// The resource's cache key.
-    package var key: String
-    package var wasPinned: Bool
-    package var former: [Former]
-    /// Whether a presentation had more parts than are listed: then a part that is not listed is never removed. nil for
-    /// false.
-    package var hasMoreParts: Bool?
-
-    package init(key: String, wasPinned: Bool, former: [Former], hasMoreParts: Bool = false) {
-        (self.key, self.wasPinned, self.former) = (key, wasPinned, former)
-        self.hasMoreParts = hasMoreParts ? true : nil
-    }
-}

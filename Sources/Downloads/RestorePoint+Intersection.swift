@@ -1,3 +1,5 @@
+import DiskCache
+
 extension RestorePoint {
     /// What was cached before either of two downloads of a resource.
     func intersection(_ other: RestorePoint) -> RestorePoint {

@@ -144,7 +144,7 @@ import Testing
 
     @Test func presentBytesEndIt() throws {
         let generation = try generation(length: 3 * Self.chunk)
-        let writer = store.writer(generation, at: Self.chunk, stopsAtPresent: true)
+        let writer = ChunkWriter(generation, at: Self.chunk, stopsAtPresent: true, in: store)
         _ = [UInt8](repeating: 1, count: Int(Self.chunk)).withUnsafeBytes { writer.append($0) }
         var output = try output(0..<3 * Self.chunk, of: generation)
         take(5000, &output)

@@ -330,9 +330,9 @@ import Testing
     }
 
     private func takeIn(_ name: String, _ media: Media, replaces: Bool = false) throws -> ResourceReport {
-        let importer = try store.importer(
+        let importer = try Importer(
             key(name), length: media.size, fields: HeaderFields([.init(name: "Content-Type", value: "audio/mpeg")]),
-            replaces: replaces)
+            replaces: replaces, in: store)
         for start in stride(from: Int64(0), to: media.size, by: 10_000) {
             try media.bytes(start..<min(start + 10_000, media.size)).withUnsafeBytes { bytes in
                 try importer.write(bytes)
@@ -375,8 +375,8 @@ import Testing
         do { _ = try opened.make("a", media, filling: whole) }
         opened.checkpoint()
         let extent = [UInt8](repeating: 1, count: 64 * 4096)
-        let importer = try store.importer(
-            key("a"), length: Int64(513 * extent.count), fields: HeaderFields(), replaces: true)
+        let importer = try Importer(
+            key("a"), length: Int64(513 * extent.count), fields: HeaderFields(), replaces: true, in: store)
         for _ in 0..<513 { try extent.withUnsafeBytes { bytes in try importer.write(bytes) } }
         try store.core.index.database.write {
             try $0.execute(
@@ -396,7 +396,8 @@ import Testing
 
     @Test func importThatIsNotFinishedLeavesNothing() throws {
         do {
-            let importer = try store.importer(key("a"), length: media.size, fields: HeaderFields(), replaces: false)
+            let importer = try Importer(
+                key("a"), length: media.size, fields: HeaderFields(), replaces: false, in: store)
             try media.bytes(0..<9000).withUnsafeBytes { bytes in try importer.write(bytes) }
             opened.checkpoint()
             #expect(throws: ImportError.self) { try importer.finish() }
@@ -408,7 +409,7 @@ import Testing
     }
 
     @Test func importLongerThanAnnouncedIsRefused() throws {
-        let importer = try store.importer(key("a"), length: 10, fields: HeaderFields(), replaces: false)
+        let importer = try Importer(key("a"), length: 10, fields: HeaderFields(), replaces: false, in: store)
         #expect(throws: ImportError.self) {
             try [UInt8](repeating: 1, count: 11).withUnsafeBytes { bytes in try importer.write(bytes) }
         }
@@ -419,8 +420,8 @@ import Testing
         let large = Media(seed: 1, size: 15_000_000)
         do { _ = try opened.make("old", large, filling: 0..<large.size) }
         func takeIn(_ name: String) throws {
-            let importer = try opened.store.importer(
-                key(name), length: large.size, fields: HeaderFields(), replaces: false)
+            let importer = try Importer(
+                key(name), length: large.size, fields: HeaderFields(), replaces: false, in: opened.store)
             for start in stride(from: Int64(0), to: large.size, by: 1_000_000) {
                 try large.bytes(start..<start + 1_000_000).withUnsafeBytes { bytes in try importer.write(bytes) }
             }
@@ -435,7 +436,7 @@ import Testing
 
     /// Somebody has begun to play it meanwhile.
     @Test func importDoesNotReplaceWhatCameMeanwhile() throws {
-        let importer = try store.importer(key("a"), length: 5, fields: HeaderFields(), replaces: false)
+        let importer = try Importer(key("a"), length: 5, fields: HeaderFields(), replaces: false, in: store)
         try [UInt8](repeating: 1, count: 5).withUnsafeBytes { bytes in try importer.write(bytes) }
         let played = try opened.make("a", media, filling: 0..<4096)
         #expect(throws: ImportError.self) { try importer.finish() }
@@ -452,7 +453,7 @@ import Testing
         #expect(try opened.store.setPinned(true, key("pinned")))
         opened.closeUnused()
         #expect(throws: ImportError.self) {
-            try opened.store.importer(key("new"), length: 15_000_000, fields: HeaderFields(), replaces: false)
+            try Importer(key("new"), length: 15_000_000, fields: HeaderFields(), replaces: false, in: opened.store)
         }
         #expect(try opened.load("other")?.isComplete == true)
     }

@@ -49,9 +49,9 @@ import Testing
             let generation = try open[name] ?? opened.load(name) ?? opened.make(name, length: media.size)
             open[name] = generation
             let count = generation.geometry.chunkCount(length: media.size)
-            let writer = opened.store.writer(
+            let writer = ChunkWriter(
                 generation, at: generation.geometry.chunkStart(Int.random(in: 0..<count, using: &random)),
-                stopsAtPresent: Bool.random(using: &random))
+                stopsAtPresent: Bool.random(using: &random), in: opened.store)
             _ = writer.append(media, Int.random(in: 1...200_000, using: &random))
         }
     }
@@ -154,7 +154,8 @@ import Testing
         throws
     {
         let chunk = Int.random(in: 0..<generation.geometry.chunkCount(length: media.size), using: &random)
-        let writer = opened.store.writer(generation, at: generation.geometry.chunkStart(chunk), stopsAtPresent: false)
+        let writer = ChunkWriter(
+            generation, at: generation.geometry.chunkStart(chunk), stopsAtPresent: false, in: opened.store)
         switch writer.append(media, Int.random(in: 1...500_000, using: &random)) {
         case .noRoom: _ = try opened.makeRoom()
         case .failed(let error): throw error

@@ -14,7 +14,7 @@ import Testing
     @Test func writerPassesOverWhatIsPresent() throws {
         let generation = try opened.make("a", media, filling: 4096..<3 * 4096)
         // What it is given for present chunks is not looked at.
-        let writer = opened.store.writer(generation, at: 0, stopsAtPresent: false)
+        let writer = ChunkWriter(generation, at: 0, stopsAtPresent: false, in: opened.store)
         var bytes = media.bytes(0..<4 * 4096)
         bytes.replaceSubrange(4096..<2 * 4096, with: repeatElement(0, count: 4096))
         #expect(Taken(bytes.withUnsafeBytes { writer.append($0) }) == .taken(4 * 4096))
@@ -24,7 +24,7 @@ import Testing
 
     @Test func writerThatStopsAtPresentEndsThere() throws {
         let generation = try opened.make("a", media, filling: 2 * 4096..<3 * 4096)
-        let writer = opened.store.writer(generation, at: 0, stopsAtPresent: true)
+        let writer = ChunkWriter(generation, at: 0, stopsAtPresent: true, in: opened.store)
         #expect(Taken(writer.append(media, 5 * 4096)) == .met(2 * 4096))
         #expect(writer.position == 2 * 4096)
         // It stays at its end.
@@ -34,9 +34,9 @@ import Testing
 
     @Test func writerMeetsAnotherInTheMiddleOfAChunk() throws {
         let generation = try opened.make("a", length: media.size)
-        let first = opened.store.writer(generation, at: 2 * 4096, stopsAtPresent: false)
+        let first = ChunkWriter(generation, at: 2 * 4096, stopsAtPresent: false, in: opened.store)
         #expect(Taken(first.append(media, 10)) == .taken(10))
-        let second = opened.store.writer(generation, at: 0, stopsAtPresent: false)
+        let second = ChunkWriter(generation, at: 0, stopsAtPresent: false, in: opened.store)
         #expect(Taken(second.append(media, 3 * 4096)) == .met(2 * 4096))
         // The other one gives up: the chunk is anyone's again, from its start.
         first.close()
@@ -59,7 +59,7 @@ import Testing
         for length in [Int64(bytes.count), nil] {
             let generation = try opened.make("\(length ?? -1)", length: length)
             #expect(generation.beginning == .unknown)
-            let writer = opened.store.writer(generation, at: 0, stopsAtPresent: false)
+            let writer = ChunkWriter(generation, at: 0, stopsAtPresent: false, in: opened.store)
             for start in stride(from: 0, to: bytes.count, by: piece) {
                 #expect([.unknown, .text, text.is].contains(generation.beginning))
                 bytes[start..<min(bytes.count, start + piece)].withUnsafeBytes { _ = writer.append($0) }
@@ -74,7 +74,7 @@ import Testing
     func openedGenerationTellsWhatItBeginsWith(_ text: (bytes: String, is: Listing.Beginning)) throws {
         do {
             let generation = try opened.make("a", length: Int64(text.bytes.utf8.count))
-            let writer = opened.store.writer(generation, at: 0, stopsAtPresent: false)
+            let writer = ChunkWriter(generation, at: 0, stopsAtPresent: false, in: opened.store)
             Array(text.bytes.utf8).withUnsafeBytes { _ = writer.append($0) }
         }
         let again = try opened.reopened()
@@ -90,7 +90,7 @@ import Testing
     @Test func abandonedChunkIsAbsentAndFilledAgainWithoutNewSpace() throws {
         let generation = try opened.make("a", length: media.size)
         let before = opened.store.ledger.dataSize
-        let writer = opened.store.writer(generation, at: 0, stopsAtPresent: false)
+        let writer = ChunkWriter(generation, at: 0, stopsAtPresent: false, in: opened.store)
         _ = writer.append(media, 4095)
         writer.close()
         var lease: ExtentLease?
@@ -104,7 +104,7 @@ import Testing
     @Test func writerThatIsLetGoOfAbandonsItsChunk() throws {
         let generation = try opened.make("a", length: media.size)
         do {
-            let writer = opened.store.writer(generation, at: 0, stopsAtPresent: false)
+            let writer = ChunkWriter(generation, at: 0, stopsAtPresent: false, in: opened.store)
             _ = writer.append(media, 1)
             #expect(generation.leases(0) == 1)
         }
@@ -125,7 +125,7 @@ import Testing
         let media = Media(seed: 1, size: length)
         let generation = try opened.make("\(length)", length: length)
         let before = opened.store.ledger.dataSize
-        let writer = opened.store.writer(generation, at: 0, stopsAtPresent: false)
+        let writer = ChunkWriter(generation, at: 0, stopsAtPresent: false, in: opened.store)
         let bytes = media.bytes(0..<length + 50)
         #expect(Taken(bytes.withUnsafeBytes { writer.append($0) }) == .met(Int(length)))
         #expect(generation.isComplete)
@@ -141,7 +141,7 @@ import Testing
     func lengthIsKnownWhenTheBodyEnds(length: Int64) throws {
         let media = Media(seed: 2, size: length)
         let generation = try opened.make("a", length: nil)
-        let writer = opened.store.writer(generation, at: 0, stopsAtPresent: false)
+        let writer = ChunkWriter(generation, at: 0, stopsAtPresent: false, in: opened.store)
         #expect(generation.length == nil)
         #expect(!generation.isComplete)
         #expect(Taken(writer.append(media, Int(length))) == .taken(Int(length)))
@@ -157,7 +157,7 @@ import Testing
 
     @Test func readerFollowsABodyOfUnknownLength() throws {
         let generation = try opened.make("a", length: nil)
-        let writer = opened.store.writer(generation, at: 0, stopsAtPresent: false)
+        let writer = ChunkWriter(generation, at: 0, stopsAtPresent: false, in: opened.store)
         _ = writer.append(media, 5000)
         var lease: ExtentLease?
         #expect(generation.acquire(at: 0, limit: .max, lease: &lease) == .bytes(until: 4096))
@@ -170,7 +170,7 @@ import Testing
     @Test func bodyOfUnknownLengthIsSavedWhenItsEndIsSeen() throws {
         do {
             let generation = try opened.make("a", length: nil)
-            let writer = opened.store.writer(generation, at: 0, stopsAtPresent: false)
+            let writer = ChunkWriter(generation, at: 0, stopsAtPresent: false, in: opened.store)
             _ = writer.append(media, 9 * 4096)
             opened.checkpoint()
             #expect(try opened.row("a") == nil)
@@ -191,7 +191,7 @@ import Testing
         let short = Media(seed: 3, size: 1000)
         for index in 0..<10 {
             let generation = try wide.make("\(index)", length: isLengthKnown ? short.size : nil)
-            let writer = wide.store.writer(generation, at: 0, stopsAtPresent: false)
+            let writer = ChunkWriter(generation, at: 0, stopsAtPresent: false, in: wide.store)
             #expect(Taken(writer.append(short, 1000)) == .taken(1000))
             writer.finish()
         }
@@ -204,7 +204,7 @@ import Testing
     /// Playlists and the like often come without a length, and stay open: some thousands of them must fit into 128 TiB.
     @Test func bodyOfUnknownLengthTakesLittleAddressSpace() throws {
         let generation = try opened.make("a", length: nil)
-        let writer = opened.store.writer(generation, at: 0, stopsAtPresent: false)
+        let writer = ChunkWriter(generation, at: 0, stopsAtPresent: false, in: opened.store)
         _ = writer.append(media, Int(media.size))
         writer.finish()
         let maps = try String(contentsOfFile: "/proc/self/maps", encoding: .utf8)
@@ -223,7 +223,7 @@ import Testing
         let media = Media(seed: 4, size: 40 << 20)
         let opened = try OpenStore(maxSize: 16_000_000, geometry: .standard)
         let generation = try opened.make("a", length: media.size)
-        let writer = opened.store.writer(generation, at: 0, stopsAtPresent: false)
+        let writer = ChunkWriter(generation, at: 0, stopsAtPresent: false, in: opened.store)
         var refusals = 0
         while writer.position < media.size {
             let start = writer.position
@@ -258,7 +258,7 @@ import Testing
     @Test func chunkThatIsBeingEvictedIsNotWritten() throws {
         let generation = try opened.make("a", media, filling: 0..<4096)
         let (_, bytes) = try #require(generation.beginEviction(ofExtent: 0))
-        let writer = opened.store.writer(generation, at: 0, stopsAtPresent: false)
+        let writer = ChunkWriter(generation, at: 0, stopsAtPresent: false, in: opened.store)
         #expect(Taken(writer.append(media, 4096)) == .noRoom(0))
         try generation.file.punchHole(0..<media.size)
         generation.withChunks { $0.endEviction(ofExtent: 0, bytes: bytes, isPunched: true) }

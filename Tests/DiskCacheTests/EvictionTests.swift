@@ -130,7 +130,7 @@ import Testing
         let media = Media(seed: 6, size: 30 << 20)
         let generation = try opened.make("a", length: media.size)
         var leases: [Held] = []
-        let writer = opened.store.writer(generation, at: 0, stopsAtPresent: false)
+        let writer = ChunkWriter(generation, at: 0, stopsAtPresent: false, in: opened.store)
         filling: while true {
             leases.append(Held(generation.leaseForWriting(generation.geometry.extent(at: writer.position))))
             if case .noRoom = writer.append(media, 1 << 20) { break filling }
@@ -150,7 +150,7 @@ import Testing
         let opened = try OpenStore(maxSize: 16_000_000)
         let media = Media(seed: 6, size: 60 << 20)
         let generation = try opened.make("a", length: media.size)
-        let writer = opened.store.writer(generation, at: 0, stopsAtPresent: false)
+        let writer = ChunkWriter(generation, at: 0, stopsAtPresent: false, in: opened.store)
         func appends() throws -> Bool {
             while case .noRoom = writer.append(media, 1 << 20) { guard try opened.makeRoom() else { return false } }
             return true

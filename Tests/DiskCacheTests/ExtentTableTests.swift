@@ -76,7 +76,7 @@ import Testing
         for length in [nil, Self.longest] {
             let buffer = opened.store.makeBuffer(OpenStore.key("w"), head: OpenStore.head(), length: length)
             let start = Self.longest - (1 << 20)
-            let writer = opened.store.writer(buffer, at: start, stopsAtPresent: false)
+            let writer = ChunkWriter(buffer, at: start, stopsAtPresent: false, in: opened.store)
             guard case .taken = media.bytes(0..<media.size).withUnsafeBytes({ writer.append($0) }) else {
                 throw Unexpected("not taken")
             }

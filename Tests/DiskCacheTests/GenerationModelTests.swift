@@ -82,7 +82,9 @@ private final class GenerationModel {
         let stopsAtPresent = Bool.random(using: &random)
         let start = geometry.chunkStart(Int.random(in: present.indices, using: &random))
         hands.append(
-            Hand(store.writer(generation, at: start, stopsAtPresent: stopsAtPresent), stopsAtPresent: stopsAtPresent))
+            Hand(
+                ChunkWriter(generation, at: start, stopsAtPresent: stopsAtPresent, in: store),
+                stopsAtPresent: stopsAtPresent))
     }
 
     private func abandon(_ index: Int) {

@@ -145,7 +145,7 @@ import Testing
         let opened = try OpenStore(), key = OpenStore.key("a")
         _ = try opened.make("a", media, filling: 0..<4096)
         #expect(try opened.store.setPinned(true, key, isByHand: !isOrder))
-        if isOrder { try opened.store.noteOrder(title: nil, category: nil, isByHand: true, of: key) }
+        if isOrder { try opened.store.restorePoints.noteOrder(title: nil, category: nil, isByHand: true, of: key) }
         try opened.close()
         unlink(index(opened.directory))
         let again = try OpenStore(opened.directory)

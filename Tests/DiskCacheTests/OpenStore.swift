@@ -105,7 +105,7 @@ final class OpenStore: Sendable {
 
     /// - Throws: where the store does not take all of it.
     func fill(_ generation: Generation, _ media: Media, _ range: Range<Int64>) throws {
-        let writer = store.writer(generation, at: range.lowerBound, stopsAtPresent: false)
+        let writer = ChunkWriter(generation, at: range.lowerBound, stopsAtPresent: false, in: store)
         guard case .taken = writer.append(media, range.count) else { throw Unexpected("there is no room for \(range)") }
     }
 

@@ -382,12 +382,12 @@ import Testing
         let long = Media(seed: 3, size: 200 * 4096)
         try opened.fill(some, long, 0..<64 * 4096)
         opened.checkpoint()
-        let former = try store.restorePoints.content(of: key("m"))
+        let point = try store.restorePoints.point(of: key("m"))
         #expect(try store.setPinned(true, key("m")))
         for name in ["new", "played"] { try make(name, partOf: "m") }
         try opened.fill(some, long, 64 * 4096..<200 * 4096)
         try opened.load("played")?.countHit()
-        #expect(try store.restorePoints.restore(former, of: key("m")) > 0)
+        #expect(try store.restorePoints.restore(point) > 0)
         #expect(try parts(of: "m") == ["before", "played", "some"])
         #expect(try store.coverage(key("some"))?.present == [0..<64 * 4096])
         #expect(try store.parts.reports(of: key("m")).allSatisfy { !$0.isPinned } && !report("m").isPinned)
@@ -395,20 +395,21 @@ import Testing
 
     @Test func whereMorePartsWereThereThanAreNotedNoneGoesThatIsNot() throws {
         for name in ["m", "a", "b"] { try make(name, partOf: name == "m" ? nil : "m") }
-        let former = try store.restorePoints.content(of: key("m"))
-        #expect(former.parts.count == 3 && !former.hasMoreParts)
+        let point = try store.restorePoints.point(of: key("m"))
+        #expect(point.former.count == 3 && point.hasMoreParts == nil)
         try make("new", partOf: "m")
-        let cut = FormerContent(isPinned: false, parts: Array(former.parts.prefix(2)), hasMoreParts: true)
-        #expect(try store.restorePoints.restore(cut, of: key("m")) == 0)
+        let cut = RestorePoint(
+            key: point.key, wasPinned: false, former: Array(point.former.prefix(2)), hasMoreParts: true)
+        #expect(try store.restorePoints.restore(cut) == 0)
         #expect(try parts(of: "m") == ["a", "b", "new"])
     }
 
     @Test func partsOfAPinnedWholeStayPinnedWhenADownloadIsCancelled() throws {
         try make("m", partOf: nil)
         #expect(try store.setPinned(true, key("m")))
-        let former = try store.restorePoints.content(of: key("m"))
+        let point = try store.restorePoints.point(of: key("m"))
         try make("played", partOf: "m").countHit()
-        _ = try store.restorePoints.restore(former, of: key("m"))
+        _ = try store.restorePoints.restore(point)
         #expect(try store.parts.reports(of: key("m")).map(\.isPinned) == [true])
     }
 }

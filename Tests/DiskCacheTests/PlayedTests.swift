@@ -91,8 +91,9 @@ import Testing
                     arguments: [time * 1_000_000, name == "a" ? 5 : nil, OpenStore.key(name).text])
             }
         }
-        try opened.store.noteOrder(title: "A title", category: nil, isByHand: false, of: OpenStore.key("a"))
-        let found = try opened.store.leastMissed(limit: 2)
+        try opened.store.restorePoints.noteOrder(
+            title: "A title", category: nil, isByHand: false, of: OpenStore.key("a"))
+        let found = try opened.store.restorePoints.leastMissed(limit: 2)
         #expect(found.map(\.url) == ["a", "c"].map { OpenStore.key($0).text })
         #expect(found.first?.title == "A title")
     }
@@ -104,12 +105,12 @@ import Testing
         _ = try store.setPinned(true, key)
         #expect(try store.unpinPlayed(key) && isPinned() == false)
         // Ordered, but not to stay.
-        try store.noteOrder(title: nil, category: nil, isByHand: true, of: key)
+        try store.restorePoints.noteOrder(title: nil, category: nil, isByHand: true, of: key)
         _ = try store.setPinned(true, key)
         #expect(try store.unpinPlayed(key) && isPinned() == false)
         for isOrder in [true, false] {
             _ = try store.setPinned(true, key, isByHand: !isOrder)
-            if isOrder { try store.noteOrder(title: nil, category: nil, isByHand: true, of: key) }
+            if isOrder { try store.restorePoints.noteOrder(title: nil, category: nil, isByHand: true, of: key) }
             _ = try store.setPinned(true, key)
             #expect(try store.unpinPlayed(key) && isPinned() == true)
             _ = try store.setPinned(false, key, isByHand: true)
@@ -122,7 +123,7 @@ import Testing
     @Test func categoryIsThatOfTheLastOrderThatNamesOne() throws {
         let opened = try opened(), key = OpenStore.key("a")
         for (category, expected) in [("a", "a"), (nil, "a"), ("b", "b")] {
-            try opened.store.noteOrder(title: nil, category: category, isByHand: false, of: key)
+            try opened.store.restorePoints.noteOrder(title: nil, category: category, isByHand: false, of: key)
             #expect(try opened.store.resource(key)?.resource.category == expected)
         }
         try opened.close()

@@ -61,7 +61,7 @@ import Testing
     @Test func retiredGenerationGivesBackWhatEveryoneHasPassed() throws {
         let media = Media(seed: 14, size: 300 * 4096)
         let a = try opened.make("a", length: nil)
-        let writer = opened.store.writer(a, at: 0, stopsAtPresent: false)
+        let writer = ChunkWriter(a, at: 0, stopsAtPresent: false, in: opened.store)
         #expect(Taken(writer.append(media, Int(media.size))) == .taken(Int(media.size)))
         opened.store.retire(a)
         opened.catchUp()
@@ -101,7 +101,7 @@ import Testing
     @Test(arguments: [true, false])
     func bufferFreesWhatEveryoneHasPassed(isLengthKnown: Bool) throws {
         let buffer = buffer(length: isLengthKnown ? media.size : nil)
-        let writer = opened.store.writer(buffer, at: 0, stopsAtPresent: false)
+        let writer = ChunkWriter(buffer, at: 0, stopsAtPresent: false, in: opened.store)
         var highest: Int64 = 0
         var offset: Int64 = 0
         while offset < media.size {
@@ -125,7 +125,7 @@ import Testing
 
     @Test func leasedPartOfABufferStays() throws {
         let buffer = buffer(length: media.size)
-        _ = opened.store.writer(buffer, at: 0, stopsAtPresent: false).append(media, 3 << 20)
+        _ = ChunkWriter(buffer, at: 0, stopsAtPresent: false, in: opened.store).append(media, 3 << 20)
         var lease: ExtentLease?
         _ = buffer.acquire(at: 0, limit: .max, lease: &lease)
         buffer.discard(below: 2 << 20)
@@ -141,7 +141,7 @@ import Testing
         let opened = try OpenStore(minFree: OpenStore.wholeDisk)
         let buffer = opened.store.makeBuffer(OpenStore.key("w"), head: OpenStore.head(), length: media.size)
         #expect(
-            Taken(opened.store.writer(buffer, at: 0, stopsAtPresent: false).append(media, Int(media.size)))
+            Taken(ChunkWriter(buffer, at: 0, stopsAtPresent: false, in: opened.store).append(media, Int(media.size)))
                 == .taken(Int(media.size)))
     }
 }

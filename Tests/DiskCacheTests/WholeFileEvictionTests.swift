@@ -129,7 +129,7 @@ import Testing
         do { _ = try opened.make("a", big, filling: 0..<big.size) }
         opened.checkpoint()
         let generation = try opened.make("b", length: big.size)
-        let writer = opened.store.writer(generation, at: 9_000 * 4096, stopsAtPresent: false)
+        let writer = ChunkWriter(generation, at: 9_000 * 4096, stopsAtPresent: false, in: opened.store)
         #expect(Taken(writer.append(big, 4096)) == .noRoom(0))
         #expect(try opened.makeRoom())
         #expect(Taken(writer.append(big, 4096)) == .taken(4096))
@@ -140,7 +140,7 @@ import Testing
     @Test func gapLongerThanTheCacheIsNotWaitedFor() throws {
         let opened = try OpenStore(maxSize: 64_000_000, holes: .filled)
         let generation = try opened.make("a", length: 1 << 30)
-        let writer = opened.store.writer(generation, at: 1 << 29, stopsAtPresent: false)
+        let writer = ChunkWriter(generation, at: 1 << 29, stopsAtPresent: false, in: opened.store)
         let outcome = [UInt8](repeating: 1, count: 4096).withUnsafeBytes { writer.append($0) }
         guard case .failed(.system(_, _, ENOSPC)) = outcome else { throw Unexpected("\(outcome)") }
     }

@@ -1,3 +1,4 @@
+import DiskCache
 import Downloads
 import Synchronization
 import Testing

@@ -39,7 +39,7 @@ import Testing
             storedAt: 1_700_000_000)
         let generation = try store.makeGeneration(
             CacheKey(text: url), head: head, length: Int64(length ?? bytes.count), partOf: isPart ? whole : nil)
-        let writer = store.writer(generation, at: 0, stopsAtPresent: false)
+        let writer = ChunkWriter(generation, at: 0, stopsAtPresent: false, in: store)
         guard case .taken = bytes.withUnsafeBytes({ writer.append($0) }) else {
             Issue.record("there is no room")
             return

@@ -1,4 +1,5 @@
 import CachePolicy
+import DiskCache
 import Downloads
 import Glibc
 import Playlists

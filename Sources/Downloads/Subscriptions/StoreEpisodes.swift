@@ -51,7 +51,7 @@ package struct StoreEpisodes: EpisodeStore {
     }
 
     private func isBeingPlayed(_ key: CacheKey) throws(StoreError) -> Bool {
-        if try store.isBeingRead(key) { return true }
+        if try store.parts.isBeingRead(key) { return true }
         guard let resource = try store.resource(key)?.resource else { return false }
         return resource.hits > 0 && resource.lastAccess > now() -| Self.playingTime
     }

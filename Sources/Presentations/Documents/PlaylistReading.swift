@@ -113,7 +113,7 @@ final class PlaylistReading {
             var outcome: PlaylistLibrary.Outcome, news: News?
             var bytes: [UInt8]? = held
             do {
-                if left > 0 { bytes = try? store.bytes(first: left, of: generation) }
+                if left > 0 { bytes = try? FileHold.bytes(first: left, of: generation) }
                 guard let bytes else { return bound.post { $0.end(.failed(.changed)) } }
                 let text = try ContentCoding.decoded(bytes, head.fields)
                 budget.earn(text.count)

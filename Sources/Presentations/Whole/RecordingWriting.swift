@@ -47,7 +47,7 @@ struct RecordingWriting: Sendable {
         fields.append("Content-Type", "application/vnd.apple.mpegurl")
         fields.append("Cache-Control", "max-age=31536000")
         do throws(ImportError) {
-            let importer = try store.importer(key(url), length: Int64(text.count), fields: fields, replaces: true)
+            let importer = try Importer(key(url), length: Int64(text.count), fields: fields, replaces: true, in: store)
             let result = text.withUnsafeBytes { bytes in
                 Result { () throws(ImportError) in try importer.write(bytes) }
             }

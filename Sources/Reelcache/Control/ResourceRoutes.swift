@@ -172,7 +172,7 @@ struct ResourceRoutes: Sendable {
         guard length > 0 else { throw ControlError(422, "the body is empty: send the bytes of the file") }
         let fields = try Self.keptFields(exchange.request)
         request.perform { [policy] store in
-            try store.importer(policy.value.resolve(url).key, length: length, fields: fields, replaces: replaces)
+            try Importer(policy.value.resolve(url).key, length: length, fields: fields, replaces: replaces, in: store)
         } then: { [store = request.store, mask = request.mask] exchange, importer in
             ImportAnswer(exchange, importer, store, mask).start()
         }
