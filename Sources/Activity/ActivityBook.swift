@@ -170,7 +170,7 @@ package struct ActivityBook: Sendable {
         report.position = sample.offsets.first
         report.positions = Array(sample.offsets.prefix(Self.mostPositions))
         report.length = sample.length
-        (report.fromCache, report.fromOrigin) = (sample.fromCache, sample.fromOrigin)
+        (report.bytesFromCache, report.bytesFromOrigin) = (sample.fromCache, sample.fromOrigin)
         report.rate = play.flow.bytesPerSecond(at: now)
         report.requests = sample.requests
         return report

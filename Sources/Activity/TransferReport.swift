@@ -1,30 +1,43 @@
-/// A transfer from an origin, at one moment. Sizes are in bytes, times in seconds since 1970.
-package struct TransferReport: Codable, Sendable, Equatable, Identifiable {
+import Foundation
+
+/// A transfer from an origin, at one moment. Sizes are in bytes.
+public struct TransferReport: Codable, Sendable, Equatable, Identifiable {
     /// Unique within the process.
-    package var id: String
-    package var url: String
+    public package(set) var id: String
+    /// The exact URL that is fetched, with its secrets.
+    public package(set) var urlText: String
     /// The host that sends the bytes: after redirects, perhaps another than that of the URL.
-    package var host: String
-    /// Why the origin is contacted: a `FetchReason`.
-    package var reason: String
+    public package(set) var host: String
+    /// Why it runs, such as `uri-miss` or `gap`: the guide lists the reasons with the HTTP API.
+    public package(set) var reason: String
     package var phase: FetchSample.Phase
     /// Who needs the bytes; empty while it is kept in case its player returns.
     package var purposes: [FetchSample.Purpose]
-    /// The range that it fetches, half-open; without `to` while the end is unknown.
-    package var from: Int64
-    package var to: Int64?
+    /// The offset at which it began.
+    public package(set) var from: Int64
+    /// The end of what it fetches; nil while unknown.
+    public package(set) var to: Int64?
     /// The bytes that have arrived.
-    package var received: Int64
+    public package(set) var received: Int64
     /// Bytes per second, as of late; nil while none move, or when nobody has looked shortly before.
     package var rate: Int64?
+    /// Seconds since 1970.
     package var since: Int64
+
+    private enum CodingKeys: String, CodingKey {
+        case id, host, reason, phase, purposes, from, to, received, rate, since
+        case urlText = "url"
+    }
 
     package init(
         id: String, url: String, host: String, reason: String, phase: FetchSample.Phase,
         purposes: [FetchSample.Purpose], from: Int64, to: Int64?, received: Int64, rate: Int64? = nil, since: Int64
     ) {
-        (self.id, self.url, self.host, self.reason, self.phase) = (id, url, host, reason, phase)
+        (self.id, urlText, self.host, self.reason, self.phase) = (id, url, host, reason, phase)
         (self.purposes, self.from, self.to, self.received) = (purposes, from, to, received)
         (self.rate, self.since) = (rate, since)
     }
+
+    /// The time when it began, to the second.
+    public var began: Date { Date(timeIntervalSince1970: Double(since)) }
 }

@@ -81,7 +81,7 @@ extension ProxyConfiguration {
     /// - Parameters:
     ///   - repairs: whether to drop damaged bytes.
     ///   - isWanted: called with the progress, nil before it is known; false aborts with an error.
-    package func verify(repairs: Bool, isWanted: @escaping (ScrubProgress?) -> Bool) throws -> ScrubReport {
+    package func verify(repairs: Bool, isWanted: @escaping (ScrubProgress?) -> Bool) throws -> CacheValidation {
         switch try owner({ isWanted(nil) }, orElse: openStore) {
         case .running(let proxy): return try proxy.verify(repairs: repairs, isWanted: isWanted)
         case .own(let store):

@@ -122,7 +122,7 @@ extension RunningProxy {
         }
     }
 
-    func verify(repairs: Bool, isWanted: @escaping (ScrubProgress?) -> Bool) throws -> ScrubReport {
+    func verify(repairs: Bool, isWanted: @escaping (ScrubProgress?) -> Bool) throws -> CacheValidation {
         var lines = JSONLines()
         var request = try client.request(\.verify, [.repair: "\(repairs)"])
         var last: ScrubProgress?
@@ -133,7 +133,7 @@ extension RunningProxy {
             }
             return true
         }
-        return try client.decode(ScrubReport.self, from: lines.last, of: request.path)
+        return try client.decode(CacheValidation.self, from: lines.last, of: request.path)
     }
 
     /// The URL that a player requests from this proxy, to get a resource.

@@ -11,7 +11,7 @@ package struct Endpoints: Sendable {
     package let cache = Endpoint<Void, CacheReport>(.get, "/cache")
     package let changeLimits = Endpoint<LimitChange, CacheReport>(.patch, "/cache")
     /// Its answer has a line of `ScrubProgress` now and then before the last.
-    package let verify = Endpoint<Void, ScrubReport>(.post, "/verify", .repair)
+    package let verify = Endpoint<Void, CacheValidation>(.post, "/verify", .repair)
 
     // Resources
     package let resources = Endpoint<Void, ResourceListing>(

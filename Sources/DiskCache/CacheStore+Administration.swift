@@ -167,7 +167,7 @@ extension CacheStore {
     /// - Parameters:
     ///   - repairs: whether to drop what is damaged.
     ///   - isWanted: called with the progress; false ends the scrub.
-    package func scrub(repairs: Bool, isWanted: (ScrubProgress) -> Bool) throws(StoreError) -> ScrubReport {
+    package func scrub(repairs: Bool, isWanted: (ScrubProgress) -> Bool) throws(StoreError) -> CacheValidation {
         var scrub = Scrub(core, queue, loader, verifier, repairs: repairs)
         return try scrub.run(isWanted: isWanted)
     }

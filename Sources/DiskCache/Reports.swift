@@ -38,7 +38,7 @@ package struct ResourceReport: Codable, Sendable, Equatable {
     /// The presentation that it is a part of.
     package var partOf: String?
     /// For a presentation whose playlists are cached: how much of it is cached. `isComplete` is then taken from here.
-    package var presentation: PresentationReport?
+    package var presentation: CachedPresentation?
     /// Its title in its feed or playlist, otherwise the file name that its origin gives; nil if neither is known.
     package var title: String?
     /// The category that its download was ordered under, the last one that named any.
@@ -222,38 +222,6 @@ package struct RemovalReport: Codable, Sendable, Equatable {
     package var isDryRun: Bool
     /// Parts of presentations, which do not count as resources; nil for none.
     package var parts: Int?
-}
-
-/// The result of a scrub. Without damage, all three lists are empty, and both orphan counts are 0.
-package struct ScrubReport: Codable, Sendable, Equatable {
-    package struct Damage: Codable, Sendable, Equatable {
-        package var url: String
-        /// The number of damaged chunks, and the bytes they cover.
-        package var chunks: Int
-        package var spans: [ByteSpan]
-    }
-
-    /// What was read.
-    package var resources = 0
-    package var chunks = 0
-    package var bytes: Int64 = 0
-    /// Resources with chunks that differ from their checksums or cannot be read.
-    package var damaged: [Damage] = []
-    /// URLs of resources whose file is missing.
-    package var missingFiles: [String] = []
-    /// URLs of resources with damaged index rows.
-    package var damagedRows: [String] = []
-    /// The number of files without a resource, and their disk usage.
-    package var orphanedFiles = 0
-    package var orphanedBytes: Int64 = 0
-    /// Whether damage was dropped.
-    package var isRepaired = false
-    /// Whether everything was read, rather than the scrub being ended early.
-    package var isComplete = true
-
-    package init() {}
-
-    package var isSound: Bool { damaged.isEmpty && missingFiles.isEmpty && damagedRows.isEmpty && orphanedFiles == 0 }
 }
 
 /// The progress of a scrub.

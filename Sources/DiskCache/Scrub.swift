@@ -10,7 +10,7 @@ struct Scrub {
     private let verifier: Verifier
     /// Whether to drop what is damaged.
     private let repairs: Bool
-    private var report = ScrubReport()
+    private var report = CacheValidation()
     private var progress = ScrubProgress(resources: 0, totalResources: 0, bytes: 0, totalBytes: 0)
 
     init(_ core: StoreCore, _ queue: StoreQueue, _ loader: Loader, _ verifier: Verifier, repairs: Bool) {
@@ -19,7 +19,7 @@ struct Scrub {
     }
 
     /// - Parameter isWanted: called with the progress; false ends the scrub.
-    mutating func run(isWanted: (ScrubProgress) -> Bool) throws(StoreError) -> ScrubReport {
+    mutating func run(isWanted: (ScrubProgress) -> Bool) throws(StoreError) -> CacheValidation {
         queue.sync { $0.checkpointer.checkpoint() }
         progress.totalResources = try core.index.listing.counts().resources
         progress.totalBytes = try core.index.database.meta(.dataBytes) ?? 0
@@ -64,7 +64,7 @@ struct Scrub {
             return true
         }
         report.resources += 1
-        var damage = ScrubReport.Damage(url: key.text, chunks: 0, spans: [])
+        var damage = CacheValidation.Damage(key.text)
         for ordinal in 0..<row.geometry.extentCount(length: row.length) {
             guard ordinal == 0 || continues(isWanted) else { return false }
             let bad = try read(generation, row, ordinal)

@@ -1,5 +1,7 @@
 // What these modules declare as public is part of this module's interface: one value serves programs, the control
 // interface, and commands. Everything else in them is visible in this package only.
+@_exported import Activity
+@_exported import DiskCache
 @_exported import Downloads
 @_exported import Playlists
 

@@ -59,7 +59,7 @@ extension MediaCache {
     public func presentation(of url: URL) throws -> CachedPresentation? {
         try engine.find(OriginURL(url)) { store, key throws(StoreError) in
             try PresentationContents(of: key, in: store, engine.policy.value)
-        }.map { CachedPresentation($0.report) }
+        }?.report
     }
 
     /// Lists the cached resources, complete or not.
@@ -195,6 +195,6 @@ extension MediaCache {
         }
         try Task.checkCancellation()
         guard report.isComplete else { throw CacheError.closed }
-        return CacheValidation(report)
+        return report
     }
 }

@@ -44,7 +44,7 @@ import Testing
         let plays = look([first, second], [], at: Self.moment(4)).plays
         let play = try #require(plays.first)
         #expect(plays.count == 1 && play.requests == 2)
-        #expect((play.fromCache, play.fromOrigin) == (100, 7))
+        #expect((play.bytesFromCache, play.bytesFromOrigin) == (100, 7))
         #expect(play.position == 500 && play.positions == [500, 20, 50] && play.length == 900)
         #expect(play.since == 1_000_001, "the time at which the first one began")
     }

@@ -511,7 +511,7 @@ import Testing
         try file.close()
     }
 
-    private func scrub(repairs: Bool) throws -> ScrubReport { try store.scrub(repairs: repairs) { _ in true } }
+    private func scrub(repairs: Bool) throws -> CacheValidation { try store.scrub(repairs: repairs) { _ in true } }
 
     @Test func scrubOfASoundCacheFindsNothing() throws {
         let open = try opened.make("open", media, filling: whole)
@@ -550,7 +550,8 @@ import Testing
 
         for repairs in [false, true] {
             let report = try scrub(repairs: repairs)
-            #expect(report.damaged.map(\.url) == ["https://example.com/damaged"] && report.damaged.first?.chunks == 2)
+            #expect(
+                report.damaged.map(\.urlText) == ["https://example.com/damaged"] && report.damaged.first?.chunks == 2)
             #expect(report.damaged.first?.spans == [ByteSpan(3 * 4096..<4 * 4096), ByteSpan(100 * 4096..<101 * 4096)])
             #expect(
                 report.missingFiles == ["https://example.com/gone"] && report.damagedRows == ["https://example.com/row"]

@@ -194,7 +194,7 @@ import Testing
         #expect(report.renditions.map(\.name) == ["1080p 4.5 Mbit/s", "360p 800 kbit/s", "audio en"])
         #expect(report.renditions.map(\.segments) == [3, 0, 1])
         #expect(report.renditions.map(\.cachedSegments) == [2, 0, 1])
-        #expect(report.renditions.map(\.cached) == [67_536, 0, 1000])
+        #expect(report.renditions.map(\.cachedBytes) == [67_536, 0, 1000])
         #expect(report.renditions.map(\.isComplete) == [false, false, true])
         #expect(report.renditions[0].isEncrypted)
         #expect(report.renditions[0].segmentList?.map(\.isCached) == [true, false, true])
@@ -221,10 +221,10 @@ import Testing
         try put("all.mp4", [UInt8](repeating: 1, count: 65536), length: 115_536, isPart: isPart)
         let report = try #require(try contents()?.report)
         #expect(report.segments == 2 && report.cachedSegments == 1 && !report.isPlayable)
-        #expect(report.renditions.first?.cached == 65_536)
+        #expect(report.renditions.first?.cachedBytes == 65_536)
         try put("all.mp4", [UInt8](repeating: 1, count: 115_536), isPart: isPart)
         #expect(try contents()?.report.isComplete == true)
-        #expect(try contents()?.report.renditions.first?.cached == 115_536)
+        #expect(try contents()?.report.renditions.first?.cachedBytes == 115_536)
     }
 
     @Test func representationsOfAnMPDAreKept() throws {

@@ -440,12 +440,12 @@ extension Scenarios {
 
         // MARK: Verifying
 
-        private static func verify(_ stage: Stage, repair: Bool) throws -> ScrubReport {
+        private static func verify(_ stage: Stage, repair: Bool) throws -> CacheValidation {
             let response = try stage.control("POST", "/verify?repair=\(repair)")
             #expect(response.status == 200 && response.headers["Cache-Control"] == "no-store")
             let lines = response.text.split(separator: "\n")
             for line in lines.dropLast() { _ = try ScrubProgress.self.decoded(line) }
-            return try ScrubReport.self.decoded(try #require(lines.last))
+            return try CacheValidation.self.decoded(try #require(lines.last))
         }
 
         @Test func aSoundCacheIsFoundSound() async throws {

@@ -30,21 +30,21 @@ extension Scenarios {
                 _ = try player.readBody(exactly: Int(Self.half / 2))
                 let play = try stage.waitForPlay("that has begun") { $0.position ?? 0 >= Self.half / 2 }
                 #expect(play.title == "film.mp4" && play.player == "mpv 0.35.1" && play.client == "127.0.0.1")
-                #expect(play.url == stage.origin.url("/film.mp4") && play.length == Self.film.size)
-                #expect(play.state == .active && play.requests == 1 && play.fromCache == 0)
+                #expect(play.urlText == stage.origin.url("/film.mp4") && play.length == Self.film.size)
+                #expect(play.state == .active && play.requests == 1 && play.bytesFromCache == 0)
 
                 stage.origin.release("/film.mp4")
                 _ = try player.readBody(exactly: Int(Self.film.size - Self.half / 2))
                 let end = try stage.waitForPlay("that has read everything") { $0.requests == 0 }
                 #expect(end.id == play.id && end.position == Self.film.size && end.state == .idle)
-                #expect(end.fromOrigin + end.fromCache == Self.film.size)
+                #expect(end.bytesFromOrigin + end.bytesFromCache == Self.film.size)
 
                 // A second reading is served from the cache, and continues the play.
                 _ = try stage.get("/film.mp4", headers: [("User-Agent", "mpv 0.35.1")])
                 let again = try stage.waitForPlay("that has read it twice") {
-                    $0.requests == 0 && $0.fromOrigin + $0.fromCache == 2 * Self.film.size
+                    $0.requests == 0 && $0.bytesFromOrigin + $0.bytesFromCache == 2 * Self.film.size
                 }
-                #expect(again.id == play.id && again.fromCache >= Self.film.size)
+                #expect(again.id == play.id && again.bytesFromCache >= Self.film.size)
             }
         }
 
@@ -107,7 +107,9 @@ extension Scenarios {
                 let player = try stage.playing("/film.mp4", as: "mpv 0.35.1", range: "bytes=0-1499999,1900000-1999999")
                 _ = try player.readBody(exactly: 500_000)
                 let play = try stage.waitForPlay("of the first range") { $0.position ?? 0 >= 400_000 }
-                #expect(play.fromOrigin + play.fromCache >= 400_000 && play.requests == 1 && play.state != .starting)
+                #expect(
+                    play.bytesFromOrigin + play.bytesFromCache >= 400_000 && play.requests == 1
+                        && play.state != .starting)
                 stage.origin.release("/film.mp4")
                 _ = try player.readBody(exactly: 1_050_000)
                 _ = try stage.waitForPlay("of the second range") { $0.position ?? 0 >= 1_950_000 }
@@ -133,7 +135,8 @@ extension Scenarios {
                 }
                 let play = try stage.waitForPlay("of segments") { !$0.segments.isEmpty }
                 #expect(
-                    play.title == "film.m3u8" && play.url == stage.origin.url("/v/film.m3u8") && play.isPresentation)
+                    play.title == "film.m3u8" && play.urlText == stage.origin.url("/v/film.m3u8") && play.isPresentation
+                )
                 #expect(play.segments == [.init(rendition: "1080p 4.5 Mbit/s", number: 2, count: 5)])
 
                 try stage.catchUp()
@@ -159,7 +162,8 @@ extension Scenarios {
                 try client.send(client.request("/api/v1/feeds", headers: fields, method: "POST") + body)
                 let transfer = try stage.waitForTransfer("of the feed") { $0.phase == .requested }
                 #expect(transfer.reason == "feed" && transfer.purposes == [.subscription])
-                #expect(transfer.url == stage.origin.url("/feed.xml") && transfer.received == 0 && transfer.to == nil)
+                #expect(
+                    transfer.urlText == stage.origin.url("/feed.xml") && transfer.received == 0 && transfer.to == nil)
                 stage.origin.release("/feed.xml")
                 #expect(try client.readResponse(method: "POST").status == 201)
                 _ = try stage.waitForNow("the end of the check") { $0.transfers.isEmpty }
@@ -173,7 +177,8 @@ extension Scenarios {
                 _ = try player.readBody(exactly: Int(Self.half))
                 let first = try stage.waitForTransfer("of the whole") { $0.received == Self.half }
                 #expect(first.reason == "uri-miss" && first.purposes == [.play] && first.phase == .receiving)
-                #expect(first.host == "127.0.0.1:\(stage.origin.port)" && first.url == stage.origin.url("/film.mp4"))
+                #expect(
+                    first.host == "127.0.0.1:\(stage.origin.port)" && first.urlText == stage.origin.url("/film.mp4"))
                 #expect(first.from == 0 && first.to == Self.film.size)
 
                 // What the origin holds back never comes: the gap begins at the half.
@@ -284,8 +289,8 @@ extension Scenarios {
                     _ = try stage.get("/small.mp4")
                     _ = try quick.report { report in
                         let play = report.plays.first { $0.title == "small.mp4" }
-                        guard let play, play.fromCache + play.fromOrigin > bytes else { return false }
-                        bytes = play.fromCache + play.fromOrigin
+                        guard let play, play.bytesFromCache + play.bytesFromOrigin > bytes else { return false }
+                        bytes = play.bytesFromCache + play.bytesFromOrigin
                         served = report.served.fromCache + report.served.fromOrigin
                         return true
                     }

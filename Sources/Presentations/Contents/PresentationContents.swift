@@ -17,7 +17,7 @@ package struct PresentationContents: Sendable {
         package let id: RenditionID
         /// Its media playlist, or the MPD.
         package let url: OriginURL
-        package let report: RenditionReport
+        package let report: CachedPresentation.Rendition
         /// Nil if its playlist is not cached.
         package let segments: (any SegmentSequence)?
         /// How many of them were examined, from the first on.
@@ -38,7 +38,7 @@ package struct PresentationContents: Sendable {
             }
         }
 
-        fileprivate var listed: RenditionReport {
+        fileprivate var listed: CachedPresentation.Rendition {
             var report = report
             if report.segmentList != nil { report.segmentList = segmentReports(0..<examined) }
             return report
@@ -91,16 +91,16 @@ package struct PresentationContents: Sendable {
         }
     }
 
-    package var report: PresentationReport { report(renditions.map(\.listed)) }
+    package var report: CachedPresentation { report(renditions.map(\.listed)) }
 
-    private func report(_ renditions: [RenditionReport]) -> PresentationReport {
+    private func report(_ renditions: [CachedPresentation.Rendition]) -> CachedPresentation {
         let kind =
             switch document.content {
             case .hls: "hls"
             case .dash: "dash"
             case .feed: "feed"
             }
-        return PresentationReport(
+        return CachedPresentation(
             kind: kind, title: document.title, isPlayable: isPlayable, isLive: document.isLive,
             renditions: renditions)
     }
@@ -191,7 +191,7 @@ extension PresentationContents {
             case .hls(let playlist):
                 if let multivariant = playlist.multivariant { return try renditions(of: multivariant) }
                 guard let segments = document.media else { return [] }
-                var report = RenditionReport(name: "media", kind: "video")
+                var report = CachedPresentation.Rendition(name: "media", kind: "video")
                 report.url = document.url.absolute
                 return [try survey(segments, RenditionID(playlist: document.key), document.url, report)]
             case .dash(let mpd): return try renditions(of: mpd)
@@ -215,7 +215,7 @@ extension PresentationContents {
             throws(StoreError) -> PresentationContents.Rendition
         {
             let key = policy.resolve(url).key
-            var report = RenditionReport(name: name, kind: kind, bandwidth: bandwidth)
+            var report = CachedPresentation.Rendition(name: name, kind: kind, bandwidth: bandwidth)
             report.url = url.absolute
             let media = try budget > 0 ? PlaylistDocument.stored(key, in: store, importing: document.variables) : nil
             defer { renditionsLeft -= 1 }
@@ -233,7 +233,7 @@ extension PresentationContents {
                 guard let representation = mpd[id] else { continue }
                 let set = mpd.periods[id.period].adaptationSets[id.adaptationSet]
                 let kind = set.kind == .text ? "subtitles" : set.kind.rawValue
-                var report = RenditionReport(
+                var report = CachedPresentation.Rendition(
                     name: name, kind: kind, bandwidth: representation.bandwidth)
                 report.isEncrypted = representation.isProtected
                 let segments = try budget > 0 ? self.segments(of: id, in: mpd) : nil
@@ -256,7 +256,8 @@ extension PresentationContents {
         // MARK: Both
 
         private mutating func survey(
-            _ segments: (any SegmentSequence)?, _ id: RenditionID, _ url: OriginURL, _ report: RenditionReport
+            _ segments: (any SegmentSequence)?, _ id: RenditionID, _ url: OriginURL,
+            _ report: CachedPresentation.Rendition
         ) throws(StoreError) -> PresentationContents.Rendition {
             var (report, examined, states) = (report, 0, PresentationContents.SegmentStates())
             if let segments { try survey(segments, &report, &examined, &states) }
@@ -264,7 +265,7 @@ extension PresentationContents {
         }
 
         private mutating func survey(
-            _ segments: some SegmentSequence, _ report: inout RenditionReport, _ examined: inout Int,
+            _ segments: some SegmentSequence, _ report: inout CachedPresentation.Rendition, _ examined: inout Int,
             _ states: inout PresentationContents.SegmentStates
         ) throws(StoreError) {
             let share = isShared ? budget / max(1, renditionsLeft) : budget
@@ -298,7 +299,7 @@ extension PresentationContents {
                 if let url = segment.url, !segment.isGap {
                     state = try parts.state(of: url, segment.range, isPart: true)
                     report.segments += 1
-                    report.cached +|= state.cached
+                    report.cachedBytes +|= state.cached
                     if state.isWhole { report.cachedSegments += 1 }
                     isComplete = state.isWhole && isComplete
                 }
@@ -308,11 +309,13 @@ extension PresentationContents {
         }
 
         /// - Returns: whether all of it is cached.
-        private mutating func add(_ url: OriginURL, _ range: Range<Int64>?, to report: inout RenditionReport)
+        private mutating func add(
+            _ url: OriginURL, _ range: Range<Int64>?, to report: inout CachedPresentation.Rendition
+        )
             throws(StoreError) -> Bool
         {
             let state = try parts.state(of: url, range)
-            report.cached +|= state.cached
+            report.cachedBytes +|= state.cached
             return state.isWhole
         }
     }

@@ -38,7 +38,7 @@ struct CacheRoutes: Sendable {
 
     /// Scrubs the cache and reports progress line by line; the last line is the result. Stops when the client
     /// disconnects.
-    private func verify(_ request: ControlRequest<Void, ScrubReport>) throws(ControlError) {
+    private func verify(_ request: ControlRequest<Void, CacheValidation>) throws(ControlError) {
         let repairs = try request.parameters.flag(.repair)
         guard scrubs.begin() else {
             throw ControlError(409, "a verification is running already: wait until it has finished")

@@ -18,7 +18,7 @@ struct CoverageSurvey: Sendable {
         CoverageReport(url: key.text, strips: renditions.isEmpty ? [file] : renditions.map(strip))
     }
 
-    private var plays: [PlayReport] { look.report.plays.filter { $0.url == key.text } }
+    private var plays: [PlayReport] { look.report.plays.filter { $0.urlText == key.text } }
 
     // MARK: A file
 

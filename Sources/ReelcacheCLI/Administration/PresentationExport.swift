@@ -11,7 +11,9 @@ import Reelcache
 /// stream one after the other, those of fragmented MP4 after their initialization section. Several renditions, and
 /// other containers, are joined in this way first, and `ffmpeg` then puts the parts together without encoding.
 struct PresentationExport {
-    private let presentation: PresentationReport
+    private typealias Rendition = CachedPresentation.Rendition
+
+    private let presentation: CachedPresentation
     private let url: OriginURL
     private let name: String?
     private let interruption: Interruption
@@ -23,7 +25,7 @@ struct PresentationExport {
     ///   - name: of the rendition to export; nil for the best one that is complete, with its sound.
     ///   - played: makes the proxy's URL at which another URL plays.
     init(
-        _ presentation: PresentationReport, of url: OriginURL, named name: String?, _ interruption: Interruption,
+        _ presentation: CachedPresentation, of url: OriginURL, named name: String?, _ interruption: Interruption,
         _ proxy: RunningProxy, played: @escaping (OriginURL) throws -> String
     ) {
         (self.presentation, self.url, self.name, self.interruption) = (presentation, url, name, interruption)
@@ -55,13 +57,13 @@ struct PresentationExport {
 
     /// Whether its bytes, joined, would not be a film: they are encrypted, or they need several initialization sections,
     /// and the report does not say which segments each of these belongs to.
-    private static func mustBePlayed(_ rendition: RenditionReport) -> Bool {
+    private static func mustBePlayed(_ rendition: Rendition) -> Bool {
         rendition.isEncrypted || (rendition.initializations ?? []).count > 1
     }
 
     // MARK: Which renditions
 
-    private func renditions() throws -> [RenditionReport] {
+    private func renditions() throws -> [Rendition] {
         if let name {
             guard let named = presentation.renditions.first(where: { $0.name == name }) else {
                 let names = presentation.renditions.map(\.name).joined(separator: "; ")
@@ -88,13 +90,13 @@ struct PresentationExport {
         return [main, complete]
     }
 
-    private static func best(_ kind: String, _ renditions: [RenditionReport]) -> RenditionReport? {
+    private static func best(_ kind: String, _ renditions: [Rendition]) -> Rendition? {
         renditions.filter { $0.kind == kind }.reduce(nil) { best, next in
             best.map { $0.bandwidth ?? 0 >= next.bandwidth ?? 0 } ?? false ? best : next
         }
     }
 
-    private func incomplete(_ rendition: RenditionReport) -> CacheAccessError {
+    private func incomplete(_ rendition: Rendition) -> CacheAccessError {
         let lacking = rendition.segments -| rendition.cachedSegments
         let what =
             rendition.segments == 0
@@ -109,7 +111,7 @@ struct PresentationExport {
     }
 
     /// Whether its joined parts are a file of that name.
-    private static func fits(_ rendition: RenditionReport, _ container: MediaContainer, _ output: String) -> Bool {
+    private static func fits(_ rendition: Rendition, _ container: MediaContainer, _ output: String) -> Bool {
         let isWhole =
             container == .transportStream || rendition.initializations?.isEmpty == false
             || rendition.segmentList?.count == 1
@@ -117,7 +119,7 @@ struct PresentationExport {
     }
 
     /// The container of a rendition, by its first bytes, else by the names of its segments.
-    private func container(_ rendition: RenditionReport) throws -> MediaContainer {
+    private func container(_ rendition: Rendition) throws -> MediaContainer {
         var beginning: [UInt8] = []
         if let first = Self.places(rendition).first {
             try proxy.withFile(try OriginURL(url: first.url), isWanted: { !interruption.isRequested }) { lent in
@@ -139,19 +141,19 @@ struct PresentationExport {
     // MARK: One file
 
     /// The initialization section, if there is one, and the segments.
-    private static func places(_ rendition: RenditionReport) -> [PlaceReport] {
+    private static func places(_ rendition: Rendition) -> [PlaceReport] {
         (rendition.initializations ?? [])
             + (rendition.segmentList ?? []).map { PlaceReport(url: $0.url, range: $0.range) }
     }
 
-    private func join(_ rendition: RenditionReport, into file: UnfinishedFile) throws -> Int64 {
+    private func join(_ rendition: Rendition, into file: UnfinishedFile) throws -> Int64 {
         let progress = ProgressLine()
         defer { progress.clear() }
         var end: Int64 = 0
         for place in Self.places(rendition) {
             guard !interruption.isRequested else { throw CacheAccessError.interrupted }
             end = try append(place, to: file, at: end)
-            progress.show("export", end, of: rendition.cached)
+            progress.show("export", end, of: rendition.cachedBytes)
         }
         return end
     }
@@ -171,7 +173,7 @@ struct PresentationExport {
     // MARK: Through ffmpeg
 
     /// Has ffmpeg play the renditions through a proxy, which decrypts them.
-    private func play(_ renditions: [RenditionReport], _ export: FileExport, to output: String) throws -> Int64 {
+    private func play(_ renditions: [Rendition], _ export: FileExport, to output: String) throws -> Int64 {
         let playlists = renditions.compactMap(\.url)
         guard playlists.count == renditions.count else {
             throw CacheAccessError(
@@ -191,7 +193,7 @@ struct PresentationExport {
     }
 
     private func convert(
-        _ renditions: [(RenditionReport, MediaContainer)], _ export: FileExport, to output: String
+        _ renditions: [(Rendition, MediaContainer)], _ export: FileExport, to output: String
     ) throws -> Int64 {
         try withDirectory(beside: output) { directory in
             var inputs: [FFmpeg.Input] = []

@@ -18,7 +18,7 @@ enum PresentationText {
         resource.presentation.map { "\($0.cachedSegments.grouped)/\($0.segments.of("segment"))" }
     }
 
-    private static func counts(_ presentation: PresentationReport) -> String {
+    private static func counts(_ presentation: CachedPresentation) -> String {
         let (cached, all) = (presentation.cachedSegments, presentation.segments)
         return "\(cached.grouped) of \(all.of("segment")) of \(presentation.renditions.count.of("rendition"))"
     }
@@ -33,14 +33,14 @@ enum PresentationText {
             + presentation.renditions.flatMap(rows)
     }
 
-    private static func rows(_ rendition: RenditionReport) -> [(String, String)] {
-        var words = [rendition.name, state(rendition), rendition.cached.size]
+    private static func rows(_ rendition: CachedPresentation.Rendition) -> [(String, String)] {
+        var words = [rendition.name, state(rendition), rendition.cachedBytes.size]
         if rendition.isEncrypted { words.append("encrypted") }
         return [("rendition", words.joined(separator: ", ").printable)]
             + (rendition.segmentList ?? []).map { ("", row($0)) }
     }
 
-    private static func state(_ rendition: RenditionReport) -> String {
+    private static func state(_ rendition: CachedPresentation.Rendition) -> String {
         if rendition.isComplete { return "complete (\(rendition.segments.of("segment")))" }
         guard rendition.segments > 0 else { return "its playlist is not cached" }
         return "\(rendition.cachedSegments.grouped) of \(rendition.segments.of("segment"))"

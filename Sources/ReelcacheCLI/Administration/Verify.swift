@@ -41,10 +41,10 @@ struct Verify: ParsableCommand {
         if !report.isComplete || !report.isSound && !report.isRepaired { throw ExitCode(1) }
     }
 
-    private static func lines(_ report: ScrubReport) -> [String] {
+    private static func lines(_ report: CacheValidation) -> [String] {
         var lines = ["read \(report.resources.of("resource")), \(report.chunks.of("chunk")), \(report.bytes.size)"]
         lines += report.damaged.map {
-            "damaged   \($0.url): \($0.chunks.of("chunk")), bytes \($0.spans.text(atMost: 3))"
+            "damaged   \($0.urlText): \($0.chunks.of("chunk")), bytes \($0.spans.text(atMost: 3))"
         }
         lines += report.missingFiles.map { "damaged   \($0): its file is gone" }
         lines += report.damagedRows.map { "damaged   \($0): its entry in the index is invalid" }
@@ -56,7 +56,7 @@ struct Verify: ParsableCommand {
         return report.isComplete || !report.isSound ? lines + [verdict(report)] : lines
     }
 
-    private static func verdict(_ report: ScrubReport) -> String {
+    private static func verdict(_ report: CacheValidation) -> String {
         if report.isSound { return "everything is sound" }
         return report.isRepaired
             ? "repaired: what was damaged is fetched again when it is requested"

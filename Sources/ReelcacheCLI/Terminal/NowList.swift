@@ -50,7 +50,7 @@ package struct NowList: Sendable, Equatable {
         let place = selected.flatMap { entries.firstIndex(of: $0) }
         let isChanged = selected != nil && selected == changed
         let present: [(Entry, String)] =
-            plays.map { (.play($0.id), $0.url) } + transfers.map { (.transfer($0.id), $0.url) }
+            plays.map { (.play($0.id), $0.urlText) } + transfers.map { (.transfer($0.id), $0.urlText) }
             + downloads.map { (.download($0.id), $0.urlText) }
         entries = present.map(\.0)
         urls = Dictionary(present) { first, _ in first }

@@ -210,7 +210,7 @@ package struct NowScreen: Sendable {
                 [
                     transfer.phase.rawValue, transfer.place, transfer.rate.map(ProgressText.rate) ?? "",
                     transfer.reason, transfer.purposes.map(\.rawValue).joined(separator: "+"),
-                ], url: transfer.url)
+                ], url: transfer.urlText)
         }
         let (heading, lines) = table(
             [
@@ -257,8 +257,8 @@ extension PlayReport {
 
     /// How much of what was sent came from the cache.
     fileprivate var cachedShare: String {
-        let sent = fromCache +| fromOrigin
-        return sent > 0 ? "\(Download.percent(fromCache, of: sent)) %" : ""
+        let sent = bytesFromCache +| bytesFromOrigin
+        return sent > 0 ? "\(Download.percent(bytesFromCache, of: sent)) %" : ""
     }
 }
 

@@ -12,7 +12,7 @@ import Testing
             id: id, player: "mpv 0.35.1", client: "127.0.0.1", title: title, url: "https://example.org/\(id).mp4",
             state: .active, since: 0)
         (play.position, play.length, play.rate) = (370, 1000, 5_000_000)
-        (play.fromCache, play.fromOrigin, play.requests) = (75, 25, 1)
+        (play.bytesFromCache, play.bytesFromOrigin, play.requests) = (75, 25, 1)
         change(&play)
         return play
     }
