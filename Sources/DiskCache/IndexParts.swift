@@ -4,19 +4,21 @@ import HTTPModel
 
 extension IndexParts {
     /// The row of a part.
-    struct Part: Sendable {
+    package struct Part: Sendable {
         /// The ID of its resource's row.
         let id: Int64
-        let key: CacheKey
+        package let key: CacheKey
         /// nil if nothing of it is cached.
         let generation: GenerationID?
         /// In bytes, as is `cached`.
-        let length: Int64
-        let cached: Int64
-        let isPinned: Bool
+        package let length: Int64
+        package let cached: Int64
+        package let isPinned: Bool
         let hits: Int64
         /// Microseconds since 1970.
         let lastAccess: Int64
+
+        package var isComplete: Bool { cached == length }
     }
 
     /// A page of a presentation's parts.
@@ -29,7 +31,7 @@ extension IndexParts {
 }
 
 /// Which resources are parts of which presentation (`IndexDatabase.partsSchema`).
-struct IndexParts: Sendable {
+package struct IndexParts: Sendable {
     let database: IndexDatabase
 
     /// The number of parts handled in one transaction.

@@ -11,21 +11,21 @@ package struct Parts: Sendable {
 
     // MARK: Looking up
 
-    /// The most parts to report: as many as a playlist may list, plus what belongs to it.
+    /// The most parts to list: as many as a playlist may list, plus what belongs to it.
     private static let most = 1_000_000
 
     /// The cached parts of a presentation, in the order in which they became known. At most 1,000,000, of some 200
     /// bytes each.
-    package func reports(of whole: CacheKey) throws(StoreError) -> [PartReport] {
+    package func cached(of whole: CacheKey) throws(StoreError) -> [IndexParts.Part] {
         queue.sync { $0.checkpointer.checkpoint(.all) }
-        var (reports, place) = ([PartReport](), 0 as Int64)
-        while reports.count < Self.most {
+        var (parts, place) = ([IndexParts.Part](), 0 as Int64)
+        while parts.count < Self.most {
             let page = try core.index.parts.page(of: whole, after: place, limit: 4096)
             guard let last = page.last else { break }
             place = last
-            reports += page.parts.lazy.filter { $0.generation != nil }.map(PartReport.init)
+            parts += page.parts.lazy.filter { $0.generation != nil }
         }
-        return reports
+        return parts
     }
 
     /// Whether a resource has parts.

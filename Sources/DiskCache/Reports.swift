@@ -45,24 +45,6 @@ package struct ResourceReport: Codable, Sendable, Equatable {
     package var category: String?
 }
 
-/// A part of a presentation. Sizes are in bytes.
-package struct PartReport: Sendable, Equatable {
-    package let key: CacheKey
-    package let length: Int64
-    /// The number of cached bytes.
-    package let cached: Int64
-    package let isPinned: Bool
-    /// Seconds since 1970.
-    package let lastAccess: Int64
-
-    package var isComplete: Bool { cached == length }
-
-    init(_ part: IndexParts.Part) {
-        (key, length, cached, isPinned) = (part.key, part.length, part.cached, part.isPinned)
-        lastAccess = part.lastAccess / 1_000_000
-    }
-}
-
 /// A page of a listing.
 package struct ResourceListing: Codable, Sendable, Equatable {
     package var resources: [ResourceReport]

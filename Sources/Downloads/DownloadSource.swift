@@ -1,6 +1,7 @@
 import CachePolicy
 import DiskCache
 import HTTPModel
+import Presentations
 
 /// Fetches bytes into the cache for downloads.
 package protocol DownloadSource: Sendable {
@@ -32,24 +33,9 @@ package protocol RunningDownload: Sendable {
 }
 
 /// The progress of a download.
-package struct DownloadProgress: Sendable, Equatable {
-    /// The cached bytes of what is wanted. Falls when the content changes meanwhile.
-    package var bytes: Int64 = 0
-    /// The size of what is wanted; nil while unknown.
-    package var total: Int64?
-    /// The origin's name for the file, as it sent it; nil if it sent none.
-    package var fileName: String?
-    /// The title that its playlist states; nil if it states none.
-    package var title: String?
-    /// For a presentation, the number of cached segments; nil for a file.
-    package var segments: Int64?
-    /// The number of segments; nil while unknown.
-    package var totalSegments: Int64?
-    /// A remark on a complete download, in one line.
-    package var note: String?
+package typealias DownloadProgress = PresentationState.Progress
 
-    package init() {}
-
+extension DownloadProgress {
     /// The bytes still to come; nil if unknown. For a presentation, an estimate from the segments so far.
     var rest: Int64? {
         guard total == nil, let segments, let totalSegments, segments > 0 else { return total.map { $0 -| bytes } }

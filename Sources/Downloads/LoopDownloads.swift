@@ -33,7 +33,7 @@ package final class LoopDownloads: DownloadSource {
         return loop.loop.sync {
             var state: PresentationState?
             let fill = PresentationFill(wanted, pace: pace, on: loop.value) { result in
-                let progress = state.map { DownloadProgress($0.progress) } ?? DownloadProgress()
+                let progress = state?.progress ?? DownloadProgress()
                 switch result {
                 case .completed: end(.completed(progress))
                 case .failed(let fault): end(.failed(DownloadFault(fault, adviceWords: words), progress))
@@ -55,21 +55,10 @@ package final class LoopDownloads: DownloadSource {
         let state: PresentationState
         let pace: FillPace
 
-        var progress: DownloadProgress { DownloadProgress(state.progress) }
+        var progress: DownloadProgress { state.progress }
         var fetched: Int64 { pace.fetched }
         func limit(to rate: Int64?) { pace.limit(to: rate) }
         func stop() { fill.loop.sync { fill.value.stop() } }
-    }
-}
-
-extension DownloadProgress {
-    init(_ progress: PresentationState.Progress) {
-        self.init()
-        bytes = progress.bytes
-        total = progress.total
-        (segments, totalSegments, note) = (progress.segments, progress.totalSegments, progress.note)
-        title = progress.title
-        fileName = progress.disposition.flatMap { ContentDisposition(parsing: $0)?.fileName }
     }
 }
 

@@ -27,7 +27,7 @@ import Testing
     }
 
     private func parts(of whole: String, in opened: OpenStore? = nil) throws -> [String] {
-        try (opened ?? self.opened).store.parts.reports(of: key(whole)).map(\.key.text).map(Self.name).sorted()
+        try (opened ?? self.opened).store.parts.cached(of: key(whole)).map(\.key.text).map(Self.name).sorted()
     }
 
     private static func name(_ url: String) -> String { url.replacing("https://example.com/", with: "") }
@@ -49,7 +49,7 @@ import Testing
         try make("plain", partOf: nil)
         #expect(try parts(of: "m") == ["s1", "s2"])
         #expect(try parts(of: "plain").isEmpty && parts(of: "s1").isEmpty && parts(of: "unknown").isEmpty)
-        let part = try #require(try store.parts.reports(of: key("m")).first)
+        let part = try #require(try store.parts.cached(of: key("m")).first)
         #expect(part.length == media.size && part.cached == media.size && part.isComplete && !part.isPinned)
         #expect(try store.core.index.parts.whole(of: key("s1")) == key("m"))
         #expect(try store.core.index.parts.whole(of: key("m")) == nil)
@@ -135,7 +135,7 @@ import Testing
             """
         try store.core.index.database.write { try $0.execute(sql: damage) }
         #expect(try store.setPinned(true, key("m")))
-        #expect(try store.parts.reports(of: key("m")).map(\.isPinned) == [true])
+        #expect(try store.parts.cached(of: key("m")).map(\.isPinned) == [true])
     }
 
     // MARK: Sums
@@ -240,7 +240,7 @@ import Testing
         opened.checkpoint()
         #expect(late.isKept)
         try store.parts.join([key("plain")], to: key("m"))
-        #expect(try store.parts.reports(of: key("m")).allSatisfy(\.isPinned))
+        #expect(try store.parts.cached(of: key("m")).allSatisfy(\.isPinned))
         #expect(try store.core.index.pins.pinnedBytes() == 4 * media.size)
         #expect(try store.report().pinned == 1)
         opened.closeUnused()
@@ -248,9 +248,9 @@ import Testing
         #expect(try parts(of: "m") == ["plain", "s1", "s2"])
         // A part that is named itself is handled alone.
         #expect(try store.setPinned(false, key("s1")))
-        #expect(try store.parts.reports(of: key("m")).filter(\.isPinned).count == 2)
+        #expect(try store.parts.cached(of: key("m")).filter(\.isPinned).count == 2)
         #expect(try store.setPinned(false, key("m")))
-        #expect(try store.parts.reports(of: key("m")).allSatisfy { !$0.isPinned } && report("m").isPinned == false)
+        #expect(try store.parts.cached(of: key("m")).allSatisfy { !$0.isPinned } && report("m").isPinned == false)
         #expect(!late.isKept)
         #expect(try store.core.index.pins.pinnedBytes() == 0)
     }
@@ -262,7 +262,7 @@ import Testing
         try store.core.index.database.write { try $0.execute(sql: cut) }
         let killed = try opened.killed()
         #expect(try unpinnedExtents(in: killed) == 0)
-        #expect(try killed.store.parts.reports(of: key("m")).allSatisfy(\.isPinned))
+        #expect(try killed.store.parts.cached(of: key("m")).allSatisfy(\.isPinned))
         #expect(try unpinnedExtents(in: opened) == 3)
         #expect(try store.setPinned(true, key("m")))
         #expect(try unpinnedExtents(in: opened) == 0)
@@ -288,7 +288,7 @@ import Testing
         #expect(try parts(of: "m", in: again) == ["plain", "s1", "s2"])
         #expect(try again.store.resource(key("m"))?.resource.isPinned == true)
         #expect(try again.store.setPinned(false, key("m")))
-        #expect(try again.store.parts.reports(of: key("m")).count == 3)
+        #expect(try again.store.parts.cached(of: key("m")).count == 3)
     }
 
     @Test func partsAreFoundAgainInADamagedIndex() throws {
@@ -390,7 +390,7 @@ import Testing
         #expect(try store.restorePoints.restore(point) > 0)
         #expect(try parts(of: "m") == ["before", "played", "some"])
         #expect(try store.coverage(key("some"))?.present == [0..<64 * 4096])
-        #expect(try store.parts.reports(of: key("m")).allSatisfy { !$0.isPinned } && !report("m").isPinned)
+        #expect(try store.parts.cached(of: key("m")).allSatisfy { !$0.isPinned } && !report("m").isPinned)
     }
 
     @Test func whereMorePartsWereThereThanAreNotedNoneGoesThatIsNot() throws {
@@ -410,6 +410,6 @@ import Testing
         let point = try store.restorePoints.point(of: key("m"))
         try make("played", partOf: "m").countHit()
         _ = try store.restorePoints.restore(point)
-        #expect(try store.parts.reports(of: key("m")).map(\.isPinned) == [true])
+        #expect(try store.parts.cached(of: key("m")).map(\.isPinned) == [true])
     }
 }

@@ -8,7 +8,7 @@ import Playlists
 struct CachedParts {
     private let store: CacheStore
     private let policy: ProxyPolicy
-    private var parts: [CacheKey: PartReport] = [:]
+    private var parts: [CacheKey: IndexParts.Part] = [:]
     /// How many more times the index may be queried for a single resource.
     private var lookUps: Int
     /// Incomplete files of which ranges are named; nil if nothing of one is cached.
@@ -21,7 +21,7 @@ struct CachedParts {
     ///   up to a playlist from elsewhere; those beyond this limit count as not cached.
     init(of whole: CacheKey, _ store: CacheStore, _ policy: ProxyPolicy, lookUps: Int = .max) throws(StoreError) {
         (self.store, self.policy, self.lookUps) = (store, policy, lookUps)
-        for part in try store.parts.reports(of: whole) { parts[part.key] = part }
+        for part in try store.parts.cached(of: whole) { parts[part.key] = part }
     }
 
     /// What is cached of an address.

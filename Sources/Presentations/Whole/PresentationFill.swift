@@ -159,8 +159,8 @@ package final class PresentationFill {
     private func takeUp(_ recording: RecordingOrder) {
         let url = recording.name.url(of: order.url), whole = loop.filler.policy.value.resolve(url).key
         offLoop { stored throws(PresentationFault) in
-            guard case .playlist = try stored.content(of: whole, url) else { return [PartReport]?.none }
-            do throws(StoreError) { return try stored.store.parts.reports(of: whole) } catch {
+            guard case .playlist = try stored.content(of: whole, url) else { return [IndexParts.Part]?.none }
+            do throws(StoreError) { return try stored.store.parts.cached(of: whole) } catch {
                 throw .cache("\(error)")
             }
         } then: { fill, parts in

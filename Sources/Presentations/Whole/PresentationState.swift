@@ -18,28 +18,33 @@ package final class PresentationState: Sendable {
     }
 
     package struct Progress: Sendable, Equatable {
-        /// Bytes that have arrived.
+        /// The cached bytes of what is wanted. Falls when the content changes meanwhile.
         package var bytes: Int64 = 0
-        /// Bytes in all; nil while unknown: for a presentation, until it is complete.
+        /// The size of what is wanted; nil while unknown: for a presentation, until it is complete.
         package var total: Int64?
-        /// `Content-Disposition` of the first resource.
-        package var disposition: String?
-        /// Segments that have arrived, and segments in all; nil for a file.
-        package var segments: Int64?
-        package var totalSegments: Int64?
-        /// A note about the finished download.
-        package var note: String?
-        /// The title that the first playlist states.
+        /// The origin's name for the first resource, as it sent it; nil if it sent none.
+        package var fileName: String?
+        /// The title that the first playlist states; nil if it states none.
         package var title: String?
+        /// For a presentation, the number of cached segments; nil for a file.
+        package var segments: Int64?
+        /// The number of segments; nil while unknown.
+        package var totalSegments: Int64?
+        /// A remark on a complete download, in one line.
+        package var note: String?
+
+        package init() {}
     }
 
     package var progress: Progress {
         let state = state.withLock { $0 }
         let first = state.first?.progress
         var progress = state.arrived
-        progress.disposition = first?.disposition
+        progress.fileName = first?.disposition.flatMap { ContentDisposition(parsing: $0)?.fileName }
         guard progress.segments != nil else {
-            return Progress(bytes: first?.bytes ?? 0, total: first?.total, disposition: first?.disposition)
+            var file = Progress()
+            (file.bytes, file.total, file.fileName) = (first?.bytes ?? 0, first?.total, progress.fileName)
+            return file
         }
         progress.bytes = state.running.values.reduce(progress.bytes) { $0 +| $1.progress.bytes }
         progress.total = state.isComplete ? progress.bytes : nil
