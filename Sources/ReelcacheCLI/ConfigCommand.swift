@@ -10,7 +10,7 @@ struct ConfigCommand: ParsableCommand {
         subcommands: [ConfigCheck.self, ConfigShow.self, ConfigInit.self, ConfigEdit.self])
 }
 
-struct ConfigCheck: ParsableCommand {
+struct ConfigCheck: JSONCommand {
     static let configuration = CommandConfiguration(
         commandName: "check", abstract: "Check a configuration file.",
         discussion: """
@@ -35,7 +35,7 @@ struct ConfigCheck: ParsableCommand {
     }
 }
 
-struct ConfigShow: ParsableCommand {
+struct ConfigShow: JSONCommand {
     static let configuration = CommandConfiguration(
         commandName: "show", abstract: "Show every setting and where it comes from.",
         discussion: """

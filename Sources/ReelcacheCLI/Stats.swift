@@ -6,7 +6,7 @@ import Downloads
 import Foundation
 import Reelcache
 
-struct Stats: ParsableCommand {
+struct Stats: JSONCommand {
     static let configuration = CommandConfiguration(
         abstract: "Print the counters of the running proxy.",
         discussion: """

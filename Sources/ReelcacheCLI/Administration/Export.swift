@@ -6,7 +6,7 @@ import Downloads
 import Foundation
 import Reelcache
 
-struct Export: ParsableCommand {
+struct Export: JSONCommand {
     static let configuration = CommandConfiguration(
         abstract: "Copy a complete resource to a file.",
         discussion: """

@@ -6,7 +6,7 @@ import Foundation
 import HTTPModel
 import Reelcache
 
-struct Import: ParsableCommand {
+struct Import: JSONCommand {
     static let configuration = CommandConfiguration(
         abstract: "Add a file to the cache as if it had been fetched from a URL.",
         discussion: """

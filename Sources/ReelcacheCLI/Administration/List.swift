@@ -6,7 +6,7 @@ import Foundation
 import HTTPModel
 import Reelcache
 
-struct List: ParsableCommand {
+struct List: JSONCommand {
     static let configuration = CommandConfiguration(
         commandName: "ls", abstract: "List what is cached.",
         discussion: """

@@ -3,7 +3,7 @@ import ArgumentParser
 import DiskCache
 import Reelcache
 
-struct Pin: ParsableCommand {
+struct Pin: JSONCommand {
     static let configuration = CommandConfiguration(
         abstract: "Keep resources from being evicted.",
         discussion: """
@@ -12,13 +12,14 @@ struct Pin: ParsableCommand {
             """)
 
     @OptionGroup var pinning: Pinning
+    var json: Bool { pinning.json }
 
     func validate() throws { try pinning.validate(all: nil) }
 
     func run() throws { try pinning.run(isPinned: true) }
 }
 
-struct Unpin: ParsableCommand {
+struct Unpin: JSONCommand {
     static let configuration = CommandConfiguration(
         abstract: "Let resources be evicted again.",
         discussion: """
@@ -27,6 +28,7 @@ struct Unpin: ParsableCommand {
             """)
 
     @OptionGroup var pinning: Pinning
+    var json: Bool { pinning.json }
     @Flag(help: "Unpin everything that is pinned.")
     var all = false
 

@@ -7,7 +7,7 @@ import Foundation
 import HTTPModel
 import Reelcache
 
-struct Remove: ParsableCommand {
+struct Remove: JSONCommand {
     static let configuration = CommandConfiguration(
         commandName: "rm", abstract: "Remove resources from the cache.",
         discussion: """

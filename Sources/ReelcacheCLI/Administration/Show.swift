@@ -7,7 +7,7 @@ import Foundation
 import HTTPModel
 import Reelcache
 
-struct Show: ParsableCommand {
+struct Show: JSONCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show everything known about a cached resource.",
         discussion: """

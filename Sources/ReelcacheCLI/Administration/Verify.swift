@@ -3,7 +3,7 @@ import ArgumentParser
 import DiskCache
 import Reelcache
 
-struct Verify: ParsableCommand {
+struct Verify: JSONCommand {
     static let configuration = CommandConfiguration(
         abstract: "Read the whole cache and compare checksums.",
         discussion: """

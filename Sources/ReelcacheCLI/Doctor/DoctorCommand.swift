@@ -3,7 +3,7 @@ import ControlAPI
 import HTTPModel
 import Reelcache
 
-struct DoctorCommand: ParsableCommand {
+struct DoctorCommand: JSONCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor", abstract: "Find out what keeps the proxy from working.",
         discussion: """

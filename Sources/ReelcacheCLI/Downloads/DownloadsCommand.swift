@@ -24,7 +24,7 @@ struct DownloadsCommand: ParsableCommand {
         ], defaultSubcommand: DownloadsList.self)
 }
 
-struct DownloadsList: ParsableCommand {
+struct DownloadsList: JSONCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List downloads that have not ended, and failed ones that can be retried.")
 
@@ -246,7 +246,15 @@ extension Download? {
     }
 }
 
-struct DownloadsPause: ParsableCommand {
+protocol DownloadNamingCommand: JSONCommand {
+    var naming: DownloadNaming { get }
+}
+
+extension DownloadNamingCommand {
+    var json: Bool { naming.json }
+}
+
+struct DownloadsPause: DownloadNamingCommand {
     static let configuration = CommandConfiguration(
         commandName: "pause", abstract: "Pause downloads. The bytes that have arrived are kept.")
 
@@ -255,7 +263,7 @@ struct DownloadsPause: ParsableCommand {
     func run() throws { try naming.run(.pause) { $0.state == .downloading || $0.state == .waiting } }
 }
 
-struct DownloadsResume: ParsableCommand {
+struct DownloadsResume: DownloadNamingCommand {
     static let configuration = CommandConfiguration(commandName: "resume", abstract: "Resume paused downloads.")
 
     @OptionGroup var naming: DownloadNaming
@@ -263,7 +271,7 @@ struct DownloadsResume: ParsableCommand {
     func run() throws { try naming.run(.resume) { $0.state == .paused } }
 }
 
-struct DownloadsCancel: ParsableCommand {
+struct DownloadsCancel: DownloadNamingCommand {
     static let configuration = CommandConfiguration(
         commandName: "cancel",
         abstract: "Cancel downloads. Bytes that arrived only for them are removed from the cache.",
@@ -278,7 +286,7 @@ struct DownloadsCancel: ParsableCommand {
     func run() throws { try naming.run(.cancel) { !$0.state.hasEnded } }
 }
 
-struct DownloadsRetry: ParsableCommand {
+struct DownloadsRetry: DownloadNamingCommand {
     static let configuration = CommandConfiguration(
         commandName: "retry", abstract: "Retry failed downloads from where they stopped.")
 
@@ -287,7 +295,7 @@ struct DownloadsRetry: ParsableCommand {
     func run() throws { try naming.run(.retry) { $0.state == .failed || $0.state == .waiting && $0.retryDate != nil } }
 }
 
-struct DownloadsMove: ParsableCommand {
+struct DownloadsMove: JSONCommand {
     static let configuration = CommandConfiguration(
         commandName: "move", abstract: "Change the place of a download in the queue.")
 
@@ -336,7 +344,7 @@ struct DownloadsMove: ParsableCommand {
     }
 }
 
-struct DownloadsSet: ParsableCommand {
+struct DownloadsSet: JSONCommand {
     static let configuration = CommandConfiguration(
         commandName: "set", abstract: "Change how many downloads run at once, and how fast, until the proxy ends.")
 
@@ -379,7 +387,7 @@ struct DownloadsSet: ParsableCommand {
     }
 }
 
-struct DownloadsClear: ParsableCommand {
+struct DownloadsClear: JSONCommand {
     static let configuration = CommandConfiguration(
         commandName: "clear", abstract: "Forget the downloads that have ended.",
         discussion: """

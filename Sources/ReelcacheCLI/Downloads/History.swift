@@ -5,7 +5,7 @@ import Foundation
 import HTTPModel
 import Reelcache
 
-struct History: ParsableCommand {
+struct History: JSONCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show the downloads that have ended, newest first.",
         discussion: """

@@ -6,7 +6,7 @@ import Downloads
 import Foundation
 import Reelcache
 
-struct FeedsAdd: ParsableCommand {
+struct FeedsAdd: JSONCommand {
     static let configuration = CommandConfiguration(
         commandName: "add", abstract: "Subscribe to a feed, or change its options.",
         discussion: """
@@ -57,7 +57,7 @@ struct FeedsAdd: ParsableCommand {
     }
 }
 
-struct FeedsImport: ParsableCommand {
+struct FeedsImport: JSONCommand {
     static let configuration = CommandConfiguration(
         commandName: "import", abstract: "Subscribe to the feeds of an OPML file, as other podcast programs export it.",
         discussion: """

@@ -121,7 +121,7 @@ enum FeedArgument {
     }
 }
 
-struct FeedsList: ParsableCommand {
+struct FeedsList: JSONCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List the subscribed feeds, and what is wrong with them.")
 
@@ -148,7 +148,7 @@ struct FeedsList: ParsableCommand {
     }
 }
 
-struct FeedsShow: ParsableCommand {
+struct FeedsShow: JSONCommand {
     static let configuration = CommandConfiguration(
         commandName: "show", abstract: "Show a subscription and its newest episodes.")
 
@@ -204,7 +204,7 @@ struct FeedsShow: ParsableCommand {
     }
 }
 
-struct FeedsRemove: ParsableCommand {
+struct FeedsRemove: JSONCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove", abstract: "Unsubscribe from feeds.",
         discussion: """
