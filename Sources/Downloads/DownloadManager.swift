@@ -168,11 +168,10 @@ package actor DownloadManager {
         snapshots.downloads(of: url).contains { !$0.state.hasEnded && $0.isPinned && queue[$0.id]?.isAwaited == false }
     }
 
-    package var feedCaps: [String: [DownloadCap]] { queue.settings.feedCaps }
-
     /// Changes the caps of feeds, by the URL under which each is subscribed.
     package func setFeedCaps(_ caps: [String: [DownloadCap]]) {
         var settings = queue.settings
+        guard settings.feedCaps != caps else { return }
         settings.feedCaps = caps
         set(settings)
     }

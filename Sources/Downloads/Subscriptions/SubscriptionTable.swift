@@ -89,7 +89,7 @@ final class SubscriptionTable {
     private func applyCaps() {
         let caps = rows.values.filter { !$0.options.caps.isEmpty }.map { ($0.url.absolute, $0.options.caps) }
         let byFeed = Dictionary(caps) { $1 }
-        downloads.perform { if $0.feedCaps != byFeed { $0.setFeedCaps(byFeed) } }
+        downloads.perform { $0.setFeedCaps(byFeed) }
     }
 
     private func everything(except ids: [Int64]) -> [Subscription] {

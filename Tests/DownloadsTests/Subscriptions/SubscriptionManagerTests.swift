@@ -64,7 +64,7 @@ import Testing
         next.pass(3 * 86400)
         #expect(completed() == 5)
         _ = try next.manager.perform { try $0.remove(FeedWorld.url(Self.feed)) }
-        #expect(next.downloads.perform { $0.feedCaps.isEmpty })
+        #expect(next.downloads.perform { $0.snapshots.summary.settings.feedCaps.isEmpty })
     }
 
     @Test func subscribingAgainChangesTheGivenOptionsOnly() throws {
