@@ -36,9 +36,6 @@ package struct Presence: Sendable, Hashable {
     package var count: Int { bits.nonzeroBitCount }
     package var isEmpty: Bool { bits == 0 }
 
-    /// - Parameter chunks: how many chunks the extent has; the last of a resource may have fewer than 64.
-    package func isFull(chunks: Int) -> Bool { runOfPresent(from: 0) >= chunks }
-
     /// How many chunks in a row are present, beginning with `bit`; 0 to `64 - bit`.
     package func runOfPresent(from bit: Int) -> Int { complement(within: 0..<64).runOfAbsent(from: bit) }
 
@@ -66,7 +63,4 @@ package struct Presence: Sendable, Hashable {
         }
         return runs
     }
-
-    /// The maximal runs of absent chunks within a run, in order.
-    package func gaps(within run: Range<Int>) -> [Range<Int>] { complement(within: run).runs }
 }

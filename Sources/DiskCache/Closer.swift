@@ -3,10 +3,9 @@
 final class Closer {
     private let core: StoreCore
     private let checkpointer: Checkpointer
-    private let remover: Remover
 
-    init(_ core: StoreCore, _ checkpointer: Checkpointer, _ remover: Remover) {
-        (self.core, self.checkpointer, self.remover) = (core, checkpointer, remover)
+    init(_ core: StoreCore, _ checkpointer: Checkpointer) {
+        (self.core, self.checkpointer) = (core, checkpointer)
     }
 
     /// Closes unused generations and frees whatever they leave.

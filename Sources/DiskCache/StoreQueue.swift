@@ -69,7 +69,7 @@ final class StoreWork {
         remover = Remover(core)
         joiner = Joiner(core, pins)
         checkpointer = Checkpointer(core, pins, remover, joiner)
-        closer = Closer(core, checkpointer, remover)
+        closer = Closer(core, checkpointer)
         evictor = Evictor(core, checkpointer, closer, remover)
         recovery = Recovery(core, pins, remover)
     }

@@ -137,20 +137,6 @@ extension SegmentSequence {
         return self.number(at: position) == number ? position : nil
     }
 
-    /// The next segments after a position, in order. Segments that cannot be fetched, or are known to be missing,
-    /// are skipped.
-    /// - Parameters:
-    ///   - limit: the greatest number of segments to return.
-    ///   - position: a position of this sequence, or -1 to begin with the first segment.
-    package func next(_ limit: Int, after position: Int) -> [MediaSegment] {
-        var found: [MediaSegment] = []
-        for place in max(0, position + 1)..<max(0, position + 1, count) where found.count < limit {
-            let segment = self[place]
-            if segment.url != nil, !segment.isGap { found.append(segment) }
-        }
-        return found
-    }
-
     /// All segments, in order.
     package var all: some Sequence<MediaSegment> { (0..<count).lazy.map { self[$0] } }
 

@@ -138,7 +138,6 @@ extension FuzzTarget {
             guard let url = segment.url else { continue }
             _ = try? segments.position(of: url, at: segment.range?.lowerBound, within: .ofMatch)
         }
-        _ = segments.next(3, after: segments.count - 2)
     }
 
     private static func sidx(_ input: [UInt8]) throws {

@@ -47,22 +47,6 @@ import Testing
         #expect(FeedDate.time(text) == nil)
     }
 
-    @Test(arguments: [
-        ("3600", 3600), ("1:00:00", 3600), ("60:00", 3600), ("01:00:00", 3600), ("1h", 3600), ("1h 2m", 3720),
-        ("1 hr, 2 min 3 sec", 3723), ("62 minutes", 3720), ("PT1H", 3600), ("pt1h2m3s", 3723), (" 61.0 ", 61),
-        ("01:01", 61), (":30", 30), ("1:00:00.5", 3600.5), ("90.25", 90.25), ("2 Std. 1 Min.", 7260),
-        ("00:01:00:00", 60),
-    ]) func durationsAreRead(text: String, seconds: Double) {
-        #expect(FeedDuration.duration(text) == .seconds(seconds))
-    }
-
-    @Test(arguments: [
-        "", "0", "00:00:00", "-5", "unknown", "1:-2:3", "9999999999999999999999", "999999999:99999999:99", ":", "1x",
-        "PT", "٣",
-    ]) func otherDurationsAreNone(text: String) {
-        #expect(FeedDuration.duration(text) == nil)
-    }
-
     @Test func titlesAreBoundedLines() {
         #expect(FeedTitle.plain(String(repeating: "ab ", count: 9000))?.unicodeScalars.count == 500)
         #expect(FeedTitle.plain(" \u{1B}[31mx\r\n\u{200B}y\u{2028}z ") == "[31mx y z")

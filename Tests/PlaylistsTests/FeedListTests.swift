@@ -23,7 +23,6 @@ import Testing
                 == "An Artist - A Title http://h/d/a%20b.mp3; Channel 1 http://m/live?x=1&y=2; "
                 + "- http://h/%C3%BC%20c.ogg"
         )
-        #expect(feed.items.map(\.duration) == [.seconds(123), nil, nil])
     }
 
     @Test func m3uMayBeLatinAndHavePathsOfADisk() throws {
@@ -54,7 +53,6 @@ import Testing
             Length10=-1
             """, at: "http://h/l.pls", type: "audio/x-scpls")
         #expect(feed.kind == .pls && feed.shown == "- http://m/2; Ten http://m/10")
-        #expect(feed.items.map(\.duration) == [.seconds(61), nil])
     }
 
     @Test func listsBeyondTheLimitAreRewrittenAllTheSame() throws {
@@ -93,7 +91,7 @@ import Testing
         let feed = try Feed(Self.xspf)
         #expect(feed.kind == .xspf && feed.title == "L" && feed.image == OriginURL("http://b/x/cover.png"))
         let item = try #require(feed.items.first)
-        #expect(feed.items.count == 1 && item.identity == "id-a" && item.duration == .milliseconds(61500))
+        #expect(feed.items.count == 1 && item.identity == "id-a")
         #expect(
             item.enclosure.url == OriginURL("http://b/x/a.mp3")
                 && item.alternatives.map(\.url) == [OriginURL("http://m/a.ogg")])

@@ -177,11 +177,11 @@ struct FeedOddity: CustomTestStringConvertible, Sendable {
         FeedOddity(
             "prefixes that are not declared",
             """
-            <rss><channel><item><itunes:duration>61</itunes:duration><media:content url=\"http://m/a\"/></item>\
+            <rss><channel><item><itunes:episode>61</itunes:episode><media:content url=\"http://m/a\"/></item>\
             </channel></rss>
             """,
-            "- http://m/a 61.0 seconds"
-        ) { "\($0.shown) \($0.items.first?.duration ?? .zero)" },
+            "- http://m/a 61"
+        ) { "\($0.shown) \($0.items.first?.episode ?? 0)" },
         FeedOddity(
             "other prefixes",
             """

@@ -9,7 +9,7 @@ import Testing
 
     private static func rewritten(_ bytes: [UInt8], at url: String = url, asked: String? = nil) throws -> [UInt8] {
         let feed = try Feed(reading: bytes, at: OriginURL(url))
-        return try feed.rewritten(bytes, for: .local, at: ProxyForm.local(OriginURL(asked ?? url)))
+        return try feed.edits(for: .local, at: ProxyForm.local(OriginURL(asked ?? url))).applied(to: bytes)
     }
 
     private static func rewritten(_ text: String) throws -> String { try rewritten(bytes(text)).text }
@@ -150,7 +150,7 @@ import Testing
             let feed = try Feed(reading: sample, at: base)
             // Without places in the text, nothing is rewritten.
             if Self.isUTF16(sample) { continue }
-            let seen = try Feed(reading: feed.rewritten(sample, for: .local, at: client), at: client)
+            let seen = try Feed(reading: feed.edits(for: .local, at: client).applied(to: sample), at: client)
             let meant = feed.items.flatMap { [$0.enclosure] + $0.alternatives }.map { ProxyForm.local($0.url) }
             #expect(seen.items.flatMap { [$0.enclosure] + $0.alternatives }.map(\.url) == meant)
             #expect(seen.items.map(\.image) == feed.items.map { $0.image.map { ProxyForm.local($0) } })

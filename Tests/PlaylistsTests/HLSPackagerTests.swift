@@ -85,7 +85,6 @@ import Testing
         let segments = try Self.segments(Self.singleFile)
         #expect(segments.all.map(\.range) == [1339..<18911, 18911..<36281, 36281..<53445])
         #expect(segments.initializations.map(\.range) == [0..<1339])
-        #expect(segments.next(3, after: 0).map(\.number) == [1, 2])
     }
 
     @Test func keyOfAnotherHostIsRewritten() throws {
@@ -98,7 +97,7 @@ import Testing
 
     @Test func liveStreamHasNoEnd() throws {
         let playlist = try HLSPlaylist(Self.live)
-        #expect(playlist.media?.hasEnd == false && playlist.media?.nextSequence == 19)
+        #expect(playlist.media?.hasEnd == false)
         let rule = playlist.media?.refreshRule
         #expect(rule?.freshFor == .seconds(1) && rule?.silentAfter == .seconds(3))
         #expect(try HLSPlaylist(Self.singleFile).media?.hasEnd == true)

@@ -111,9 +111,6 @@ import Testing
         #expect(
             place("https://h/v/d/1.ts") == nil && place("http://h/v/b/1.ts") == nil
                 && place("https://h/v/x/1.ts") == nil)
-        #expect(
-            segments.next(2, after: 1).map(\.number) == [2, 5] && segments.next(3, after: 5) == []
-                && segments.next(1, after: -1).map(\.number) == [0])
     }
 
     @Test func placeInASingleFileIsFoundByItsByte() throws {

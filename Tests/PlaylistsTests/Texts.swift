@@ -79,10 +79,6 @@ extension Feed {
     func edits(for form: ProxyForm, at client: OriginURL) throws(FeedError) -> [AddressEdit] {
         try edits(for: form, at: client, within: .large)
     }
-
-    func rewritten(_ bytes: [UInt8], for form: ProxyForm, at client: OriginURL) throws(FeedError) -> [UInt8] {
-        try rewritten(bytes, for: form, at: client, within: WorkBudget(bytes: bytes.count))
-    }
 }
 
 extension OPML {

@@ -11,17 +11,10 @@ package struct MPD: Sendable {
     package let minimumUpdatePeriod: Duration?
     /// The time since 1970, UTC, of a live presentation's zero.
     package let availabilityStartTime: Duration?
-    package let publishTime: Duration?
     package let mediaPresentationDuration: Duration?
     /// How far back from now segments are available; nil: all from the start.
     package let timeShiftBufferDepth: Duration?
-    package let suggestedPresentationDelay: Duration?
     package let maxSegmentDuration: Duration?
-    /// The URLs of later versions of the MPD, and of patches to it.
-    package let locations: [OriginURL]
-    package let patchLocations: [OriginURL]
-    package let steering: OriginURL?
-    package let utcTimings: [UTCTiming]
     /// The title in `ProgramInformation`.
     package let title: String?
     package let periods: [Period]
@@ -29,16 +22,7 @@ package struct MPD: Sendable {
     /// Roughly the memory that it takes, in bytes.
     package internal(set) var weight = 0
 
-    /// A source of the time for clients (ISO/IEC 23009-1 §5.8.4.11): its URLs must not be answered from a cache.
-    package struct UTCTiming: Sendable, Equatable {
-        package let scheme: String
-        package let value: String
-        /// The URLs for schemes over HTTP.
-        package let urls: [OriginURL]
-    }
-
     package struct Period: Sendable {
-        package let id: String?
         /// The time since the presentation's zero; nil if not stated.
         package internal(set) var start: Duration?
         package internal(set) var duration: Duration?
@@ -48,7 +32,6 @@ package struct MPD: Sendable {
     }
 
     package struct AdaptationSet: Sendable {
-        package let id: String?
         package let kind: MediaKind
         /// BCP 47; nil if not stated.
         package let language: String?
@@ -129,7 +112,4 @@ package struct MPD: Sendable {
             freshFor: minimumUpdatePeriod > .zero ? minimumUpdatePeriod : segment / 2,
             unit: max(minimumUpdatePeriod, maxSegmentDuration ?? .seconds(2)))
     }
-
-    /// Whether nothing will be added.
-    package var hasEnd: Bool { !isDynamic }
 }

@@ -15,20 +15,12 @@ extension MPD {
         isDynamic = root["type"] == "dynamic"
         minimumUpdatePeriod = root.duration("minimumUpdatePeriod")
         availabilityStartTime = root["availabilityStartTime"].flatMap(ISO8601.dateTime)
-        publishTime = root["publishTime"].flatMap(ISO8601.dateTime)
         mediaPresentationDuration = root.duration("mediaPresentationDuration")
         timeShiftBufferDepth = root.duration("timeShiftBufferDepth")
-        suggestedPresentationDelay = root.duration("suggestedPresentationDelay")
         maxSegmentDuration = root.duration("maxSegmentDuration")
         let former = budget.made
-        locations = try root.urls(.location, at: base, budget)
-        patchLocations = try root.urls(.patchLocation, at: base, budget)
-        steering = try root.urls(.contentSteering, at: base, budget).first
         title = try root.child(.programInformation, budget)?.child(.title, budget)?.content?.value
         let reader = try MPDLevel(bases: [base], information: .none, budget: budget).entering(root)
-        utcTimings = try root.children(.utcTiming, budget).map { element throws(PlaylistError) in
-            try UTCTiming(element, at: reader.bases.first ?? base, budget)
-        }
         let all = try root.children(.period, budget).map { element throws(PlaylistError) in try Period(element, reader)
         }
         periods = Self.timed(all, until: mediaPresentationDuration)
@@ -72,15 +64,6 @@ private struct MPDLevel {
 extension MPDElement {
     fileprivate func duration(_ name: String) -> Duration? { self[name].flatMap(ISO8601.duration) }
 
-    /// The URLs in the child elements of a name.
-    fileprivate func urls(_ name: Name, at base: OriginURL, _ budget: WorkBudget) throws(PlaylistError) -> [OriginURL] {
-        try children(name, budget).map { element throws(PlaylistError) in
-            try element.content.flatMap { text throws(PlaylistError) in
-                try base.resolving(text.reference, making: budget)
-            }
-        }.compactMap(\.self)
-    }
-
     /// ISO/IEC 23009-1 §5.6.4: several bases are alternatives.
     fileprivate func bases(within outer: [OriginURL], _ budget: WorkBudget) throws(PlaylistError) -> [OriginURL] {
         let references = try children(.baseURL, budget).prefix(PlaylistLimits.baseURLs).map {
@@ -118,16 +101,6 @@ extension MPDElement.Text {
     var reference: String { Reference.text(Array(value.utf8)) }
 }
 
-extension MPD.UTCTiming {
-    fileprivate init(_ element: MPDElement, at base: OriginURL, _ budget: WorkBudget) throws(PlaylistError) {
-        self.init(
-            scheme: element["schemeIdUri"] ?? "", value: element["value"] ?? "",
-            urls: try element.timeReferences.map { reference throws(PlaylistError) in
-                try base.resolving(reference, making: budget)
-            }.compactMap(\.self))
-    }
-}
-
 extension MPDElement {
     /// In a `UTCTiming`: the addresses of time sources, separated by white space; none if its value is something
     /// else, such as a time.
@@ -141,7 +114,7 @@ extension MPD.Period {
     fileprivate init(_ element: MPDElement, _ outer: MPDLevel) throws(PlaylistError) {
         let level = try outer.entering(element)
         self.init(
-            id: element["id"], start: element.duration("start"), duration: element.duration("duration"),
+            start: element.duration("start"), duration: element.duration("duration"),
             adaptationSets: try element.children(.adaptationSet, level.budget).map { set throws(PlaylistError) in
                 try MPD.AdaptationSet(set, level)
             }, remote: try element.remote(in: outer))
@@ -157,7 +130,7 @@ extension MPD.AdaptationSet {
             try MPD.Representation(child, of: element, isProtected: isProtected, level)
         }
         self.init(
-            id: element["id"], kind: MPD.MediaKind(element, representations), language: element["lang"],
+            kind: MPD.MediaKind(element, representations), language: element["lang"],
             isTrickMode: try element.isTrickMode(budget),
             representations: representations, remote: try element.remote(in: outer), range: element.whole)
     }

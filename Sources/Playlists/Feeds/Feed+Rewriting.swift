@@ -23,14 +23,6 @@ extension Feed {
         } catch { throw FeedError(error) }
         return rewriting.edits.sorted { $0.range.lowerBound < $1.range.lowerBound }
     }
-
-    /// The text with these edits applied.
-    /// - Parameter bytes: the bytes from which the feed was read.
-    package func rewritten(_ bytes: [UInt8], for form: ProxyForm, at client: OriginURL, within budget: WorkBudget)
-        throws(FeedError) -> [UInt8]
-    {
-        try edits(for: form, at: client, within: budget).applied(to: bytes)
-    }
 }
 
 extension Feed {

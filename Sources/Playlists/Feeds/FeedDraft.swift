@@ -6,7 +6,6 @@ struct FeedDraft {
     var guid: String?
     var title: String?
     var published: Duration?
-    var duration: Duration?
     var season: Int?
     var episode: Int?
     var image: OriginURL?
@@ -109,8 +108,8 @@ extension FeedItem {
     fileprivate init(_ draft: FeedDraft, _ media: Enclosure, guid: String?, file: String) {
         self.init(
             guid: guid, file: file, title: draft.title, published: draft.published, enclosure: media,
-            alternatives: Array(draft.media.dropFirst()), duration: draft.duration, season: draft.season,
-            episode: draft.episode, image: draft.image)
+            alternatives: Array(draft.media.dropFirst()), season: draft.season, episode: draft.episode,
+            image: draft.image)
     }
 }
 

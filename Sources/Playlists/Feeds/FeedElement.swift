@@ -22,8 +22,6 @@ struct FeedElement {
         case source = "podcast:source"
         case image, url, logo, icon
         case itunesImage = "itunes:image"
-        case duration
-        case itunesDuration = "itunes:duration"
         case itunesSeason = "itunes:season"
         case itunesEpisode = "itunes:episode"
         case podcastSeason = "podcast:season"
@@ -39,8 +37,8 @@ struct FeedElement {
 
     /// The attributes that are kept, in lower case and without a prefix.
     static let attributes: Set<String> = [
-        "base", "contenttype", "default", "duration", "filesize", "href", "isdefault", "length", "medium", "rel",
-        "resource", "text", "title", "type", "uri", "url", "xmlurl",
+        "base", "contenttype", "default", "filesize", "href", "isdefault", "length", "medium", "rel", "resource",
+        "text", "title", "type", "uri", "url", "xmlurl",
     ]
 
     let name: Name

@@ -8,7 +8,6 @@ extension FeedDraft {
         guid = element.texts(.guid, .id, .identifier).lazy.compactMap(Self.identity).first
         title = element.texts(.title, .itunesTitle, .mediaTitle).lazy.compactMap(FeedTitle.plain).first
         published = element.times.lazy.compactMap(FeedDate.time).first
-        duration = element.playback
         season = element.texts(.itunesSeason, .podcastSeason).lazy.compactMap { Self.number($0, isLast: false) }.first
         episode = element.texts(.itunesEpisode, .podcastEpisode).lazy.compactMap { Self.number($0) }.first
         image = element.picture
@@ -101,13 +100,6 @@ private struct MediaOffer {
 extension FeedElement {
     fileprivate var times: [String] {
         texts(.pubDate, .published, .dublinDate, .issued, .created, .date, .updated, .modified)
-    }
-
-    /// The duration in seconds, which Media RSS states for each file.
-    fileprivate var playback: Duration? {
-        if name == .track { return texts(.duration).lazy.compactMap(FeedDuration.milliseconds).first }
-        let files = contents.compactMap { $0["duration"] }
-        return (texts(.itunesDuration, .duration) + files).lazy.compactMap(FeedDuration.duration).first
     }
 
     /// `enclosure` in RSS, the same with `rdf:resource` in RSS 1.0, and links in Atom.

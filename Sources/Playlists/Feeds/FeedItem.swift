@@ -16,8 +16,6 @@ package struct FeedItem: Sendable, Equatable {
     package var enclosure: Enclosure
     /// Other forms of the same media, in document order.
     package var alternatives: [Enclosure] = []
-    /// The duration of playback; more than zero.
-    package var duration: Duration?
     package var season: Int?
     package var episode: Int?
     package var image: OriginURL?
@@ -26,13 +24,6 @@ package struct FeedItem: Sendable, Equatable {
 extension FeedItem {
     /// Distinguishes the items of a text: the GUID, or else the file.
     package var identity: String { guid ?? file }
-
-    /// Whether two readings of one feed, at different times, show the same item. A GUID may be shared in only one of
-    /// the two texts: the file decides where one reading has no GUID.
-    package func isSame(as other: FeedItem) -> Bool {
-        if let guid, let known = other.guid { return guid == known }
-        return file == other.file
-    }
 }
 
 /// One form of an item's media.

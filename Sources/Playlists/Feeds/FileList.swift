@@ -96,13 +96,12 @@ extension FileList {
         return list.finished
     }
 
-    /// `#EXTINF:123 key="a, b",Title`, where -1 stands for an unknown duration.
+    /// `#EXTINF:123 key="a, b",Title`
     private mutating func take(_ line: String, _ draft: inout FeedDraft) {
         guard let tag = Tag.allCases.first(where: { ASCII.begins(line, with: $0.rawValue) }) else { return }
         let text = line.dropFirst(tag.rawValue.count)
         switch tag {
         case .information:
-            draft.duration = FeedDuration.duration(String(text.prefix { $0 != "," && $0 != " " }))
             draft.title = Self.title(text).flatMap(FeedTitle.line)
         case .playlist: feed.title = feed.title ?? FeedTitle.line(String(text))
         }
@@ -124,13 +123,12 @@ extension FileList {
 extension FileList {
     /// The names that are read, in lower case and without their numbers.
     enum Name: String, CaseIterable {
-        case file, title, length
+        case file, title
         case playlistName = "playlistname"
         case gnomeTitle = "x-gnome-title"
     }
 
-    /// Reads a PLS list: `File1=`, `Title1=` and `Length1=` in any order and case. The numbers give the order, and may
-    /// have gaps.
+    /// Reads a PLS list: `File1=` and `Title1=` in any order and case. The numbers give the order, and may have gaps.
     static func pls(_ bytes: [UInt8], at base: FeedElement.Base, within budget: WorkBudget) throws(FeedError) -> Feed {
         var list = FileList(.pls, bytes, at: base, budget)
         var entries: [Int64: Entry] = [:]
@@ -178,7 +176,6 @@ extension FileList {
             switch name {
             case .file: file = file ?? reference
             case .title: draft.title = draft.title ?? FeedTitle.line(text)
-            case .length: draft.duration = draft.duration ?? FeedDuration.duration(text)
             case .playlistName, .gnomeTitle: break
             }
         }

@@ -18,11 +18,8 @@ package struct MediaPlaylist: Sendable {
     package internal(set) var hasEndTag = false
     /// The number of the first segment that is listed or skipped.
     package internal(set) var mediaSequence: Int64 = 0
-    package internal(set) var discontinuitySequence: Int64 = 0
     /// How many segments a delta update omits before the first listed one (draft-pantos-hls-rfc8216bis §4.4.5.2).
     package internal(set) var skippedSegments: Int64 = 0
-    package internal(set) var hasIFramesOnly = false
-    package internal(set) var serverControl: ServerControl?
     package internal(set) var segments: [Segment] = []
     /// The parts of the segment that is not complete yet.
     package internal(set) var trailingParts: [Part] = []
@@ -37,12 +34,6 @@ package struct MediaPlaylist: Sendable {
 
     /// Whether nothing will be added: a film, or a live stream that has ended.
     package var hasEnd: Bool { hasEndTag || type == .vod }
-
-    /// The duration of the listed segments.
-    package var duration: Duration { segments.reduce(.zero) { $0 + $1.duration } }
-
-    /// The number of the segment after the last one.
-    package var nextSequence: Int64 { mediaSequence +| skippedSegments +| Int64(segments.count) }
 
     package struct Segment: Sendable, Equatable {
         /// The reference in the text, with variables replaced.
@@ -80,17 +71,5 @@ package struct MediaPlaylist: Sendable {
         package let start: Int64
         /// Bytes; nil for all up to the end.
         package let length: Int64?
-    }
-
-    /// The capabilities of the server (draft-pantos-hls-rfc8216bis §4.4.3.8).
-    package struct ServerControl: Sendable, Equatable {
-        /// It supports `_HLS_msn` and `_HLS_part`, and holds its answer until these are available.
-        package let canBlockReload: Bool
-        /// It supports `_HLS_skip`; nil if it does not.
-        package let canSkipUntil: Duration?
-        package let canSkipDateRanges: Bool
-        /// The distance that players keep from the end.
-        package let holdBack: Duration?
-        package let partHoldBack: Duration?
     }
 }

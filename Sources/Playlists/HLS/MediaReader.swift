@@ -78,10 +78,9 @@ struct MediaReader {
         case .discontinuity: next.isDiscontinuity = true
         case .gap: next.isGap = true
         case .endList: playlist.hasEndTag = true
-        case .iFramesOnly: playlist.hasIFramesOnly = true
         case .targetDuration: playlist.targetDuration = MediaNumbers.seconds(value)
         case .mediaSequence: playlist.mediaSequence = try Self.sequence(value, line)
-        case .discontinuitySequence: playlist.discontinuitySequence = try Self.sequence(value, line)
+        case .discontinuitySequence: _ = try Self.sequence(value, line)
         case .playlistType: playlist.type = .init(rawValue: String(decoding: value, as: UTF8.self))
         default: break
         }
@@ -104,7 +103,6 @@ struct MediaReader {
         case .preloadHint: takeHint(values)
         case .renditionReport: values.address("URI").map { playlist.renditionReports.append($0) }
         case .partInformation: playlist.partTarget = values.seconds("PART-TARGET")
-        case .serverControl: takeServerControl(values)
         case .skip:
             playlist.skippedSegments =
                 values["SKIPPED-SEGMENTS"].flatMap { ASCII.decimal($0.utf8, upTo: Int64(PlaylistLimits.segments)) } ?? 0
@@ -159,13 +157,6 @@ struct MediaReader {
                 kind: kind, address: values.address("URI"),
                 start: values["BYTERANGE-START"].flatMap { ByteNumber.parse($0.utf8) } ?? 0,
                 length: values["BYTERANGE-LENGTH"].flatMap { ByteNumber.parse($0.utf8) }))
-    }
-
-    private mutating func takeServerControl(_ values: TagValues) {
-        playlist.serverControl = MediaPlaylist.ServerControl(
-            canBlockReload: values.has("CAN-BLOCK-RELOAD"), canSkipUntil: values.seconds("CAN-SKIP-UNTIL"),
-            canSkipDateRanges: values.has("CAN-SKIP-DATERANGES"), holdBack: values.seconds("HOLD-BACK"),
-            partHoldBack: values.seconds("PART-HOLD-BACK"))
     }
 }
 

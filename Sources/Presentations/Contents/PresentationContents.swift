@@ -8,8 +8,6 @@ import Playlists
 ///
 /// Reading waits for the disk, and takes a while for long playlists: not for loops.
 package struct PresentationContents: Sendable {
-    /// The cache key of the first playlist.
-    package let key: CacheKey
     package let document: PlaylistDocument
     package let renditions: [Rendition]
 
@@ -58,7 +56,7 @@ package struct PresentationContents: Sendable {
         mostSegments: Int = Self.mostSegments, isShared: Bool = false
     ) throws(StoreError) {
         guard let document = try PlaylistDocument.stored(key, in: store) else { return nil }
-        (self.key, self.document) = (key, document)
+        self.document = document
         var survey = try RenditionSurvey(
             document, store, policy, listsSegments: listsSegments, mostSegments: mostSegments, isShared: isShared)
         renditions = try survey.renditions()
