@@ -20,7 +20,7 @@ package enum CacheUse {
     case adding
     /// Fetches from origins. That may take long, so other commands find the proxy meanwhile.
     case fetching
-    /// Carries out the downloads of the queue, once `startDownloads` is called.
+    /// Carries out the downloads of the queue, once `Downloader.start` is called.
     case downloading
 
     var adds: Bool { self != .lookup && self != .playing }

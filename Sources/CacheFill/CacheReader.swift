@@ -29,6 +29,12 @@ package final class CacheReader {
     package var account: ReaderAccount { counts }
     /// Sets whether what it reads counts as played.
     package func count(asPlay isPlay: Bool) { counts.isPlay = isPlay }
+    /// Sets whether what it reads counts as sent. Once it does, so does what it has read last.
+    package func count(asSent isSent: Bool) {
+        let wasSent = counts.isSent
+        counts.isSent = isSent
+        if isSent, !wasSent { countLast() }
+    }
     /// Whether it has returned `wait` last.
     package var isWaiting: Bool { hasToWait }
 
@@ -248,8 +254,14 @@ package final class CacheReader {
     private func note(_ range: Range<Int64>, isFresh: Bool) {
         place = range.upperBound
         window.last = (range, isFresh)
-        let count = Int64(range.count), metrics = filler.filler.metrics
+        // Fresh bytes were fetched for this request, or for one that it joined.
+        let count = Int64(range.count)
         if isFresh { counts.fetched += count } else { counts.stored += count }
+        if counts.isSent { countLast() }
+    }
+
+    private func countLast() {
+        let (range, isFresh) = window.last, count = Int64(range.count), metrics = filler.filler.metrics
         (isFresh ? metrics.bytesFromUpstream : metrics.bytesFromCache).add(count)
         let origin = filler.origins.counters(of: host)
         (isFresh ? origin.sentFromOrigin : origin.sentFromCache).add(count)

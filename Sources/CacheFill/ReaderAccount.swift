@@ -8,6 +8,8 @@ package struct ReaderAccount {
     package internal(set) var hasLeftDisk = false
     /// Whether what it reads counts as played.
     var isPlay = false
+    /// Whether what it reads counts as sent.
+    var isSent = true
     /// How many bytes it has returned from the store.
     package internal(set) var stored: Int64 = 0
     /// How many bytes that were fetched for this request or one that it joined.

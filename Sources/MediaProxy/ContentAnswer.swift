@@ -184,6 +184,7 @@ final class ContentAnswer: BodySource {
     private func sendFirst(of reader: CacheReader, for answer: MediaAnswer) {
         // Bytes that have been examined already are not looked at again.
         let looks = looksForListing(reader, answer)
+        reader.count(asSent: !looks)
         let step = reader.next(limit: Self.firstSpan(of: reader), copies: looks)
         switch step {
         case .wait:
@@ -209,6 +210,7 @@ final class ContentAnswer: BodySource {
             return isUnreadable ? answer.restart(after: error) : answer.fail(error)
         case .bytes, .end: firstStep = Self.bodyStep(step)
         }
+        reader.count(asSent: true)
         report(reader, answer)
         answer.patience.end()
         request.noteFirstByte()

@@ -88,15 +88,17 @@ extension MediaRequest {
         addFields(of: short.head, key: key, acceptsRanges: false, isOld: true, to: &response)
         let isSent = hasBody && head.method == .get && !short.body.isEmpty
         let count = isSent ? Int64(short.body.count) : 0
-        countFromCache(count)
+        countSent(count, isFetched: false)
         noteFirstByte()
         exchange.respond(response, body: isSent ? BytesSource(short.body) : nil)
     }
 
-    func countFromCache(_ count: Int64) {
-        exchange.count(fromCache: count)
-        proxy.metrics.bytesFromCache.add(count)
-        filler.origins.counters(of: route.url.host).sentFromCache.add(count)
+    /// - Parameter isFetched: whether its origin has sent them for this request.
+    func countSent(_ count: Int64, isFetched: Bool) {
+        let origin = filler.origins.counters(of: route.url.host)
+        exchange.count(fromCache: isFetched ? 0 : count, fromOrigin: isFetched ? count : 0)
+        (isFetched ? proxy.metrics.bytesFromUpstream : proxy.metrics.bytesFromCache).add(count)
+        (isFetched ? origin.sentFromOrigin : origin.sentFromCache).add(count)
     }
 
     /// RFC 9110 §13.2.1: conditions are for successful responses alone.

@@ -299,7 +299,9 @@ final class PlaylistAnswer {
             guard body != nil else { return answer.fail(.crowded) }
         }
         answer.end()
-        if body != nil, request.outcome.isHit { request.countFromCache(length ?? 0) }
+        // What an origin has just confirmed was stored before.
+        let isFetched = isNews && request.outcome.forwardStatus != 304
+        if body != nil { request.countSent(length ?? 0, isFetched: isFetched) }
         request.noteFirstByte()
         var response = Response(status, length: length)
         request.addFields(

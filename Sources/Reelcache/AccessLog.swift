@@ -24,6 +24,8 @@ final class AccessLog: AccessRecorder {
     private let waiting = Mutex(Queue())
     /// The destination of the lines. Changed and used on `thread` only, so that no line is cut in two.
     private let output = Mutex<Output?>(nil)
+    /// Whether what was written last is the beginning of a line. Used on `thread` only.
+    private let isCut = Atomic(false)
     /// Used on `thread` only.
     private let kept = Mutex<Lines?>(nil)
     private let thread = DispatchQueue(label: "reelcache.access-log", qos: .utility)
@@ -92,6 +94,8 @@ final class AccessLog: AccessRecorder {
                 return output
             }
             Self.close(old)
+            // A new file; a pipe is the one that it was, and has no offset.
+            if let new, lseek(new.descriptor, 0, SEEK_END) == 0 { isCut.store(false, ordering: .relaxed) }
             isOpen.store(new != nil, ordering: .relaxed)
         }
     }
@@ -158,7 +162,11 @@ final class AccessLog: AccessRecorder {
     }
 
     private func write(_ lines: [UInt8], to descriptor: Int32) {
-        var rest = lines[...]
+        let text = isCut.load(ordering: .relaxed) ? [ASCII.lineFeed] + lines : lines
+        var rest = text[...]
+        defer {
+            if let last = text.dropLast(rest.count).last { isCut.store(last != ASCII.lineFeed, ordering: .relaxed) }
+        }
         while !rest.isEmpty {
             guard isTaken(descriptor) else { return metrics.errors.add("access-log") }
             // poll(2): a pipe accepts this much without waiting, even if it is not nonblocking, as standard output

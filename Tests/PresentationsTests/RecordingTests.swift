@@ -147,14 +147,22 @@ import Testing
     }
 
     // RFC 8216 §5.2: without a vector the number is it, and numbers shift where segments are missing.
-    @Test func aKeyWithoutAVectorGetsTheNumberOfItsSegment() throws {
-        let segments = try Self.segments(Self.window(255..<257, "#EXT-X-KEY:METHOD=AES-128,URI=\"1.key\""))
+    @Test(arguments: ["AES-128", "SAMPLE-AES"]) func aKeyWithoutAVectorGetsTheNumberOfItsSegment(method: String) throws
+    {
+        let segments = try Self.segments(Self.window(255..<257, "#EXT-X-KEY:METHOD=\(method),URI=\"1.key\""))
         let read = try Self.segments(
             String(decoding: try RecordingText.media([segments[0], segments[1]].reversed()), as: UTF8.self))
         #expect(
             read.all.map { $0.keys.first?.initializationVector } == [
                 "0x00000000000000000000000000000100", "0x000000000000000000000000000000FF",
             ])
+    }
+
+    // draft-pantos-hls-rfc8216bis §4.4.4.4: it must not have one.
+    @Test func aKeyForCounterModeGetsNoVector() throws {
+        let key = "#EXT-X-KEY:METHOD=SAMPLE-AES-CTR,URI=\"https://cdn.example/1.key\"\n"
+        let segments = Array(try Self.segments(Self.window(7..<9, key)).all)
+        #expect(String(decoding: try RecordingText.media(segments), as: UTF8.self).contains(key))
     }
 
     @Test func aKeyInThePlaylistIsRecordedWithIt() throws {
@@ -186,10 +194,22 @@ import Testing
         let document = try PlaylistDocument(main, at: "https://cdn.example/live/main.m3u8")
         let name = RecordingName(began: 0)
         let kept = ["high", "de"].map { OriginURL("https://cdn.example/live/\($0).m3u8") }
-        let text = try #require(RecordingText.multivariant(document, keeping: Set(kept), name))
+        let text = try #require(RecordingText.multivariant(document, keeping: Set(kept), at: document.url, name))
         let read = try PlaylistDocument(String(decoding: text, as: UTF8.self), at: "https://other.example/x.m3u8")
         guard case .hls(let playlist) = read.content else { return }
         #expect(Set(playlist.multivariant?.playlists ?? []) == Set(kept.map(name.url)))
-        #expect(RecordingText.multivariant(document, keeping: Set([kept[1]]), name) == nil)
+        #expect(RecordingText.multivariant(document, keeping: Set([kept[1]]), at: document.url, name) == nil)
+    }
+
+    /// The URL of the recording is that of the stream, without what a redirect has added.
+    @Test func theMultivariantPlaylistHasTheValuesOfTheURLThatAnswered() throws {
+        let main = "#EXTM3U\n#EXT-X-DEFINE:QUERYPARAM=\"tok\"\n#EXT-X-STREAM-INF:BANDWIDTH=1\nlow.m3u8?t={$tok}\n"
+        let url = OriginURL("https://s.example/live.m3u8"), base = OriginURL("https://cdn.example/live.m3u8?tok=1")
+        let document = try PlaylistDocument(Array(main.utf8), key: url.cacheKey, url: url, base: base)
+        let name = RecordingName(began: 0), kept = OriginURL("https://cdn.example/low.m3u8?t=1")
+        let text = try #require(RecordingText.multivariant(document, keeping: [kept], at: url, name))
+        let read = try PlaylistDocument(String(decoding: text, as: UTF8.self), at: name.url(of: url).absolute)
+        guard case .hls(let playlist) = read.content else { return }
+        #expect(playlist.multivariant?.playlists == [name.url(of: kept)])
     }
 }

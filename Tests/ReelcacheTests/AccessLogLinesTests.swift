@@ -1,5 +1,8 @@
+import Activity
 import CachePolicy
+import EventIO
 import Foundation
+import Glibc
 import HTTPModel
 import TestSupport
 import Testing
@@ -32,6 +35,29 @@ import Testing
             text([record], .combined)
                 == #"::1 - - [14/Nov/2023:22:13:20 +0000] "GET https://a.example/f.mp4 HTTP/1.1" "#
                 + #"206 10 "-" "-" "reelcache; hit; ttl=-5" 7 3 0.05 12.3"# + "\n")
+    }
+
+    /// As when a disk is full, or the reader of a pipe is slow while the log is reopened.
+    @Test func lineAfterOneThatWasCutStandsAlone() throws {
+        let directory = try TemporaryDirectory(), path = directory.file("pipe")
+        #expect(mkfifo(path, 0o600) == 0)
+        let reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        defer { close(reader) }
+        func read() -> String {
+            var bytes: [UInt8] = [], buffer = [UInt8](repeating: 0, count: 65536)
+            while case let count = Glibc.read(reader, &buffer, buffer.count), count > 0 { bytes += buffer[..<count] }
+            return String(decoding: bytes, as: UTF8.self)
+        }
+        let log = try AccessLog(Current(ProxyPolicy()), .json, metrics: ProxyMetrics())
+        try log.open(path)
+        // More than a pipe holds.
+        for _ in 1...2000 { log.record(record()) }
+        try log.reopen()
+        let cut = read()
+        #expect(!cut.isEmpty && !cut.hasSuffix("\n"))
+        log.record(record())
+        log.close()
+        #expect(read() == "\n" + text([record()], .json))
     }
 
     @Test(arguments: [0, 1, 10, 100, 999, 1000, 1001, 1010, 1100, 59_000, 1_234_567])

@@ -64,16 +64,35 @@ extension Scenarios {
             #expect(page["url"] as? String == "/nothing" && page["status"] as? Int == 404)
         }
 
-        @Test func aPlaylistHasItsBytes() async throws {
+        /// Those of the text that was sent, not of the one that was read for it.
+        @Test(arguments: ["application/vnd.apple.mpegurl", "text/plain"])
+        func aPlaylistHasItsBytes(type: String) async throws {
             let lines = try await logged { stage in
                 stage.origin.serve(
-                    "/a.m3u8", bytes: Array("#EXTM3U\n#EXTINF:2,\n/1.ts\n#EXT-X-ENDLIST\n".utf8),
-                    contentType: "application/vnd.apple.mpegurl")
-                stage.origin.script("/a.m3u8") { $0.headers = [("Cache-Control", "max-age=600")] }
-                for _ in 1...2 { try #expect(stage.get("/a.m3u8").status == 200) }
+                    "/a", bytes: Array("#EXTM3U\n#EXTINF:2,\n/1.ts\n#EXT-X-ENDLIST\n".utf8), etag: "\"1\"",
+                    contentType: type)
+                stage.origin.script("/a") { $0.headers = [("Cache-Control", "max-age=600")] }
+                var sent = (cached: 0, fetched: try stage.get("/a").body.count)
+                sent.cached += try stage.get("/a").body.count
+                sent.cached += try stage.get("/a", headers: [("Cache-Control", "no-cache")]).body.count
+                let stats = try stage.stats
+                #expect(stats[\.bytesFromCache] == sent.cached && stats[\.bytesFromUpstream] == sent.fetched)
+                // It is read anew.
+                try stage.restart()
+                let again = try stage.get("/a").body.count
+                let later = try stage.stats
+                #expect(later[\.bytesFromCache] == again && later[\.bytesFromUpstream] == 0)
             }
-            let hit = try #require(lines.first { ($0["cache_status"] as? String)?.contains("hit") == true })
-            #expect(hit["bytes"] as? Int == hit["cache_bytes"] as? Int && hit["origin_bytes"] as? Int == 0)
+            func bytes(_ status: String, _ name: String) -> [Int?] {
+                lines.filter { ($0["cache_status"] as? String)?.contains(status) == true }.map { $0[name] as? Int }
+            }
+            #expect(lines.count == 4 && lines.allSatisfy { $0["bytes"] as? Int ?? 0 > 0 })
+            for status in ["hit", "fwd=request"] {
+                #expect(bytes(status, "cache_bytes") == bytes(status, "bytes"))
+                #expect(bytes(status, "origin_bytes").allSatisfy { $0 == 0 })
+            }
+            #expect(bytes("fwd=uri-miss", "origin_bytes") == bytes("fwd=uri-miss", "bytes"))
+            #expect(bytes("fwd=uri-miss", "cache_bytes") == [0])
         }
 
         /// What a terminal would obey is shown, and what opens a resource is not.

@@ -15,6 +15,9 @@ package struct MPD: Sendable {
     /// How far back from now segments are available; nil: all from the start.
     package let timeShiftBufferDepth: Duration?
     package let maxSegmentDuration: Duration?
+    /// The sources of the time for clients over HTTP (`UTCTiming`, ISO/IEC 23009-1 §5.8.4.11), which must not be answered
+    /// from a cache.
+    package let clocks: [OriginURL]
     /// The title in `ProgramInformation`.
     package let title: String?
     package let periods: [Period]

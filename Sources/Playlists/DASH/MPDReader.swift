@@ -21,6 +21,11 @@ extension MPD {
         let former = budget.made
         title = try root.child(.programInformation, budget)?.child(.title, budget)?.content?.value
         let reader = try MPDLevel(bases: [base], information: .none, budget: budget).entering(root)
+        let times = try root.children(.utcTiming, budget).flatMap(\.timeReferences).map {
+            reference throws(PlaylistError) in
+            try (reader.bases.first ?? base).resolving(reference, making: budget)
+        }
+        clocks = times.compactMap(\.self)
         let all = try root.children(.period, budget).map { element throws(PlaylistError) in try Period(element, reader)
         }
         periods = Self.timed(all, until: mediaPresentationDuration)

@@ -1,4 +1,5 @@
 import CachePolicy
+import HTTPModel
 
 extension HLSPlaylist {
     /// The edits by which a client finds everything that the playlist refers to through the proxy.
@@ -14,16 +15,19 @@ extension HLSPlaylist {
         -> [AddressEdit]
     {
         var rewriter = AddressRewriter(AddressScope(origin: base, client: client), form: form, within: budget)
-        var edits: [AddressEdit] = []
-        for variable in queryVariables {
-            try budget.take(client.pathAndQuery.utf8.count)
-            if let edit = variable.edit(for: client) { edits.append(edit) }
-        }
+        try budget.take(queryVariables.count *| client.pathAndQuery.utf8.count)
+        var edits = queryEdits(at: client)
         for address in addresses {
             guard let replacement = try rewriter.replacement(for: address.reference) else { continue }
             edits.append(AddressEdit(range: address.range, replacement: Self.escaped(replacement)))
         }
         return edits.sorted { $0.range.lowerBound < $1.range.lowerBound }
+    }
+
+    /// The edits by which variables have the values that they have by the URL that answered.
+    /// - Parameter client: the URL by which a client requests the playlist.
+    package func queryEdits(at client: OriginURL) -> [AddressEdit] {
+        queryVariables.compactMap { $0.edit(for: client) }
     }
 
     /// Encodes characters that a quoted value or a text with variables cannot contain. They do not occur unencoded

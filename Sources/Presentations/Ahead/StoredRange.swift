@@ -27,6 +27,7 @@ final class StoredRange {
         let reader = CacheReader(
             generation, from: range.lowerBound, to: range.upperBound, resource: resource, host: url.host,
             demand: demand.next(url, span: nil, resolvedRule: rule, whole: nil), filler: filler)
+        reader.count(asSent: false)
         let reading = StoredRange(reader, onEnd: end)
         reader.onReady = { reading.proceed() }
         reading.proceed()

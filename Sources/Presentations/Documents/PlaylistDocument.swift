@@ -127,7 +127,7 @@ package final class PlaylistDocument: Sendable {
 
     /// The first sources of the time that it names for its players; no manifest has more than a few.
     var clocks: [OriginURL] {
-        if case .dash(let mpd) = content { Array(mpd.utcTimings.lazy.flatMap(\.urls).prefix(16)) } else { [] }
+        if case .dash(let mpd) = content { Array(mpd.clocks.prefix(16)) } else { [] }
     }
 
     /// The memory that it takes as long as it is kept, in bytes: of a list of files with the longest text for clients

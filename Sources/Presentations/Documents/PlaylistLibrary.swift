@@ -122,6 +122,7 @@ package final class PlaylistLibrary {
             generation, from: 0, to: generation.length, resource: resource, host: demand.url.host,
             demand: demand.of(nil), filler: loop,
             follower: follower, following: status)
+        reader.count(asSent: false)
         return read(generation, of: resource, at: demand.url, by: reader, after: [], then: end)
     }
 
@@ -141,11 +142,13 @@ package final class PlaylistLibrary {
         _ = reader.demand
         let reading = PlaylistReading(
             generation, as: documentKey(generation.key, url), at: url, by: reader, after: beginning, on: loop,
-            shelf: shelf)
+            shelf: shelf
+        ) { [self] news in
+            put(news, generation, resource)
+        }
         readers[generation.id] = Readers(reading: reading)
         let waiter = wait(for: generation, end)
-        reading.start { [self] outcome, news in
-            if let news { put(news, generation, resource) }
+        reading.start { [self] outcome in
             take(outcome, generation)
             let waiting = readers.removeValue(forKey: generation.id)?.waiting ?? [:]
             for report in waiting.values { report(outcome) }

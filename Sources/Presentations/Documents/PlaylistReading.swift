@@ -21,22 +21,24 @@ final class PlaylistReading {
     /// Counts what is held, beyond a little.
     private lazy var share = loop.filler.metrics.transit.share(of: reader.demand.client)
     private let budget = WorkBudget(bytes: 0)
-    private var onEnd: ((PlaylistLibrary.Outcome, News?) -> Void)?
+    private let onNews: (News) -> Void
+    private var onEnd: ((PlaylistLibrary.Outcome) -> Void)?
 
     /// - Parameters:
     ///   - key: the cache key of the document.
     ///   - reader: reads the whole, and has delivered `beginning`; it is finished here.
     ///   - shelf: the shelf that it is put on.
+    ///   - news: called once it is there, also if nothing waits for it any longer.
     init(
         _ generation: Generation, as key: CacheKey, at url: OriginURL, by reader: CacheReader,
-        after beginning: [UInt8], on loop: LoopFiller, shelf: PlaylistShelf
+        after beginning: [UInt8], on loop: LoopFiller, shelf: PlaylistShelf, news: @escaping (News) -> Void
     ) {
-        (self.generation, self.key, self.url, self.shelf) = (generation, key, url, shelf)
+        (self.generation, self.key, self.url, self.shelf, onNews) = (generation, key, url, shelf, news)
         (self.reader, self.loop, bytes) = (reader, loop, beginning)
     }
 
     /// - Parameter end: called once, perhaps before this returns if the text cannot be read; not after `cancel`.
-    func start(_ end: @escaping (PlaylistLibrary.Outcome, News?) -> Void) {
+    func start(_ end: @escaping (PlaylistLibrary.Outcome) -> Void) {
         onEnd = end
         reader.onReady = { [self] in proceed() }
         proceed()
@@ -132,7 +134,10 @@ final class PlaylistReading {
                 outcome = .document(document)
             } catch { (outcome, news) = (.refused(bytes, PlaylistLibrary.refusal(error)), nil) }
             let result = (outcome, news)
-            bound.post { $0.end(result.0, result.1) }
+            bound.post { reading in
+                result.1.map(reading.onNews)
+                reading.end(result.0)
+            }
         }
         if !isRun { end(.failed(.offline)) }
     }
@@ -151,10 +156,10 @@ final class PlaylistReading {
         return News(document: document, whole: whole, joined: joined, left: left)
     }
 
-    private func end(_ outcome: PlaylistLibrary.Outcome, _ news: News? = nil) {
+    private func end(_ outcome: PlaylistLibrary.Outcome) {
         guard let report = onEnd else { return }
         onEnd = nil
         reader.finish()
-        report(outcome, news)
+        report(outcome)
     }
 }

@@ -75,29 +75,33 @@ enum RecordingText {
     }
 
     /// A multivariant playlist that leads only to the recorded media playlists.
-    /// - Parameter kept: the stream's media playlists that are recorded.
+    /// - Parameters:
+    ///   - kept: the stream's media playlists that are recorded.
+    ///   - url: the stream's URL.
     /// - Returns: nil if no variant would be left.
-    static func multivariant(_ document: PlaylistDocument, keeping kept: Set<OriginURL>, _ name: RecordingName)
-        -> [UInt8]?
-    {
+    static func multivariant(
+        _ document: PlaylistDocument, keeping kept: Set<OriginURL>, at url: OriginURL, _ name: RecordingName
+    ) -> [UInt8]? {
         guard case .hls(let playlist) = document.content,
             let multivariant = playlist.multivariant,
             let removals = try? multivariant.edits(keeping: kept, within: WorkBudget(bytes: document.text.count))
         else { return nil }
+        // Its URL has no parameters that only a redirect has added.
+        let variables = playlist.queryEdits(at: name.url(of: url))
         let edits = playlist.addresses.compactMap { address -> AddressEdit? in
             guard let url = playlist.url(of: address) else { return nil }
             let target = kept.contains(url) ? name.url(of: url) : url
             return AddressEdit(range: address.range, replacement: target.absolute)
         }
-        return (removals + edits).applied(to: document.text)
+        return (removals + variables + edits).applied(to: document.text)
     }
 }
 
 extension EncryptionKey {
     /// The key with an explicit vector. Without one, the vector is the segment's number (RFC 8216 §5.2), which
-    /// changes if segments are missing.
+    /// changes if segments are missing. In counter mode there is none (draft-pantos-hls-rfc8216bis §4.4.4.4).
     fileprivate func withVector(of number: Int64) -> EncryptionKey {
-        guard method == "AES-128", needsNoLicence, initializationVector == nil else { return self }
+        guard method != "SAMPLE-AES-CTR", needsNoLicence, initializationVector == nil else { return self }
         let digits = String(max(0, number), radix: 16, uppercase: true)
         var key = self
         key.initializationVector = "0x" + String(repeating: "0", count: max(0, 32 - digits.count)) + digits

@@ -21,7 +21,8 @@ struct RecordingWriting: Sendable {
             try take(RecordingText.media(rendition.segments), at: name.url(of: rendition.url))
         }
         if case .hls(let playlist) = document.content, playlist.multivariant != nil {
-            guard let text = RecordingText.multivariant(document, keeping: Set(renditions.map(\.url)), name) else {
+            guard let text = RecordingText.multivariant(document, keeping: Set(renditions.map(\.url)), at: url, name)
+            else {
                 throw .notRecordable("nothing that can be played on its own has arrived yet")
             }
             try take(text, at: name.url(of: url))

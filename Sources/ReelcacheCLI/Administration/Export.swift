@@ -122,7 +122,7 @@ struct Export: JSONCommand {
         let display = DownloadDisplay(isJSON: false, isQuiet: json, mask: try secret.mask(configuration))
         let options = DownloadOptions { ($0.isPinned, $0.isAtOnce) = (false, true) }
         try configuration.withProxy(for: .downloading, isWanted: { !interruption.isRequested }) { proxy in
-            proxy.own?.startDownloads()
+            proxy.own?.cache.downloader.start()
             try PrefetchSession(proxy, display, nil, interruption)
                 .run([DownloadOrder(url: proxy.url(url), options: options)])
         }
