@@ -212,7 +212,8 @@ extension ProxyConfiguration {
         }
         guard isThere, access(cacheDirectory + "/index.sqlite", F_OK) == 0 else {
             throw CacheAccessError(
-                "there is no cache at \(cacheDirectory); name another with --cache-dir, or fill one with reelcache serve"
+                "there is no cache at \(cacheDirectory); name another with --cache-dir, or fill one with "
+                    + "reelcache serve"
             )
         }
     }

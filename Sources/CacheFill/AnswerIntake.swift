@@ -147,8 +147,8 @@ struct AnswerIntake {
         if !isKept, isContent { validated?.freshen { $0.doubted } }
         let generation = makeGeneration(answer, isKept: isKept, &output)
         if generation.head.isCertainListing || StrayPage.isPlaylist(demand.url) {
-            // Until it is parsed, the playlist or feed keeps its predecessor's freshness, or gets half a second: requests
-            // in the meantime share this answer. In a shared cache, it may be one user's.
+            // Until it is parsed, the playlist or feed keeps its predecessor's freshness, or gets half a second:
+            // requests in the meantime share this answer. In a shared cache, it may be one user's.
             let live = validated?.head.live?.answered(at: filler.settings.clock())
             let isShared = demand.resolvedRule.terms.kind == .shared
             generation.setHead { $0.ofPlaylist(live ?? (isShared ? nil : .unread(at: filler.settings.clock()))) }

@@ -28,21 +28,20 @@ package struct AccessRecord: Sendable, Equatable {
     package var cacheStatus: CacheStatus?
 }
 
-extension AccessRecord {
-    /// The record of an exchange that is over.
-    init(of exchange: Exchange, isComplete: Bool) {
-        let request = exchange.request, account = exchange.account
+extension Exchange {
+    /// Its record, once it is over.
+    func record(isComplete: Bool) -> AccessRecord {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
-        let nanoseconds = MonotonicClock.nanoseconds() -| exchange.startedAt
-        self.init(
+        let nanoseconds = MonotonicClock.nanoseconds() -| startedAt
+        return AccessRecord(
             // no trap: this machine's clock
             time: Int64(now.tv_sec) * 1000 + (Int64(now.tv_nsec) - Int64(clamping: nanoseconds)) / 1_000_000,
-            client: exchange.clientText, method: account.unparsedTarget == nil ? request.method.name : "-",
+            client: clientText, method: account.unparsedTarget == nil ? request.method.name : "-",
             url: account.unparsedTarget ?? account.resourceURL ?? request.target, range: request.combined("Range"),
-            version: request.version, status: account.status, bytes: exchange.bytesOfBody,
+            version: request.version, status: account.status, bytes: bytesOfBody,
             cacheBytes: account.bytesFromCache, originBytes: account.bytesFromOrigin,
-            firstByteMicroseconds: account.firstByteAt.map { ($0 -| exchange.startedAt) / 1000 },
+            firstByteMicroseconds: account.firstByteAt.map { ($0 -| startedAt) / 1000 },
             microseconds: nanoseconds / 1000, isComplete: isComplete, userAgent: request.combined("User-Agent"),
             referrer: request.combined("Referer"), cacheStatus: account.cacheStatus)
     }

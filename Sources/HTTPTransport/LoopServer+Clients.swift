@@ -90,7 +90,7 @@ extension LoopServer {
     /// Called when an exchange is over.
     func ended(_ exchange: Exchange, isComplete: Bool) {
         if let recorder, recorder.isOn, exchange.isLogged {
-            recorder.record(AccessRecord(of: exchange, isComplete: isComplete))
+            recorder.record(exchange.record(isComplete: isComplete))
         }
         if let counted = exchange.counted { table.leave(counted) }
         if exchange.role == .probe {

@@ -22,11 +22,12 @@ extension Output {
     private static let leastCost = 4 << 10
 
     /// Sends until the socket is full, the source has nothing, the answer is sent, or the turn is over.
-    func send(to socket: Int32, _ limits: TransportLimits, for exchange: Exchange) -> Progress {
+    /// - Parameter begin: called before the first bytes of the body are sent.
+    func send(to socket: Int32, _ limits: TransportLimits, begin: () -> Void) -> Progress {
         var turn = limits.writeTurnBytes
         while true {
             if span.isEmpty, !isComplete, let source {
-                guard pull(from: source, limits, for: exchange) else { return .broken }
+                guard pull(from: source, limits, begin) else { return .broken }
             }
             guard hasUnsent else { return isComplete ? .complete : .waiting }
             guard turn > 0 else { return .full }
@@ -44,14 +45,14 @@ extension Output {
     /// Requests the next span from the source.
     /// - Returns: false if the answer cannot be completed. RFC 9112 §8: closing the connection marks a message as
     ///   incomplete; the client must not take it for complete.
-    private func pull(from source: any BodySource, _ limits: TransportLimits, for exchange: Exchange) -> Bool {
+    private func pull(from source: any BodySource, _ limits: TransportLimits, _ begin: () -> Void) -> Bool {
         let limit = min(limits.maxWriteBytes, max(limits.firstWriteBytes, bodyBytesTaken))
         let step = source.next(limit: owed > 0 ? min(limit, owed) : limit)
         // It may have ended the connection.
         guard self.source === source else { return true }
         switch step {
         case .span(let span):
-            if bodyBytesTaken == 0 { exchange.noteFirstByte() }
+            if bodyBytesTaken == 0 { begin() }
             return take(span)
         case .wait: return true
         case .end: return complete()

@@ -359,7 +359,7 @@ final class ContentAnswer: BodySource {
     /// Whether the answer is played as it arrives. AntennaPod and others download and play under one name, but only
     /// their players send `Icy-MetaData`.
     private var isPlay: Bool {
-        guard let play = request.play, play.isDownload else { return true }
+        guard request.isOfDownloader else { return true }
         return request.head.value(of: "Icy-MetaData") != nil
     }
 

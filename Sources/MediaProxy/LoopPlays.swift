@@ -34,7 +34,7 @@ package final class LoopPlays {
         let play = play(key, of: request.route, at: now)
         last = play
         play.begin(answer, shelf)
-        request.play = play
+        request.isOfDownloader = play.isDownload
         request.exchange.follow(by: play)
     }
 

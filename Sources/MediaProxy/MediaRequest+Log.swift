@@ -7,9 +7,8 @@ import HTTPTransport
 extension MediaRequest {
     /// Logs the decision when the answer is given, if the log level includes it.
     func explain() {
-        let logger = filler.filler.logger
-        isExplained = logger.logLevel <= .debug
         guard isExplained else { return }
+        let logger = filler.filler.logger
         let requested = "\(head.method.name) \(route.text)" + (head.combined("Range").map { " (\($0))" } ?? "")
         exchange.onRespond { status, cacheStatus in
             logger.debug("\(requested): \(status), \(cacheStatus?.fieldValue ?? "no Cache-Status")")

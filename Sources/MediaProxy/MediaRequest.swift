@@ -30,12 +30,12 @@ final class MediaRequest {
     /// The reading for which the next segments are fetched.
     private var segmentReading: Reading?
     var outcome = CacheStatus.hit()
-    /// Whether the log level, which is looked at once for each request, includes how it is answered.
-    var isExplained = false
+    /// Whether the log level includes how it is answered.
+    let isExplained: Bool
     /// Each request counts once, however often its answer restarts.
     private(set) var isCounted = false
-    /// To which it belongs; nil for none.
-    var play: LoopPlay?
+    /// Whether its player fetches files to be played later.
+    var isOfDownloader = false
     /// What the origin sets in the response to this very request, where the client takes its cookies for the origin's.
     var cookies: [String] = []
     private static let longestSharedError: Int64 = 64 << 10
@@ -44,6 +44,7 @@ final class MediaRequest {
         (self.exchange, self.route, self.reading, self.proxy) = (exchange, route, reading, proxy)
         head = exchange.request
         directives = reading.directives
+        isExplained = proxy.filler.filler.logger.logLevel <= .debug
     }
 
     var filler: LoopFiller { proxy.filler }

@@ -163,7 +163,7 @@ struct CacheEngine: Sendable {
         settings.stallTimeout =
             tuned(tuning.upstream, \.stallTimeout, unlessAs: UpstreamSettings()) ?? configuration.stallTimeout.inSeconds
         settings.caFile = configuration.certificateFile
-        settings.userAgent = "reelcache/\(Proxy.version)"
+        settings.userAgent = "reelcache/\(ProxyConfiguration.libraryVersion)"
         settings.via = via.element
         return settings
     }
@@ -196,7 +196,7 @@ struct CacheEngine: Sendable {
                 (metrics.transitBytes, metrics.transit.bytes), (metrics.transitLimit, metrics.transit.limit),
             ] { gauge.set(level) }
             return StatsSnapshot(
-                metrics, version: Proxy.version,
+                metrics, version: ProxyConfiguration.libraryVersion,
                 // no trap: the clock never goes back
                 uptimeSeconds: Double((MonotonicClock.nanoseconds() - started) / 1_000_000) / 1000)
         }

@@ -23,7 +23,7 @@ import MediaProxy
 /// ```
 public final class Proxy: Sendable {
     /// The version of this library.
-    public static let version = "0.1.0"
+    public static let version = ProxyConfiguration.libraryVersion
 
     /// The URL of the proxy, such as `http://127.0.0.1:7335`.
     public let baseURL: String

@@ -13,6 +13,8 @@ public typealias CacheMode = CachePolicy.CacheMode
 
 /// The settings of a proxy. The defaults are those of `reelcache serve`.
 public struct ProxyConfiguration: Sendable {
+    static let libraryVersion = "0.1.0"
+
     /// The address to listen on: `host:port`, `[ipv6]:port`, or `:port` for all addresses, IPv4 and IPv6. Port 0 lets
     /// the system choose.
     public var listen = "127.0.0.1:7335"

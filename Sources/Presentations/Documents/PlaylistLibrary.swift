@@ -142,13 +142,10 @@ package final class PlaylistLibrary {
         _ = reader.demand
         let reading = PlaylistReading(
             generation, as: documentKey(generation.key, url), at: url, by: reader, after: beginning, on: loop,
-            shelf: shelf
-        ) { [self] news in
-            put(news, generation, resource)
-        }
+            shelf: shelf)
         readers[generation.id] = Readers(reading: reading)
         let waiter = wait(for: generation, end)
-        reading.start { [self] outcome in
+        reading.start(news: { [self] in put($0, generation, resource) }) { [self] outcome in
             take(outcome, generation)
             let waiting = readers.removeValue(forKey: generation.id)?.waiting ?? [:]
             for report in waiting.values { report(outcome) }

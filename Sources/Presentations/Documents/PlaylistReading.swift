@@ -21,25 +21,26 @@ final class PlaylistReading {
     /// Counts what is held, beyond a little.
     private lazy var share = loop.filler.metrics.transit.share(of: reader.demand.client)
     private let budget = WorkBudget(bytes: 0)
-    private let onNews: (News) -> Void
+    private var onNews: ((News) -> Void)?
     private var onEnd: ((PlaylistLibrary.Outcome) -> Void)?
 
     /// - Parameters:
     ///   - key: the cache key of the document.
     ///   - reader: reads the whole, and has delivered `beginning`; it is finished here.
     ///   - shelf: the shelf that it is put on.
-    ///   - news: called once it is there, also if nothing waits for it any longer.
     init(
         _ generation: Generation, as key: CacheKey, at url: OriginURL, by reader: CacheReader,
-        after beginning: [UInt8], on loop: LoopFiller, shelf: PlaylistShelf, news: @escaping (News) -> Void
+        after beginning: [UInt8], on loop: LoopFiller, shelf: PlaylistShelf
     ) {
-        (self.generation, self.key, self.url, self.shelf, onNews) = (generation, key, url, shelf, news)
+        (self.generation, self.key, self.url, self.shelf) = (generation, key, url, shelf)
         (self.reader, self.loop, bytes) = (reader, loop, beginning)
     }
 
-    /// - Parameter end: called once, perhaps before this returns if the text cannot be read; not after `cancel`.
-    func start(_ end: @escaping (PlaylistLibrary.Outcome) -> Void) {
-        onEnd = end
+    /// - Parameters:
+    ///   - news: called once it is on the shelf, also if nothing waits for it any longer.
+    ///   - end: called once, perhaps before this returns if the text cannot be read; not after `cancel`.
+    func start(news: @escaping (News) -> Void, end: @escaping (PlaylistLibrary.Outcome) -> Void) {
+        (onNews, onEnd) = (news, end)
         reader.onReady = { [self] in proceed() }
         proceed()
     }
@@ -135,7 +136,7 @@ final class PlaylistReading {
             } catch { (outcome, news) = (.refused(bytes, PlaylistLibrary.refusal(error)), nil) }
             let result = (outcome, news)
             bound.post { reading in
-                result.1.map(reading.onNews)
+                if let news = result.1 { reading.onNews?(news) }
                 reading.end(result.0)
             }
         }
