@@ -71,6 +71,7 @@ package final class ResponseFetch: TransferDelegate {
         case .later(let seconds): return after(seconds) { [unowned self] in start() }
         case .never(let error): return loop.afterCallback { self.end(.failure(error)) }
         }
+        refusal = nil
         call.begin(request, for: limit != nil ? .feed : conditions.lines.isEmpty ? .head : .validation)
         after(Self.longest) { [unowned self] in
             end(.failure(.upstream(.broken(detail: "it did not arrive within \(Int64(Self.longest)) s"))))

@@ -6,6 +6,7 @@ import Foundation
 extension CacheEngine {
     /// - Throws: `.closed` once the cache is being closed, otherwise `.disk`.
     func inStore<Value>(_ body: (CacheStore) throws(StoreError) -> Value) throws(CacheError) -> Value {
+        guard !isClosing.value else { throw .closed }
         do throws(StoreError) {
             try store.checkOpen()
             return try body(store)

@@ -30,6 +30,8 @@ struct CacheEngine: Sendable {
     let addresses: Current<AddressPolicy>
     /// The proxy through which origins are reached.
     let outgoing: Current<OutgoingProxy?>
+    /// Whether programs change nothing any more.
+    let isClosing = Current(false)
     private let networks: LoopBound<NetworkWatch>
     let policy: Current<ProxyPolicy>
     /// Masks secrets by the policy.

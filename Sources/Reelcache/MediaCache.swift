@@ -148,6 +148,7 @@ public final class MediaCache: Sendable {
                 return !state.isClosed
             }
             guard isFirst else { return }
+            engine.isClosing.value = true
             stop(proxy, grace: grace)
             engine.next.stop()
             // Must be earlier than the loops' end: stopping checks and downloads needs them.

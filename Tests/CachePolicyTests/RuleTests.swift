@@ -188,6 +188,10 @@ import Testing
         #expect(try key(url, ignoring: .all) == url)
         #expect(try key(url, ignoring: parameters("*")) == url)
         #expect(try key(url, template: "https://cdn.example{path}") == url)
+        // What a rule leaves of it is its key, as it was when it was recorded.
+        let kept = "https://h/live.m3u8?reelcache-recording=1"
+        #expect(try key("https://h/live.m3u8?token=a&reelcache-recording=1", ignoring: parameters("token")) == kept)
+        #expect(try key(kept, template: "https://c{path}{query}") == kept.replacing("//h/", with: "//c/"))
     }
 
     @Test(arguments: ["", "a=b", "a&b", "a b", "?a", "a#"]) func whatIsNoParameterIsNamed(name: String) {

@@ -34,7 +34,8 @@ extension Scenarios {
                 expectParts(response, form.parts, of: film)
                 #expect(response.headers["ETag"] == "\"v1\"" && response.headers["Accept-Ranges"] == "bytes")
                 #expect(response.isHit == (state == .cached))
-                // What was fetched for it is there.
+                // What was fetched for it is there, once the chunks in which its parts end are.
+                try stage.waitForStats("the last chunks") { $0[\.openFetches] == 0 }
                 stage.origin.stop()
                 let again = try stage.get("/film.mp4", range: form.field)
                 expectParts(again, form.parts, of: film)

@@ -188,6 +188,18 @@ extension Scenarios {
             }
         }
 
+        @Test func manifestThatIsItsOwnClockIsCached() async throws {
+            try await Self.play { stage, _ in
+                let clock = "<UTCTiming schemeIdUri=\"urn:mpeg:dash:utc:http-head:2014\" value=\"main.mpd\"/></MPD>"
+                stage.origin.serve(
+                    Self.mpd, bytes: Array("<MPD><Period/>\(clock)".utf8), contentType: "application/dash+xml")
+                stage.origin.script(Self.mpd) { $0.headers = [("Cache-Control", "max-age=60")] }
+                try #expect(stage.get(Self.mpd).status == 200)
+                stage.origin.stop()
+                try #expect(stage.get(Self.mpd).isHit)
+            }
+        }
+
         /// The same URL has more of it each time. ISO/IEC 23009-1 §5.15
         @Test func patchOfAManifestIsValidatedEachTime() async throws {
             try await Self.play { stage, _ in

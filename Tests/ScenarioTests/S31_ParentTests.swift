@@ -95,6 +95,20 @@ extension Scenarios {
             }
         }
 
+        /// What a parent answered before is not why the origin failed.
+        @Test func headReportsWhyTheOriginFailed() async throws {
+            try await tiers(1) { origin, stages in
+                let parent = try ScriptedOrigin()
+                defer { parent.stop() }
+                parent.script(origin.url("/film.mp4")) { $0.status = 502 }
+                try stages[0].asks("http://127.0.0.1:\(parent.port)")
+                origin.stop()
+                let response = try stages[0].get("/film.mp4", method: "HEAD")
+                #expect(response.status == 502 && parent.requestCount(origin.url("/film.mp4")) == 1)
+                #expect(response.headers["Cache-Status"]?.contains("origin-unreachable") == true)
+            }
+        }
+
         @Test func ruleNamesTheParentsOrNone() async throws {
             try await tiers(2) { origin, stages in
                 origin.serve("/film.mp4", film)

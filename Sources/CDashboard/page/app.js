@@ -53,7 +53,10 @@ const capitalized = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
 function refresh(isNews = false) {
 	if (document.hidden || isLost || !session.mayRead()) return;
-	Promise.all([cache, downloads, feeds, health, history].map((part) => refreshOne(part, isNews))).then(() => came("lists"));
+	Promise.all([cache, downloads, feeds, health, history].map((part) => refreshOne(part, isNews))).then(() => {
+		came("lists");
+		health.judge();
+	});
 }
 
 /** What each part could not be asked for, which is told once. */

@@ -147,7 +147,7 @@ function row(first) {
 	const ask = () => {
 		if (!isSeen) return;
 		const { cached } = latest;
-		if (latest.is_complete && !latest.parts && maySee(first.whole)) {
+		if (latest.is_complete && isFile(latest) && maySee(first.whole)) {
 			map.fill(latest.length);
 			map.draw(now);
 			return (shown = cached);
@@ -212,10 +212,14 @@ function row(first) {
 		move(report) {
 			const isLive = concerns(report, first.url);
 			if (isLive) map.draw((now = report));
-			else if (now) ask(), (now = null);
+			else if (now) (now = null), ask();
 		},
 	};
 }
+
+/** Whether it is media and no playlist, whose parts are elsewhere. */
+const isFile = ({ parts, type, url }) =>
+	!parts && /^(video|audio|image)\/(?!.*(mpegurl|scpls))/i.test(type) && !/\.(m3u8?|mpd|pls)$/i.test(url.replace(/[?#].*/, ""));
 
 function whyNotSaved(resource) {
 	if (resource.parts) return "A stream is many files: save it with reelcache export.";

@@ -69,7 +69,8 @@ function troubles() {
 	].filter(Boolean);
 }
 
-function judge() {
+/** Says again how things are. */
+export function judge() {
 	if (!now && !lost) return;
 	const found = troubles();
 	for (const key of seen.keys()) if (!found.some(([one]) => one === key)) seen.delete(key);

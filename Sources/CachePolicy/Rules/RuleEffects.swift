@@ -29,10 +29,14 @@ struct RuleEffects {
     }
 
     func key(of url: OriginURL) -> CacheKey {
-        // A recording would take the place of its stream.
-        guard key != nil || ignoredQuery != nil, !url.isOfRecording else { return url.cacheKey }
+        guard key != nil || ignoredQuery != nil else { return url.cacheKey }
         let query = (ignoredQuery ?? .nothing).removed(from: url.query)
-        if let key { return key.key(of: url, query: query) }
+        // A recording would take the place of its stream.
+        if url.isOfRecording, !query.contains(OriginURL.recordingParameter) { return url.cacheKey }
+        if let key {
+            let made = key.key(of: url, query: query)
+            return url.isOfRecording && !made.text.contains(OriginURL.recordingParameter) ? url.cacheKey : made
+        }
         return OriginURL(scheme: url.scheme, host: url.host, port: url.port, pathAndQuery: String(url.path) + query)
             .cacheKey
     }

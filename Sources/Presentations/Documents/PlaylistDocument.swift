@@ -125,9 +125,13 @@ package final class PlaylistDocument: Sendable {
         return playlist.imported.allSatisfy { variables?[$0.key] == $0.value }
     }
 
-    /// The first sources of the time that it names for its players; no manifest has more than a few.
+    /// The first sources of the time that it names for its players, but for itself; no manifest has more than a few.
     var clocks: [OriginURL] {
-        if case .dash(let mpd) = content { Array(mpd.clocks.prefix(16)) } else { [] }
+        if case .dash(let mpd) = content {
+            Array(mpd.clocks.lazy.filter { [url, base] in $0 != url && $0 != base }.prefix(16))
+        } else {
+            []
+        }
     }
 
     /// The memory that it takes as long as it is kept, in bytes: of a list of files with the longest text for clients

@@ -145,9 +145,8 @@ package final class PlaylistShelf: Sendable {
             within budget: WorkBudget, now: () -> Duration
         ) throws(PlaylistError) -> Membership? {
             guard let index = names.index else { return try membershipOfMedia(of: url, at: byte, within: budget) }
-            if names.clocks.contains(url) { return membership(nil, kind: .clock) }
             let candidates = try index.candidates(of: address(), at: byte, within: budget)
-            guard !candidates.isEmpty else { return nil }
+            guard !candidates.isEmpty else { return names.clocks.contains(url) ? membership(nil, kind: .clock) : nil }
             let now = now()
             var later: Duration?, isNamed = false
             for candidate in candidates {

@@ -37,8 +37,8 @@ struct Export: JSONCommand {
     var rendition: String?
     @Flag(
         help: """
-            Fetch what is missing first, through the running proxy if there is one: of a stream, the best picture and \
-            the default sound.
+            Fetch what is missing first, through the running proxy if there is one: of a stream without a complete \
+            rendition, the best picture and the default sound.
             """)
     var fetch = false
     @Option(
@@ -112,7 +112,9 @@ struct Export: JSONCommand {
         do { return try attempt() } catch let error as CacheAccessError
             where error.lacksSegments && fetch && rendition == nil && !configuration.isOffline
         {
-            try download(configuration, interruption)
+            do { try download(configuration, interruption) } catch is ExitCode where !interruption.isRequested {
+                throw error
+            }
             return try attempt()
         }
     }
