@@ -16,7 +16,7 @@ package enum RequestMethod: Sendable, Equatable {
 extension String {
     /// The value of a field. Bytes that are not UTF-8 are opaque (RFC 9110 §5.5): each becomes a character, so that
     /// different values stay different.
-    package init(fieldValue bytes: some Collection<UInt8>) {
+    package init(fieldValue bytes: UnsafeBufferPointer<UInt8>) {
         self =
             String(validating: bytes, as: UTF8.self) ?? String(String.UnicodeScalarView(bytes.map(Unicode.Scalar.init)))
     }
@@ -163,6 +163,6 @@ package final class RequestHead: Sendable {
     }
 
     private func text(_ span: ByteSpan) -> String {
-        String(fieldValue: rest.bytes[span.range])
+        rest.bytes[span.range].withUnsafeBufferPointer { String(fieldValue: $0) }
     }
 }

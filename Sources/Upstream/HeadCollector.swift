@@ -88,7 +88,7 @@ extension Hop {
             case "etag": return nil
             // Like browsers: paths of servers whose file names are in another encoding.
             case "location", "content-location": return PercentEncoding.encodingNonASCII(bytes)
-            default: return String(fieldValue: bytes)
+            default: return Array(bytes).withUnsafeBufferPointer { String(fieldValue: $0) }
             }
         }
 
