@@ -1,3 +1,5 @@
+import Glibc
+
 package enum RequestMethod: Sendable, Equatable {
     case get, head, options
     case other(String)
@@ -17,8 +19,15 @@ extension String {
     /// The value of a field. Bytes that are not UTF-8 are opaque (RFC 9110 §5.5): each becomes a character, so that
     /// different values stay different.
     package init(fieldValue bytes: UnsafeBufferPointer<UInt8>) {
-        self =
-            String(validating: bytes, as: UTF8.self) ?? String(String.UnicodeScalarView(bytes.map(Unicode.Scalar.init)))
+        self = String(utf8: bytes) ?? String(String.UnicodeScalarView(bytes.map(Unicode.Scalar.init)))
+    }
+
+    /// Nil if the bytes are not UTF-8. `init(validating:as:)` looks up its generic types at each call.
+    package init?(utf8 bytes: UnsafeBufferPointer<UInt8>) {
+        self = String(decoding: bytes, as: UTF8.self)
+        // What is not UTF-8 has become U+FFFD, which begins with this byte.
+        let mayDiffer = withUTF8 { text in text.baseAddress.map { memchr($0, 0xEF, text.count) != nil } ?? false }
+        guard !mayDiffer || utf8.elementsEqual(bytes) else { return nil }
     }
 }
 

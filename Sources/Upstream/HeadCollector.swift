@@ -82,13 +82,14 @@ extension Hop {
         }
 
         /// Nil for a tag that is not UTF-8: it could not be sent back as it came, so it identifies nothing.
-        private static func value(_ bytes: some Collection<UInt8>, of name: String) -> String? {
-            if let text = String(validating: bytes, as: UTF8.self) { return text }
+        private static func value(_ bytes: UnsafeRawBufferPointer, of name: String) -> String? {
+            let text = bytes.bindMemory(to: UInt8.self)
+            if let valid = String(utf8: text) { return valid }
             switch ASCII.lowercased(name) {
             case "etag": return nil
             // Like browsers: paths of servers whose file names are in another encoding.
             case "location", "content-location": return PercentEncoding.encodingNonASCII(bytes)
-            default: return Array(bytes).withUnsafeBufferPointer { String(fieldValue: $0) }
+            default: return String(fieldValue: text)
             }
         }
 
