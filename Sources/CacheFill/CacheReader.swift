@@ -30,9 +30,10 @@ package final class CacheReader {
     /// Sets whether what it reads counts as played.
     package func count(asPlay isPlay: Bool) { counts.isPlay = isPlay }
     /// Sets whether what it reads counts as sent. Once it does, so does what it has read last.
-    package func count(asSent isSent: Bool) {
+    /// - Parameter isFetched: whether all of it was fetched for this request, or for one that it joined.
+    package func count(asSent isSent: Bool, asFetched isFetched: Bool = false) {
         let wasSent = counts.isSent
-        counts.isSent = isSent
+        (counts.isSent, counts.isFetched) = (isSent, isFetched)
         if isSent, !wasSent { countLast() }
     }
     /// Whether it has returned `wait` last.
@@ -252,6 +253,7 @@ package final class CacheReader {
     }
 
     private func note(_ range: Range<Int64>, isFresh: Bool) {
+        let isFresh = isFresh || counts.isFetched
         place = range.upperBound
         window.last = (range, isFresh)
         // Fresh bytes were fetched for this request, or for one that it joined.

@@ -10,6 +10,8 @@ package struct ReaderAccount {
     var isPlay = false
     /// Whether what it reads counts as sent.
     var isSent = true
+    /// Whether what is stored was fetched for this request before.
+    var isFetched = false
     /// How many bytes it has returned from the store.
     package internal(set) var stored: Int64 = 0
     /// How many bytes that were fetched for this request or one that it joined.

@@ -184,7 +184,7 @@ final class ContentAnswer: BodySource {
     private func sendFirst(of reader: CacheReader, for answer: MediaAnswer) {
         // Bytes that have been examined already are not looked at again.
         let looks = looksForListing(reader, answer)
-        reader.count(asSent: !looks)
+        reader.count(asSent: !looks, asFetched: answer.isAsStored && request.isFetched)
         let step = reader.next(limit: Self.firstSpan(of: reader), copies: looks)
         switch step {
         case .wait:
@@ -210,7 +210,7 @@ final class ContentAnswer: BodySource {
             return isUnreadable ? answer.restart(after: error) : answer.fail(error)
         case .bytes, .end: firstStep = Self.bodyStep(step)
         }
-        reader.count(asSent: true)
+        reader.count(asSent: true, asFetched: answer.isAsStored && request.isFetched)
         report(reader, answer)
         answer.patience.end()
         request.noteFirstByte()

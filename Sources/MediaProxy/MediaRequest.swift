@@ -30,6 +30,8 @@ final class MediaRequest {
     /// The reading for which the next segments are fetched.
     private var segmentReading: Reading?
     var outcome = CacheStatus.hit()
+    /// Whether its origin has sent the answer for it: what was only confirmed was stored before.
+    var isFetched: Bool { !outcome.isHit && outcome.forwardStatus != 304 }
     /// Whether the log level includes how it is answered.
     let isExplained: Bool
     /// Each request counts once, however often its answer restarts.

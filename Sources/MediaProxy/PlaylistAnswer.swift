@@ -299,9 +299,7 @@ final class PlaylistAnswer {
             guard body != nil else { return answer.fail(.crowded) }
         }
         answer.end()
-        // What an origin has just confirmed was stored before.
-        let isFetched = isNews && request.outcome.forwardStatus != 304
-        if body != nil { request.countSent(length ?? 0, isFetched: isFetched) }
+        if body != nil { request.countSent(length ?? 0, isFetched: request.isFetched) }
         request.noteFirstByte()
         var response = Response(status, length: length)
         request.addFields(

@@ -65,11 +65,11 @@ extension Scenarios {
         }
 
         /// Those of the text that was sent, not of the one that was read for it.
-        @Test(arguments: ["application/vnd.apple.mpegurl", "text/plain"])
-        func aPlaylistHasItsBytes(type: String) async throws {
+        @Test(arguments: ["application/vnd.apple.mpegurl", "text/plain"], ["/1.ts", "1.ts"])
+        func aPlaylistHasItsBytes(type: String, segment: String) async throws {
             let lines = try await logged { stage in
                 stage.origin.serve(
-                    "/a", bytes: Array("#EXTM3U\n#EXTINF:2,\n/1.ts\n#EXT-X-ENDLIST\n".utf8), etag: "\"1\"",
+                    "/a", bytes: Array("#EXTM3U\n#EXTINF:2,\n\(segment)\n#EXT-X-ENDLIST\n".utf8), etag: "\"1\"",
                     contentType: type)
                 stage.origin.script("/a") { $0.headers = [("Cache-Control", "max-age=600")] }
                 var sent = (cached: 0, fetched: try stage.get("/a").body.count)
