@@ -12,8 +12,8 @@ extension RunningProxy {
         try client.call(
             \.resources,
             [
-                .sort: query.order.rawValue, .offset: "\(query.offset)", .filter: query.filter, .after: query.after,
-                .limit: query.limit.map { "\($0)" },
+                .sort: query.order.rawValue, .offset: "\(query.offset)", .filter: query.filter,
+                .category: query.category, .after: query.after, .limit: query.limit.map { "\($0)" },
             ])
     }
 

@@ -15,7 +15,7 @@ package struct Endpoints: Sendable {
 
     // Resources
     package let resources = Endpoint<Void, ResourceListing>(
-        .get, "/resources", .sort, .filter, .after, .limit, .offset, .brief, .urls)
+        .get, "/resources", .sort, .filter, .category, .after, .limit, .offset, .brief, .urls)
     package let resource = Endpoint<Void, ResourceDetail>(.get, "/resources", .url, .segments, key: .url)
     package let changeResource = Endpoint<ResourceChange, ResourceDetail>(.patch, "/resources", .url)
     package let removeResources = Endpoint<Void, RemovalReport>(

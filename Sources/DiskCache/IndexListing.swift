@@ -59,9 +59,11 @@ struct IndexListing: Sendable {
     /// Lists what is cached and is not a part. A presentation is listed even if its first playlist is not cached.
     private static let isListed = "r.part_of IS NULL AND (g.id IS NOT NULL OR r.parts > 0)"
 
-    /// A page of resources. It costs as much as this page, the pages before it, and a count; a filter visits all names.
+    /// A page of resources. It costs as much as this page, the pages before it, and a count; a filter or a category
+    /// visits all rows.
     func resources(_ query: ResourceQuery) throws(StoreError) -> ResourceListing {
         let condition = Self.condition(query), after = query.after.map { [$0] } ?? []
+        let category = query.category.map { [$0] } ?? []
         let pattern =
             query.filter.map(Self.asInKeys).map {
                 ["%\($0.replacing("\\", with: "\\\\").replacing("%", with: "\\%").replacing("_", with: "\\_"))%"]
@@ -70,18 +72,19 @@ struct IndexListing: Sendable {
             if let mask = query.mask { Self.define(mask, in: db) }
             let rows = try Row.fetchAll(
                 db.cachedStatement(sql: Self.page(query)),
-                arguments: StatementArguments(pattern + after) + [query.limit ?? -1, query.offset])
+                arguments: StatementArguments(pattern + category + after) + [query.limit ?? -1, query.offset])
             let counted = "SELECT count(*) FROM \(Self.resources) \(condition)"
             let total =
-                query.filter == nil
+                query.filter == nil && query.category == nil
                 ? try Self.count(db)
-                : try Int.fetchOne(db.cachedStatement(sql: counted), arguments: StatementArguments(pattern)) ?? 0
+                : try Int.fetchOne(db.cachedStatement(sql: counted), arguments: StatementArguments(pattern + category))
+                    ?? 0
             return ResourceListing(resources: rows.compactMap(Self.resourceReport), total: total)
         }
     }
 
-    /// The statement for a page. Its arguments are the filter's pattern, the name before the page, the limit and the
-    /// offset.
+    /// The statement for a page. Its arguments are the filter's pattern, the category, the name before the page, the
+    /// limit and the offset.
     static func page(_ query: ResourceQuery) -> String {
         let name = name(query)
         let order =
@@ -97,6 +100,7 @@ struct IndexListing: Sendable {
 
     private static func condition(_ query: ResourceQuery) -> String {
         "WHERE \(isListed)" + (query.filter == nil ? "" : " AND \(name(query)) LIKE ? ESCAPE '\\'")
+            + (query.category == nil ? "" : " AND r.category = ?")
     }
 
     /// The name as the caller sees it.

@@ -68,6 +68,8 @@ package struct ResourceQuery: Sendable, Equatable {
     package var order = Order.recent
     /// A part of the URL, ignoring case; nil for all.
     package var filter: String?
+    /// The category that their downloads were ordered under; nil for all.
+    package var category: String?
     /// Hides parts of URLs from the filter, because the caller does not see them either; nil for nothing.
     package var mask: URLMask?
     /// List only URLs after this one in the order of names; nil for all.

@@ -60,6 +60,9 @@ import Testing
         #expect(try ReelcacheCommand.run(["prefetch", shelf.origin.url("/a/2.mp4")] + flags).exit == .exited(0))
         // The history is not needed for that.
         if isCleared { #expect(try shelf.run("downloads", "clear").exit == .exited(0)) }
+        let listed = try #require(
+            shelf.json("ls", "--category", "news", "--sort", "name")["resources"] as? [[String: Any]])
+        #expect(listed.map { $0["url"] as? String } == urls)
         #expect(try shelf.say("unpin", "--category", "news").lines.count == 2)
         #expect(try pinned(shelf) == ["/a/2.mp4"])
         #expect(try shelf.say("rm", "--category", "news").hasPrefix("removed 2 resources; "))
@@ -117,6 +120,7 @@ import Testing
         ["rm", "--filter", "a", "--all"], ["rm", "--filter", "a", "--category", "b"], ["rm", "--filter", ""],
         ["rm", "http://a/b", "--filter", "a"], ["pin"],
         ["pin", "--all"], ["unpin"], ["unpin", "--all", "--filter", "a"], ["pin", "--category", ""],
+        ["ls", "--category", ""],
     ])
     func wrongUsageIs2(arguments: [String]) throws {
         let cache = try TemporaryDirectory()

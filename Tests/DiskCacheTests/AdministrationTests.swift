@@ -94,6 +94,23 @@ import Testing
         #expect(try listed { $0.filter = "\\" } == [])
     }
 
+    @Test func categoryIsOneWordAmongOthers() throws {
+        for (name, category) in [("alpha", "news"), ("beta", "new"), ("gamma", "news"), ("delta", nil)] {
+            _ = try opened.make(name, media, filling: 0..<4096)
+            opened.checkpoint()
+            try store.restorePoints.noteOrder(title: nil, category: category, isByHand: false, of: key(name))
+        }
+        var query = ResourceQuery()
+        (query.order, query.category, query.limit) = (.name, "news", 1)
+        var page = try store.resources(query)
+        #expect(page.total == 2 && page.resources.map(\.url) == [key("alpha").text])
+        (query.after, query.filter) = (page.resources.last?.url, "GAMMA")
+        page = try store.resources(query)
+        #expect(page.total == 1 && page.resources.map(\.url) == [key("gamma").text])
+        query.category = "none"
+        #expect(try store.resources(query) == ResourceListing(resources: [], total: 0))
+    }
+
     @Test func reportTellsWhatIsCached() throws {
         _ = try opened.make("a", media, filling: 0..<64 * 4096, 128 * 4096..<media.size)
         let report = try #require(try store.resource(key("a")))

@@ -68,6 +68,7 @@ struct ResourceRoutes: Sendable {
             query.order = order
         }
         query.filter = parameters[.filter].flatMap { $0.isEmpty ? nil : $0 }
+        query.category = parameters[.category].flatMap { $0.isEmpty ? nil : $0 }
         query.after = parameters[.after].flatMap { $0.isEmpty ? nil : $0 }
         if query.after != nil, query.order != .name { throw ControlError(400, "after needs sort=name") }
         query.mask = request.mask

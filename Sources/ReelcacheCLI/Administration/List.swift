@@ -18,6 +18,10 @@ struct List: JSONCommand {
     var sort = ResourceQuery.Order.recent
     @Option(help: ArgumentHelp("List only URLs that contain this text; case does not matter.", valueName: "text"))
     var filter: String?
+    @Option(
+        help: ArgumentHelp("List only what was downloaded in this category.", valueName: "name"),
+        completion: .known(.categories))
+    var category: String?
     @Option(help: ArgumentHelp("Limit the list to this many resources. (default: all)", valueName: "number"))
     var limit: Int?
     @Flag(name: .shortAndLong, help: "On a terminal, list URLs in place of names.")
@@ -29,6 +33,7 @@ struct List: JSONCommand {
 
     func validate() throws {
         if let limit, limit < 1 { throw ValidationError("--limit \(limit) shows nothing: write 1 or more") }
+        if category?.isEmpty == true { throw ValidationError("--category is empty: write its name") }
     }
 
     func run() throws {
@@ -36,6 +41,7 @@ struct List: JSONCommand {
         let listing = try configuration.withProxy { proxy in
             var query = ResourceQuery()
             (query.order, query.filter) = (sort, filter.flatMap { $0.isEmpty ? nil : $0 })
+            query.category = category
             return try proxy.allResources(query, limit: limit)
         }
         guard !json else { return print(try secret.json(listing, configuration)) }

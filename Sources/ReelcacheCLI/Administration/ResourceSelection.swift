@@ -58,9 +58,9 @@ struct ResourceSelection: ParsableArguments {
         return try urls.flatMap { try named($0, proxy) }
     }
 
-    private static func byName(_ filter: String? = nil) -> ResourceQuery {
+    private static func byName(_ filter: String? = nil, category: String? = nil) -> ResourceQuery {
         var query = ResourceQuery()
-        (query.order, query.filter) = (.name, filter)
+        (query.order, query.filter, query.category) = (.name, filter, category)
         return query
     }
 
@@ -89,11 +89,11 @@ struct ResourceSelection: ParsableArguments {
     }
 
     private func matches(_ proxy: RunningProxy, downloadedIn category: String) throws -> [Match] {
-        let labelled = try proxy.allResources(Self.byName()).resources.filter { $0.category == category }
+        let labelled = try proxy.allResources(Self.byName(category: category)).resources
         // Those that run, and what an earlier version downloaded.
         let reports = try proxy.allDownloads().downloads.filter { $0.category == category }
         guard !reports.isEmpty || !labelled.isEmpty else {
-            throw CacheAccessError("no download has the category '\(category)': reelcache ls --json shows them")
+            throw CacheAccessError("no download has the category '\(category)': reelcache ls --json names them")
         }
         var seen = Set(labelled.map(\.plainURL))
         let cached = try reports.map(\.urlText).compactMap { text in
