@@ -13,6 +13,7 @@ is not counted: that is what bench.py is for. Nor is copying memory (memcpy, mem
 With --check, a row above its bound is counted twice more, and the median of the three decides. A bound is the figure that was reached, and 5 %.
 
 Rows: hit     cached files of 64 KiB, eight of them in turn, keep-alive
+      spread  1,500 cached files of 4 KiB in turn, with what their use costs later: what is remembered for a few addresses does not help
       text    the same of a subtitle (TTML, 64 KiB), of type application/octet-stream
       playlist the same of an HLS playlist of 40 segments, type VOD, which needs no rewriting
       live    the same of a live one, whose addresses are rewritten, while it is fresh: all viewers of a stream ask for it every few seconds
@@ -32,8 +33,8 @@ Rows: hit     cached files of 64 KiB, eight of them in turn, keep-alive
 """
 import argparse, glob, os, re, resource, shutil, signal, socket, subprocess, sys, tempfile, time
 
-ORIGIN, PORT = 28200, 28201
-ROWS = ('hit', 'browser', 'deployed', 'text', 'playlist', 'live', 'touch', 'range', 'seek', 'segment', 'closed', 'miss', 'long', 'stats')
+ORIGIN, PORT, SPREAD = 28200, 28201, 1500
+ROWS = ('hit', 'spread', 'browser', 'deployed', 'text', 'playlist', 'live', 'touch', 'range', 'seek', 'segment', 'closed', 'miss', 'long', 'stats')
 
 BROWSER = ('User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0 Safari/537.36\r\nAccept: */*\r\n'
     'Accept-Encoding: identity;q=1, *;q=0\r\nAccept-Language: en-US,en;q=0.9,de;q=0.8\r\nReferer: http://127.0.0.1/page\r\nSec-Fetch-Site: same-origin\r\n'
@@ -114,15 +115,17 @@ def rows(server, only, ours):
     def seeks(n):
         for i in range(n): http(pre + '/mid.bin', rng=f'{(i * 7919 % 200) * 65536}-', want=262144)
         return n
-    def misses(a, n, **more):
+    def misses(a, n, folder='c', **more):
         s = None
-        for i in range(a, a + n): s = http(f'{pre}/c/{i}.bin', conn=s, **more)
+        for i in range(a, a + n): s = http(f'{pre}/{folder}/{i}.bin', conn=s, **more)
         return n
+    spread = lambda: misses(0, SPREAD, 'd')
     browser = lambda times: sum(misses(0, 8, head=BROWSER, rng='0-65535') for _ in range(times))
     def long():
         http(pre + '/long.bin'); return 64
     plan = {
         'hit': lambda: (misses(0, 200), time.sleep(7 if ours else 0), misses(0, 8), time.sleep(3 if ours else 0), server.count(lambda: sum(misses(0, 8) for _ in range(250)), 0))[-1],
+        'spread': lambda: (spread(), time.sleep(14 if ours else 0), spread(), time.sleep(14 if ours else 0), server.count(spread, 12 if ours else 0))[-1],
         'text': lambda: (hit(20, pre + '/t.bin'), time.sleep(4 if ours else 0), hit(20, pre + '/t.bin'), server.count(lambda: hit(1000, pre + '/t.bin'), 0))[-1],
         'playlist': lambda: (hit(20, pre + '/v/index.m3u8'), time.sleep(4 if ours else 0), hit(5, pre + '/v/index.m3u8'), server.count(lambda: hit(500, pre + '/v/index.m3u8'), 0))[-1],
         'browser': lambda: (misses(0, 8), time.sleep(7 if ours else 0), browser(1), time.sleep(3 if ours else 0), server.count(lambda: browser(120), 0))[-1],
@@ -169,7 +172,7 @@ def main():
     for tool in ('valgrind', 'callgrind_control', 'nginx'):
         if not shutil.which(tool): raise SystemExit(f'{tool} is missing: apt install valgrind nginx')
     work = tempfile.mkdtemp(prefix='reelcache-instructions-'); os.chmod(work, 0o755)
-    www = os.path.join(work, 'www'); os.makedirs(www + '/c'); os.makedirs(www + '/v')
+    www = os.path.join(work, 'www'); [os.makedirs(f'{www}/{name}') for name in 'cdv']
     def fill(path, size):
         with open(path, 'wb') as f:
             for _ in range(0, size, 65536): f.write(b'G' + os.urandom(65535))
@@ -179,6 +182,7 @@ def main():
         while f.tell() < 65400: f.write('<p begin="%dms" end="%dms">What was said there.</p>\n' % (f.tell(), f.tell() + 50))
         f.write('</div></body></tt>'.ljust(65536 - f.tell()))
     for i in range(500): shutil.copy(www + '/a.bin', f'{www}/c/{i}.bin')
+    for i in range(SPREAD): fill(f'{www}/d/{i}.bin', 4096)
     for i in range(40): shutil.copy(www + '/a.bin', f'{www}/v/{i}.ts')
     open(www + '/v/index.m3u8', 'w').write('#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:2\n#EXT-X-PLAYLIST-TYPE:VOD\n' +
         ''.join(f'#EXTINF:2,\n{i}.ts\n' for i in range(40)) + '#EXT-X-ENDLIST\n')

@@ -20,6 +20,10 @@ package final class LoopPlays {
     /// the key decides.
     private var lastOfRoutes: [ObjectIdentifier: LoopPlay] = [:]
 
+    /// The `User-Agent` of the last play that began, which that of the next one often has, and whether it is a
+    /// downloader's.
+    private var lastAgent: (text: String?, isDownload: Bool)?
+
     /// Beyond this many, plays without a request are forgotten, those that ended first.
     private var limit = mostKept
 
@@ -51,7 +55,10 @@ package final class LoopPlays {
 
     private func begin(_ key: PlaySample.Key, at now: UInt64) -> LoopPlay {
         forgetSurplus(at: now)
-        let play = LoopPlay(key, began: now)
+        if lastAgent == nil || lastAgent?.text != key.player.agent {
+            lastAgent = (key.player.agent, PlayerName(userAgent: key.player.agent).isDownloadClient)
+        }
+        let play = LoopPlay(key, isDownload: lastAgent?.isDownload ?? false, began: now)
         plays[key] = play
         return play
     }
@@ -99,7 +106,7 @@ final class LoopPlay: ExchangeFollower {
     let key: PlaySample.Key
     let began: UInt64
     /// Whether its player fetches files to be played later.
-    private(set) lazy var isDownload = PlayerName(userAgent: key.player.agent).isDownloadClient
+    let isDownload: Bool
     /// Monotonic, in nanoseconds.
     private(set) var lastUse: UInt64
     /// The answers that are being sent, the latest last.
@@ -117,8 +124,8 @@ final class LoopPlay: ExchangeFollower {
     /// Video, audio, subtitles, and the rendition before a switch.
     private static let mostSegments = 4
 
-    init(_ key: PlaySample.Key, began: UInt64) {
-        (self.key, self.began, lastUse) = (key, began, began)
+    init(_ key: PlaySample.Key, isDownload: Bool, began: UInt64) {
+        (self.key, self.isDownload, self.began, lastUse) = (key, isDownload, began, began)
     }
 
     var isIdle: Bool { answers.isEmpty }

@@ -66,13 +66,19 @@ final class MediaRoutes {
 
     let policy: Current<ProxyPolicy>
     private var recent: [String: Route] = [:]
+    /// Those of which `recent` was full before: what is requested again moves there.
+    private var former: [String: Route] = [:]
+    /// The length of the targets of `recent`, in bytes.
+    private var recentBytes = 0
     /// That of the last request, the next one's often.
     private var last: (target: String, route: Route)?
     private var knownWebOrigins: WebOrigins
     /// That of the policy.
     private(set) var version: Int
-    private static let capacity = 1024
-    /// In bytes, of a target that is remembered: each takes up to twelve times as much.
+    /// In bytes of targets: a route takes up to twelve times as much, and some 500 bytes.
+    private static let capacity = 256 << 10
+    private static let most = 4096
+    /// In bytes, of a target that is remembered.
     private static let longest = 1024
 
     init(_ policy: Current<ProxyPolicy>) {
@@ -90,6 +96,10 @@ final class MediaRoutes {
             last = (target, route)
             return route
         }
+        if let route = former[target] {
+            remember(route, target)
+            return route
+        }
         let policy = policy.value
         let meant: (url: OriginURL, form: RouteForm)?
         do throws(OriginURLError) { meant = try Self.read(target, policy.mounts) } catch {
@@ -101,11 +111,19 @@ final class MediaRoutes {
             throw Refusal.mountsAlone
         }
         let route = Route(url, form, policy)
-        last = (target, route)
-        guard target.utf8.count <= Self.longest else { return route }
-        if recent.count >= Self.capacity { recent.removeAll(keepingCapacity: true) }
-        recent[target] = route
+        remember(route, target)
         return route
+    }
+
+    private func remember(_ route: Route, _ target: String) {
+        last = (target, route)
+        let count = target.utf8.count
+        guard count <= Self.longest else { return }
+        if recentBytes + count > Self.capacity || recent.count >= Self.most {
+            (former, recent, recentBytes) = (recent, [:], 0)
+        }
+        recent[target] = route
+        recentBytes += count
     }
 
     /// Pages that may read what is served, as the policy lists them now.
@@ -118,8 +136,7 @@ final class MediaRoutes {
     private func renew() {
         guard version != policy.version else { return }
         version = policy.version
-        recent.removeAll(keepingCapacity: true)
-        last = nil
+        (recent, former, recentBytes, last) = ([:], [:], 0, nil)
         knownWebOrigins = policy.value.webOrigins
     }
 
