@@ -173,6 +173,7 @@ const waits = [500, 1000, 2000, 5000];
 export function follow(isHere, isGone) {
 	let attempts = 0;
 	let running = null;
+	let isStopped = false;
 
 	async function run() {
 		const control = new AbortController();
@@ -191,22 +192,23 @@ export function follow(isHere, isGone) {
 			if (control.signal.reason === "unwanted") return;
 			const reason = control.signal.reason === "silence" ? "the proxy is silent" : "the connection to the proxy was lost";
 			isGone(error instanceof Refusal ? error : new Refusal(0, reason));
-			// Whoever signs in resumes.
-			if (error.status === 401) return;
 		} finally {
 			clearInterval(timer);
 			// Otherwise a connection stays open that nobody reads: a browser has six.
 			control.abort("over");
 			if (running === control) running = null;
 		}
-		setTimeout(resume, waits[Math.min(attempts++, waits.length - 1)]);
+		// Where nobody is signed in, the page stops it.
+		setTimeout(() => isStopped || resume(), waits[Math.min(attempts++, waits.length - 1)]);
 	}
 
 	function resume() {
+		isStopped = false;
 		if (!running && !document.hidden) run();
 	}
 
 	function stop() {
+		isStopped = true;
 		running?.abort("unwanted");
 		running = null;
 	}

@@ -3,11 +3,10 @@
 import * as api from "./api.js";
 import * as cache from "./cache.js";
 import * as coverage from "./coverage.js";
-import { dismiss, on, say, tell } from "./dom.js";
+import { dismiss, id, on, say, tell } from "./dom.js";
 import * as downloads from "./downloads.js";
 import * as feeds from "./feeds.js";
 import * as health from "./health.js";
-import * as history from "./history.js";
 import * as now from "./now.js";
 import * as session from "./session.js";
 import * as attempts from "./try.js";
@@ -20,8 +19,32 @@ let follows = null;
 const awaited = new Set(["report", "lists"]);
 
 function came(...all) {
+	if (!awaited.size) return;
 	for (const one of all) awaited.delete(one);
-	document.body.classList.toggle("waiting", awaited.size > 0);
+	if (awaited.size) return;
+	document.body.classList.remove("waiting");
+	beginHistory();
+}
+
+/** The parts that ask the proxy for what no event tells of. */
+const parts = [cache, downloads, feeds, health];
+
+/** Begins what is over time once it is near the window, at the end of the page. */
+function beginHistory() {
+	const watcher = new IntersectionObserver(async (seen) => {
+		if (!seen.some((one) => one.isIntersecting)) return;
+		watcher.disconnect();
+		try {
+			const history = await import("./history.js");
+			history.begin();
+			parts.push(history);
+			await refreshOne(history);
+		} catch {
+			// The header says that the proxy is gone.
+			setTimeout(() => watcher.observe(id("history")), listInterval);
+		}
+	}, { rootMargin: "50%" });
+	watcher.observe(id("history"));
 }
 
 let isLost = false;
@@ -53,7 +76,7 @@ const capitalized = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
 function refresh(isNews = false) {
 	if (document.hidden || isLost || !session.mayRead()) return;
-	Promise.all([cache, downloads, feeds, health, history].map((part) => refreshOne(part, isNews))).then(() => {
+	Promise.all(parts.map((part) => refreshOne(part, isNews))).then(() => {
 		came("lists");
 		health.judge();
 	});
@@ -93,7 +116,7 @@ function changed() {
 	refresh(true);
 }
 
-for (const part of [coverage, cache, downloads, feeds, history, attempts]) part.begin();
+for (const part of [coverage, cache, downloads, feeds, attempts]) part.begin();
 on("news-dismiss", "click", dismiss);
 session.begin(changed);
 setInterval(refresh, listInterval);

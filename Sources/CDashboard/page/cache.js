@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { concerns, showMap, strips } from "./coverage.js";
-import { attempt, bar, confirm, foreign, id, list, make, on, onSubmit, quiet, say, set, tell } from "./dom.js";
+import { attempt, bar, confirm, foreign, id, list, make, on, onSubmit, quiet, say, set, tell, turns } from "./dom.js";
 import { isSignedIn, maySee, withSession } from "./session.js";
 import { ago, count, host, name, percent, place, plural, printable, quoted, size } from "./text.js";
 
@@ -60,11 +60,13 @@ export function show(now) {
 
 // The list
 
+const turn = turns();
+
 /** Asks the proxy again. */
 export async function refresh() {
-	const asked = query;
-	const listing = await api.resources({ ...asked, limit: pageSize, urls: isSignedIn() });
-	if (asked !== query) return; // Another question has been asked meanwhile.
+	const isLast = turn();
+	const listing = await api.resources({ ...query, limit: pageSize, urls: isSignedIn() });
+	if (!isLast()) return;
 	total = listing.total;
 	if (!listing.resources.length && query.offset > 0) return look({ offset: Math.max(0, Math.floor((total - 1) / pageSize) * pageSize) });
 	const end = query.offset + listing.resources.length;
@@ -76,7 +78,7 @@ export async function refresh() {
 		if (head.dataset.sort !== query.sort) head.parentElement.removeAttribute("aria-sort");
 		else set(head.parentElement, "aria-sort", query.sort === "name" ? "ascending" : "descending");
 	}
-	list("cache-list", listing.resources, (resource) => resource.whole, row);
+	list("cache-list", listing.resources, (resource) => `${resource.whole} ${titleOf(resource)}`, row);
 	for (const whole of chosen.keys()) if (!listing.resources.some((resource) => resource.whole === whole)) chosen.delete(whole);
 	showChoice();
 	if (Date.now() - sampled >= sampleInterval) await showSpace();
@@ -194,7 +196,8 @@ function row(first) {
 		element, choose, whole: first.whole,
 		update(resource) {
 			latest = resource;
-			if (chosen.has(first.whole)) chosen.set(first.whole, resource);
+			box.checked = chosen.has(first.whole);
+			if (box.checked) chosen.set(first.whole, resource);
 			const bytes = size(resource.cached);
 			const share = resource.length ? resource.cached / resource.length : 0;
 			say(cached, resource.parts || resource.is_complete ? bytes : `${bytes}, ${percent(share)}`);

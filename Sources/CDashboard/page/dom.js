@@ -114,6 +114,12 @@ export function bar(label) {
 	};
 }
 
+/** Tells the last of several questions from the former, whose answers may come later: each begins with the function. */
+export function turns() {
+	let last = 0;
+	return (mine = ++last) => () => mine === last;
+}
+
 let timer;
 
 /** Takes the news away. */

@@ -1,13 +1,13 @@
 // Downloads: what is fetched to be played later, and the form that orders it.
 
 import * as api from "./api.js";
-import { attempt, bar, button, confirm, foreign, id, list, make, on, onSubmit, say, set, tell } from "./dom.js";
+import { attempt, bar, button, confirm, foreign, id, list, make, on, onSubmit, say, set, tell, turns } from "./dom.js";
 import { withSession } from "./session.js";
 import { ago, duration, name, percent, place, printable, quoted, rate, size } from "./text.js";
 
 const mostFailed = 20;
-/** When each of the last downloads that failed ended, in milliseconds. */
-export let failures = [];
+/** When the last downloads that failed ended, in milliseconds, and how many have. */
+export let failures = { ends: [], total: 0 };
 /** Of how many downloads the proxy is asked at once. */
 const mostAsked = 200;
 
@@ -22,7 +22,7 @@ export function show({ downloads, queue, hidden: { downloads: hidden = 0 } = {} 
 	for (const number of listed) watched.set(number, true);
 	if (gone.length) attempt(() => tellEnd(gone));
 	say("downloads-none", downloads.length ? "" : "Nothing is being downloaded.");
-	list("downloads-list", downloads, (download) => download.id, card);
+	list("downloads-list", downloads, keyOf, card);
 	const texts = [queue?.is_offline && "The proxy is offline: nothing starts.", printable(queue?.message), hidden && `${hidden} more wait.`];
 	say("downloads-note", texts.filter(Boolean).join(" "));
 }
@@ -44,12 +44,16 @@ async function tellEnd(numbers) {
 	await refresh();
 }
 
+const turn = turns();
+
 /** Asks the proxy for those that have failed. */
 export async function refresh() {
+	const isLast = turn();
 	const { downloads, total } = await api.downloads({ state: "failed", sort: "ended", limit: 100 });
-	failures = downloads.map((one) => one.finished * 1000);
+	if (!isLast()) return;
+	failures = { ends: downloads.map((one) => one.finished * 1000), total };
 	id("failed").hidden = !total;
-	list("failed-list", downloads.slice(0, mostFailed), (download) => download.id, failedCard);
+	list("failed-list", downloads.slice(0, mostFailed), keyOf, failedCard);
 	say("failed-more", total > mostFailed ? `${total - mostFailed} more` : "");
 }
 
@@ -79,6 +83,9 @@ async function forget() {
 }
 
 const title = (download) => printable(download.title || download.file_name || name(download.url));
+
+/** Its name comes with its head, and another cache counts anew. */
+const keyOf = (download) => `${download.id} ${download.url} ${title(download)}`;
 
 function card(first) {
 	const heading = make("h3", {}, foreign(title(first)));
@@ -170,7 +177,7 @@ function fill(text, complaint = "") {
 
 async function order() {
 	const field = (name) => id(`order-${name}`).value.trim();
-	const urls = field("url").split(/\s+(?=https?:)/i).filter(Boolean);
+	const text = field("url"), urls = text.split(/\s+(?=https?:)/i).filter(Boolean);
 	say("order-error", "");
 	if (!urls.length) return say("order-error", "Paste the URL of a film, an episode or a playlist.");
 	const order = { priority: field("priority") };
@@ -182,9 +189,10 @@ async function order() {
 			const what = downloads.length > 1 ? `${downloads.length} downloads` : quoted(title(download));
 			tell(downloads.length === 1 && download.state === "completed" ? `${what} is in the cache already.` : `Ordered: ${what}.`);
 			for (const one of downloads) if (one.state !== "completed") watched.set(one.id, false);
-			id("order").reset();
+			if (field("url") === text) id("order").reset();
 		} catch (error) {
 			if (error.status === 401) throw error;
+			if (field("url") !== text) return tell(error.message, true);
 			say("order-error", error.message);
 			id("order-url").focus();
 		}

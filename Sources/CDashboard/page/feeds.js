@@ -1,7 +1,7 @@
 // Subscriptions and their state.
 
 import * as api from "./api.js";
-import { button, confirm, foreign, id, list, make, onSubmit, say, tell } from "./dom.js";
+import { button, confirm, foreign, id, list, make, onSubmit, say, tell, turns } from "./dom.js";
 import { isSignedIn, withSession } from "./session.js";
 import { ago, duration, name, plural, printable, quoted } from "./text.js";
 
@@ -9,11 +9,15 @@ export function begin() {
 	onSubmit("subscribe", subscribe);
 }
 
+const turn = turns();
+
 /** Asks the proxy again. */
 export async function refresh() {
+	const isLast = turn();
 	const { feeds } = await api.feeds({ urls: isSignedIn() });
+	if (!isLast()) return;
 	say("feeds-none", feeds.length ? "" : "No feed is subscribed.");
-	list("feeds-list", feeds, (feed) => feed.whole, card);
+	list("feeds-list", feeds, (feed) => `${feed.whole} ${title(feed)}`, card);
 }
 
 async function subscribe() {
@@ -24,11 +28,12 @@ async function subscribe() {
 		try {
 			const feed = await api.subscribe(url);
 			tell(`Subscribed to ${quoted(title(feed))}.`);
-			id("subscribe").reset();
+			if (id("subscribe-url").value.trim() === url) id("subscribe").reset();
 			await refresh();
 		} catch (error) {
 			if (error.status === 401) throw error;
-			say("subscribe-error", error.message);
+			if (id("subscribe-url").value.trim() !== url) tell(error.message, true);
+			else say("subscribe-error", error.message);
 		}
 	});
 }

@@ -10,12 +10,14 @@ const day = 86_400;
 /** With less, the cache takes nothing more. */
 const leastRoom = 16e6;
 
-let [now, lost, month] = [null, null, null];
+let [now, lost, month, hours] = [null, null, null, null];
+/** When `now` came. */
+let came = 0;
 /** When `month` was read. */
 let read = 0;
 /** When this page saw each trouble first. */
 const seen = new Map();
-/** The count of failed responses at the start of each minute, of late. */
+/** The count of failed responses, each time that it rose within five minutes, and once before. */
 let counts = [];
 
 /** A time of day, of another day with its weekday. */
@@ -26,14 +28,19 @@ function clock(time) {
 }
 
 export function show(report) {
-	const minute = Math.floor(report.time / 60);
 	const { failures = 0 } = report.served;
 	// Another process counts anew.
 	if (counts.at(-1)?.failures > failures) counts = [];
-	if (counts.at(-1)?.minute !== minute) counts.push({ minute, failures });
-	counts = counts.filter((one) => minute - one.minute <= 5);
-	[now, lost] = [report, null];
+	if (counts.at(-1)?.failures !== failures) counts.push({ time: report.time, failures });
+	[now, lost, came] = [report, null, Date.now()];
 	judge();
+}
+
+/** The number of responses that failed within five minutes, of which no report may have come for a while. */
+function countFaults() {
+	const from = now.time + (Date.now() - came) / 1000 - 300;
+	while (counts[1]?.time <= from) counts.shift();
+	return counts.at(-1).failures - counts[0].failures;
 }
 
 /** The connection is lost. */
@@ -46,6 +53,8 @@ export function isGone(reason) {
 export async function refresh() {
 	if (Date.now() - read < interval) return;
 	month = await api.history("month");
+	// Its periods begin at even hours of UTC, and not each day does.
+	hours = midnight() / 1000 % month.period_seconds ? await api.history("day") : month;
 	read = Date.now();
 	judge();
 }
@@ -54,9 +63,10 @@ export async function refresh() {
 function troubles() {
 	if (lost) return [["lost", `${lost}. What is below may be out of date.`]];
 	const { size: bytes, limit, pinned, free, min_free: least } = now.cache;
-	const faults = (now.served.failures ?? 0) - (counts[0]?.failures ?? 0);
+	const faults = countFaults();
 	const held = now.downloads.find((one) => one.retry_at && one.is_held);
-	const failed = failures.filter((time) => time > Date.now() - day * 1000);
+	const failed = failures.ends.filter((time) => time > Date.now() - day * 1000);
+	const isAll = failed.length < failures.ends.length || failed.length === failures.total;
 	const stalled = now.plays.filter((play) => play.state === "stalled").length;
 	return [
 		bytes < limit && free - least < leastRoom && ["disk", `The disk is full: ${size(free)} are free, and min_free is ${size(least)}. Delete something on it, or lower min_free.`],
@@ -64,7 +74,7 @@ function troubles() {
 		held && [`held ${host(held.url)}`, `Downloads from ${quoted(host(held.url))} wait: ${printable(held.message)}. The next attempt is at ${clock(held.retry_at * 1000)}; "Retry now" is below.`],
 		stalled && ["stalled", `${plural(stalled, "player")} ${stalled === 1 ? "waits for its" : "wait for their"} origin, which sends nothing.`],
 		faults > 0 && ["faults", `${plural(faults, "response")} to players failed within five minutes: the requests could not be answered in full; see the log. reelcache doctor URL says more.`],
-		failed.length && ["failed", `${plural(failed.length, "download")} failed within a day. Retry under Downloads, or forget what has ended.`, Math.min(...failed)],
+		failed.length && ["failed", `${isAll ? "" : "At least "}${plural(failed.length, "download")} failed within a day. Retry under Downloads, or forget what has ended.`, isAll && Math.min(...failed)],
 		now.queue?.is_offline && ["offline", "The proxy is offline: only what is cached plays."],
 	].filter(Boolean);
 }
@@ -86,11 +96,13 @@ function summarize({ cache, served }) {
 	say("sum-disk", size(bytes));
 	say("sum-disk-more", [`of ${size(limit)}`, pinned && `${size(pinned)} pinned`, free !== undefined && `${size(free)} free`, month && untilFull(cache)].filter(Boolean).join(", "));
 	if (!month) return;
-	const today = new Date().setHours(0, 0, 0, 0);
-	const saved = (from) => size(month.periods.filter(({ start }) => start + month.period_seconds > from / 1000).reduce((sum, { bytes }) => sum + bytes.from_cache, 0));
-	say("sum-saved", saved(today));
-	say("sum-saved-more", `${saved(new Date(today).setDate(1))} this month${served.hit_ratio === undefined ? "" : `, ${percent(served.hit_ratio)} since the start`}`);
+	const saved = ({ periods, period_seconds: long }, from) =>
+		size(periods.filter(({ start }) => start + long > from / 1000).reduce((sum, { bytes }) => sum + bytes.from_cache, 0));
+	say("sum-saved", saved(hours, midnight()));
+	say("sum-saved-more", `${saved(month, new Date(midnight()).setDate(1))} this month${served.hit_ratio === undefined ? "" : `, ${percent(served.hit_ratio)} since the start`}`);
 }
+
+const midnight = () => new Date().setHours(0, 0, 0, 0);
 
 /** When the cache will be full if it grows as it did within a week. */
 function untilFull({ size: bytes, limit, free, min_free: least }) {

@@ -37,8 +37,9 @@ export function show(now) {
 	});
 	summarize(now);
 	say("plays-none", now.plays.length ? "" : "Nobody plays anything.");
-	list("plays", now.plays, (play) => play.id, playCard);
-	list("transfers", others.length ? others : [null], (transfer) => transfer?.id, transferLine);
+	// Another process counts them anew, and some are named only once their head has come.
+	list("plays", now.plays, (play) => `${play.id} ${play.url} ${titleOf(play)}`, playCard);
+	list("transfers", others.length ? others : [null], (transfer) => transfer && `${transfer.id} ${transfer.url}`, transferLine);
 	const hidden = now.hidden?.plays + now.hidden?.transfers;
 	say("now-more", hidden ? `${hidden} more are not shown.` : "");
 	refreshMap().catch(() => {});
@@ -59,10 +60,10 @@ const titleOf = (play) => printable(isGeneric(play.title.replace(/.*\//, "")) ? 
 function summarize(now) {
 	const fetching = now.transfers.reduce((sum, transfer) => sum + (transfer.rate ?? 0), 0);
 	// A film that plays from a full buffer makes no request for a while. The proxy tells when a play is over.
-	say("sum-playing", String(now.plays.length));
+	say("sum-playing", String(now.plays.length + (now.hidden?.plays ?? 0)));
 	say("sum-playing-more", now.plays.map((play) => quoted(titleOf(play))).join(", "));
 	say("sum-fetching", rate(fetching));
-	say("sum-fetching-more", plural(now.transfers.length, "transfer"));
+	say("sum-fetching-more", plural(now.transfers.length + (now.hidden?.transfers ?? 0), "transfer"));
 }
 
 // Plays

@@ -50,6 +50,8 @@ export async function look() {
 		return;
 	}
 	isKnown = true;
+	// In another tab, perhaps: what this one waits to do, it does.
+	if (state.is_signed_in) id("sign-in").close("in");
 	say("sign", state.is_signed_in ? "Sign out" : "Sign in");
 	document.body.classList.toggle("signed-in", state.is_signed_in);
 	document.body.classList.toggle("locked", !mayRead());
@@ -74,13 +76,14 @@ export async function withSession(action) {
 	});
 }
 
-/** Shows the form. @returns whether somebody signed in. */
+/** Shows the form. @returns whether somebody signed in, and did not leave the form before. */
 function ask() {
 	const dialog = id("sign-in");
 	say("sign-in-error", "");
 	id("token").value = "";
+	dialog.returnValue = "";
 	dialog.showModal();
-	return new Promise((done) => dialog.addEventListener("close", () => done(state.is_signed_in), { once: true }));
+	return new Promise((done) => dialog.addEventListener("close", () => done(dialog.returnValue === "in"), { once: true }));
 }
 
 async function submit() {
@@ -88,7 +91,6 @@ async function submit() {
 		await api.session.begin({ token: id("token").value.trim() });
 		await look();
 		if (!state.is_signed_in) throw new Error("this browser keeps no cookies for this page: allow them, or use the command line");
-		id("sign-in").close();
 		tell("Signed in.");
 	} catch (error) {
 		say("sign-in-error", error.message);

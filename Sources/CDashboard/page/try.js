@@ -1,7 +1,7 @@
 // The address of something through the proxy: to copy, to photograph, or to play here.
 
 import * as api from "./api.js";
-import { id, make, on, onSubmit, say } from "./dom.js";
+import { id, make, on, onSubmit, say, turns } from "./dom.js";
 
 export function begin() {
 	onSubmit("try-form", show);
@@ -13,7 +13,10 @@ export function begin() {
 	});
 }
 
+const turn = turns();
+
 async function show() {
+	const isLast = turn();
 	const url = id("try-url").value.trim();
 	stop();
 	id("try-result").hidden = true;
@@ -21,11 +24,13 @@ async function show() {
 	if (!url) return;
 	try {
 		const address = location.origin + (await api.playerPath(url));
+		const picture = isOfThisMachine(location.hostname) ? hint() : await code(address);
+		if (!isLast()) return;
 		say("try-address", address);
-		id("try-qr").replaceChildren(isOfThisMachine(location.hostname) ? hint() : await code(address));
+		id("try-qr").replaceChildren(picture);
 		id("try-result").hidden = false;
 	} catch (error) {
-		say("try-error", error.message);
+		if (isLast()) say("try-error", error.message);
 	}
 }
 

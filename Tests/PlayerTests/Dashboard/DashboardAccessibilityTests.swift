@@ -43,6 +43,7 @@ struct DashboardAccessibilityTests {
     @Test func graphicsAreToldApart() throws {
         let stage = try DashboardStage()
         try stage.waitUntilLive()
+        try stage.showHistory()
         try stage.tab.wait(for: "document.querySelector('.line-2')")
         try expectNoFaults(
             stage.tab,

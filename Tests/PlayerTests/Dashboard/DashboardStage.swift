@@ -45,13 +45,20 @@ final class DashboardStage {
             try tab.press("Enter")
             try tab.wait(for: "document.querySelector('\(shown)')")
         }
-        try tab.wait(for: "document.querySelector('#cache-list tr') && document.querySelector('.plot')")
+        try tab.wait(for: "document.querySelector('#cache-list tr')")
+        try stage.showHistory()
         try tab.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
         try tab.paste(stage.origin.url("/film.mp4"), into: "#try-url")
         try tab.press("Enter")
         try tab.wait(for: "document.querySelector('#space-next li')")
         try tab.wait(for: "document.querySelector('#try-address').checkVisibility()")
         return stage
+    }
+
+    /// Scrolls to what is over time, which the page requests by that.
+    func showHistory() throws {
+        try tab.evaluate("document.querySelector('#history').scrollIntoView()")
+        try tab.wait(for: "document.querySelector('.plot')")
     }
 
     /// Starts the proxy again, at the same address.

@@ -1,0 +1,134 @@
+import TestSupport
+import Testing
+
+/// What parts of the dashboard make of reports that no proxy can be brought to send in a test's time.
+@Suite(.serialized, Player.areExpected(.chromium))
+struct DashboardPartsTests {
+    private let stage: DashboardStage
+
+    init() throws {
+        stage = try DashboardStage()
+        try stage.waitUntilLive()
+        // The page's own stream ends, so that only the test reports.
+        try stage.tab.evaluate(
+            """
+            Object.defineProperty(document, "hidden", {value: true});
+            document.dispatchEvent(new Event("visibilitychange"));
+            globalThis.report = (time, change = {}) => ({
+                time, served: {failures: 0}, downloads: [], plays: [], transfers: [],
+                cache: {size: 0, limit: 1e9, pinned: 0}, ...change});
+            globalThis.play = (id, url, title) => ({id, url, title, segments: [], state: "active", player: "mpv",
+                client: "127.0.0.1", from_cache: 0, from_origin: 0, since: 0});
+            """)
+    }
+
+    /// Failures count for five minutes, though no report comes before or after them.
+    @Test func failuresOfFiveMinutesAreCounted() throws {
+        let tab = stage.tab
+        try tab.evaluate(
+            """
+            import("/api/dashboard/health.js").then(({show, judge}) => {
+                const verdict = () => document.querySelector("#verdict").textContent.slice(0, 11), now = Date.now();
+                show(report(now / 1000)); show(report(now / 1000 + 700, {served: {failures: 3}}));
+                const verdicts = [verdict()];
+                Date.now = () => now + 299_000; judge(); verdicts.push(verdict());
+                Date.now = () => now + 301_000; judge(); verdicts.push(verdict());
+                globalThis.verdicts = verdicts.join("|");
+            })
+            """)
+        try tab.wait(for: "globalThis.verdicts")
+        #expect(try tab.text("verdicts") == "3 responses|3 responses|All is well")
+    }
+
+    @Test func failedDownloadsBeyondThePageAreSaid() throws {
+        let tab = stage.tab
+        try tab.evaluate(
+            """
+            const finished = Date.now() / 1000 - 60, url = "https://a.example/b", ask = fetch;
+            const downloads = Array.from({length: 100}, (_, id) => ({id, url, finished}));
+            globalThis.fetch = async (url, options) => String(url).includes("state=failed")
+                ? Response.json({total: 300, downloads}) : ask(url, options);
+            const parts = ["downloads", "health"].map(one => import(`/api/dashboard/${one}.js`));
+            Promise.all(parts).then(async ([downloads, health]) => {
+                await downloads.refresh();
+                health.show(report(Date.now() / 1000));
+            })
+            """)
+        try tab.wait(for: "document.querySelector('#verdict').textContent.startsWith('At least 100 downloads failed')")
+        #expect(try tab.text("document.querySelector('#verdict').textContent").contains("Seen since"))
+    }
+
+    /// Another process numbers its plays anew, names come with heads, and not all are listed.
+    @Test func cardsAreThoseOfTheirPlays() throws {
+        let tab = stage.tab
+        try tab.evaluate(
+            """
+            import("/api/dashboard/now.js").then(({show}) => {
+                const shown = () => [...document.querySelectorAll("#plays .card")]
+                    .map(one => `${one.dataset.url} ${one.querySelector("h4").textContent}`).join();
+                const hidden = {plays: 5, transfers: 0};
+                const one = (...values) => (show(report(0, {plays: [play(...values)], hidden})), shown());
+                globalThis.cards = [one(1, "https://a.example/a", "a"), one(1, "https://a.example/b", "b"),
+                    one(1, "https://a.example/b", "Film")].join("|");
+            })
+            """)
+        try tab.wait(for: "globalThis.cards")
+        #expect(
+            try tab.text("cards") == "https://a.example/a a|https://a.example/b b|https://a.example/b Film")
+        #expect(try tab.text("document.querySelector('#sum-playing').textContent") == "6")
+    }
+
+    /// The answer to a former question, which comes after that to the last one, is shown by nothing.
+    @Test func lateAnswersAreNotShown() throws {
+        let tab = stage.tab
+        try tab.evaluate(
+            """
+            let count = 0, release;
+            globalThis.fetch = async url => {
+                const number = ++count;
+                if (number === 1) await new Promise(done => release = done);
+                return Response.json(String(url).includes("/url") ? {path: `/https/${number}`}
+                    : {total: 1, resources: [{url: `https://a.example/${number}`, cached: 1, hits: 0}]});
+            };
+            const twice = async act => {
+                count = 0;
+                const first = act();
+                await act(); release(); await first;
+            };
+            Promise.all(["cache", "try"].map(one => import(`/api/dashboard/${one}.js`))).then(async ([{refresh}]) => {
+                await twice(refresh);
+                document.querySelector("#try-url").value = "https://a.example/film.mp4";
+                const form = document.querySelector("#try-form");
+                form.requestSubmit(); form.requestSubmit();
+                globalThis.listed = document.querySelector("#cache-list tr").dataset.url;
+            })
+            """)
+        try tab.wait(for: "globalThis.listed")
+        #expect(try tab.text("listed") == "https://a.example/2")
+    }
+
+    /// A film of the hour before midnight was not saved today, where midnight is no even hour of UTC.
+    @Test(arguments: ["Etc/GMT-1", "Etc/GMT-2"]) func todayBeginsAtMidnight(zone: String) throws {
+        let tab = stage.tab
+        try tab.ask("Emulation.setTimezoneOverride", ["timezoneId": zone])
+        try tab.evaluate(
+            """
+            const midnight = new Date().setHours(0, 0, 0, 0) / 1000;
+            globalThis.fetch = async url => {
+                const seconds = String(url).includes("month") ? 7200 : 300;
+                const first = Math.floor((midnight - 3600) / seconds) * seconds;
+                const periods = Array.from({length: 2 * 7200 / seconds}, (_, place) => ({start: first + place * seconds,
+                    bytes: {from_cache: first + place * seconds < midnight ? 1e9 : 0}}));
+                return Response.json({period_seconds: seconds, periods, from: first, to: first + 14400});
+            };
+            const now = Date.now(); Date.now = () => now + 120_000;
+            import("/api/dashboard/health.js").then(async ({show, refresh}) => {
+                await refresh();
+                show(report(now / 1000));
+                globalThis.saved = document.querySelector("#sum-saved").textContent;
+            })
+            """)
+        try tab.wait(for: "globalThis.saved")
+        #expect(try tab.text("saved") == "0 bytes")
+    }
+}
