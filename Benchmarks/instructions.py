@@ -136,9 +136,9 @@ def rows(server, only, ours):
         'segment': lambda: (http(pre + '/v/index.m3u8'), [http(f'{pre}/v/{i}.ts') for i in range(40)], http(pre + '/v/index.m3u8'), time.sleep(7),
                             server.count(lambda: sum(bool(http(f'{pre}/v/{i % 40}.ts')) for i in range(200)), 0))[-1] if ours else None,
         'closed': lambda: (misses(0, 300), time.sleep(14), misses(0, 300), server.count(lambda: misses(0, 300), 12))[-1] if ours else None,
-        # What the rows before leave to do (files that were used, and close) is not a miss's.
+        # What the rows before leave to do (files that were used, and close) is neither a miss's nor a long one's.
         'miss': lambda: (misses(200, 50), time.sleep(14 if ours else 0), server.count(lambda: misses(250, 250), 3 if ours else 0))[-1],
-        'long': lambda: server.count(long, 3 if ours else 0),
+        'long': lambda: (time.sleep(14 if ours else 0), server.count(long, 3 if ours else 0))[-1],
         # Last, as it stays known which addresses it lists: all requests to their host are compared with them.
         'live': lambda: (hit(20, pre + '/v/live.m3u8'), server.count(lambda: hit(500, pre + '/v/live.m3u8'), 0))[-1],
         'stats': lambda: (hit(20, '/stats'), server.count(lambda: hit(100, '/stats'), 0))[-1] if ours else None,

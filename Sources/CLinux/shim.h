@@ -31,6 +31,10 @@ extern int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespe
 extern ssize_t preadv2(int descriptor, const struct iovec *vectors, int count, off_t offset, int flags);
 extern int memfd_create(const char *name, unsigned int flags);
 
+// SQLite counts each of its allocations under a lock of the process, for figures that nobody reads. Before its first use.
+extern int sqlite3_config(int option, ...);
+static inline void reel_sqlite_count_no_memory(void) { sqlite3_config(9 /* SQLITE_CONFIG_MEMSTATUS */, 0); }
+
 static const unsigned int reel_memfd_cloexec = 1;
 static const int reel_rwf_nowait = 0x08;
 static const long reel_utime_omit = (1l << 30) - 2l;

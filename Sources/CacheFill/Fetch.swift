@@ -37,8 +37,9 @@ package final class Fetch: TransferDelegate {
     var request: FetchRequest
     var output: FetchOutput
     private var intake: AnswerIntake
-    var phase = Phase.waiting(nil)
-    var leaving = Leaving.not
+    // Unchecked: both are read or set at once; each piece of a body would be checked several times.
+    @exclusivity(unchecked) var phase = Phase.waiting(nil)
+    @exclusivity(unchecked) var leaving = Leaving.not
     /// Runs while a parent is asked that has not answered.
     var parentTimer: LoopTimer?
     /// Why it contacts the origin; nil until it does so for the first time.

@@ -254,8 +254,11 @@ struct FetchState {
                 received - $0.offset >= min(furthest, window.reach(afterLeaving: $0.offset - $0.start))
             } ?? false
         }
-        let isBeyond = { isAhead(of: $0, byQuarters: quarters) }
-        return spill == nil ? followers.values.allSatisfy(isBeyond) : followers.values.contains(where: isBeyond)
+        // A loop, as a closure would copy this value; it runs for each piece that comes.
+        for place in followers.values where isAhead(of: place, byQuarters: quarters) == (spill != nil) {
+            return spill != nil
+        }
+        return spill == nil
     }
 
     private func isAhead(of place: Place, byQuarters quarters: Int64) -> Bool {

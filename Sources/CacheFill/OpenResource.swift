@@ -374,7 +374,9 @@ extension OpenResource.State {
     }
 
     fileprivate mutating func takeEffects() -> [Effect] {
-        resource.takeActions().compactMap { action in
+        let actions = resource.takeActions()
+        guard !actions.isEmpty else { return [] }
+        return actions.compactMap { action in
             switch action {
             case .wake(let follower): wakers.removeValue(forKey: follower).map { .wake($0) }
             // A fetch that has not reached its loop yet looks at its followers when it does.

@@ -30,16 +30,16 @@ extension HeaderFields {
     /// Removes fields that concern only the connection to the origin, fields that this proxy sets itself, and malformed
     /// lines.
     package mutating func removeUnfitForClients() {
-        removeHopByHop()
-        remove(allOf: Self.ofTheProxy)
-        removeMalformed()
+        removeHopByHop { Self.ofTheProxy.contains($0.name) || $0.isMalformed }
         boundCacheStatus()
     }
 
     /// The same, and fields about ranges: for parts this proxy sets its own (RFC 9110 §14.4).
     package mutating func removeUnstored() {
-        removeUnfitForClients()
-        remove(allOf: Self.ofRanges)
+        removeHopByHop {
+            Self.ofTheProxy.contains($0.name) || Self.ofRanges.contains($0.name) || $0.isMalformed
+        }
+        boundCacheStatus()
     }
 
     private static let ofRanges: FieldNames = ["accept-ranges", "content-range"]

@@ -59,9 +59,7 @@ package struct OriginURL: Sendable, Hashable {
     package static let recordingParameter = "reelcache-recording"
 
     /// Whether it is that of a recording: it is in this cache or nowhere, and no origin is contacted for it.
-    package var isOfRecording: Bool {
-        pathAndQuery.utf8.contains(UInt8(ascii: "?")) && pathAndQuery.contains(Self.recordingParameter + "=")
-    }
+    package var isOfRecording: Bool { ASCII.contains(pathAndQuery, Self.recordingParameter + "=") }
 
     /// `/https/host[:port]/path?query`, which `init(target:)` reads back to an equal value.
     package var proxyPath: String { "/" + scheme.rawValue + "/" + authority + pathAndQuery }

@@ -18,7 +18,8 @@ struct ChunkTable: Sendable {
     /// nil until the end of a body of unknown length is known.
     private(set) var length: Int64?
     private(set) var extents: ExtentTable
-    private var claims: [Int: Claim] = [:]
+    /// One for each writer at work; most files have one at a time.
+    private var claims: [Claim] = []
     private var lastWriter = 0
     /// The number of absent chunks; 0 means complete. Meaningless while the length is unknown.
     private(set) var absentCount = 0
@@ -36,7 +37,8 @@ struct ChunkTable: Sendable {
 
     /// The chunk that a writer is filling.
     private struct Claim {
-        var chunk: Int
+        let writer: Int
+        let chunk: Int
         var frontier: Int64
     }
 
@@ -134,7 +136,7 @@ struct ChunkTable: Sendable {
         guard !extent.isEvicting else { return .absent }
         let chunk = geometry.chunk(at: offset), bit = geometry.bit(ofChunk: chunk)
         guard extent.present.contains(bit) else {
-            let claim = claims.values.first { $0.chunk == chunk && $0.frontier > offset }
+            let claim = claims.first { $0.chunk == chunk && $0.frontier > offset }
             return claim.map { .bytes(until: $0.frontier) } ?? .absent
         }
         let run = extent.present.subtracting(extent.unverified).runOfPresent(from: bit)
@@ -250,21 +252,24 @@ struct ChunkTable: Sendable {
         for (ordinal, chunks) in filled where !chunks.isEmpty { extents[ordinal].residue.formUnion(chunks) }
     }
 
-    private func isClaimed(_ chunk: Int) -> Bool { claims.values.contains { $0.chunk == chunk } }
+    private func isClaimed(_ chunk: Int) -> Bool { claims.contains { $0.chunk == chunk } }
 
     /// A claimed chunk has blocks, so it counts as residue until it is complete, and its extent is leased.
     private mutating func enter(_ chunk: Int, by writer: Int) {
         let ordinal = geometry.extent(ofChunk: chunk)
-        claims[writer] = Claim(chunk: chunk, frontier: geometry.chunkStart(chunk))
+        claims.append(Claim(writer: writer, chunk: chunk, frontier: geometry.chunkStart(chunk)))
         extents[ordinal].residue.insert(geometry.bit(ofChunk: chunk))
         extents[ordinal].leases += 1
     }
 
-    mutating func advance(_ writer: Int, to frontier: Int64) { claims[writer]?.frontier = frontier }
+    mutating func advance(_ writer: Int, to frontier: Int64) {
+        guard let place = claims.firstIndex(where: { $0.writer == writer }) else { return }
+        claims[place].frontier = frontier
+    }
 
     /// The whole chunk is in the file: readers find it from now on.
     mutating func complete(_ chunk: Int, by writer: Int, checksum: UInt64, now: Int64) {
-        claims[writer] = nil
+        claims.removeAll { $0.writer == writer }
         absentCount -= 1
         extents[geometry.extent(ofChunk: chunk)].complete(
             geometry.bit(ofChunk: chunk), checksum: isStored ? checksum : nil, now: now)
@@ -272,7 +277,7 @@ struct ChunkTable: Sendable {
 
     /// The writer gives up an incomplete chunk.
     mutating func abandon(_ chunk: Int, by writer: Int) {
-        claims[writer] = nil
+        claims.removeAll { $0.writer == writer }
         extents[geometry.extent(ofChunk: chunk)].leases -= 1
     }
 

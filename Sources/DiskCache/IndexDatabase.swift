@@ -1,3 +1,4 @@
+import CLinux
 import CachePolicy
 import Foundation
 import GRDB
@@ -28,7 +29,10 @@ final class IndexDatabase: Sendable {
     /// SQLite to answer. There are as many as threads have looked something up at once.
     private let lookups = Mutex<[DatabaseQueue]>([])
 
+    private static let countsNoMemory: Void = reel_sqlite_count_no_memory()
+
     init(path: String, role: Role) throws(StoreError) {
+        Self.countsNoMemory
         (self.path, self.role) = (path, role)
         do {
             try FileSystem.makePrivateDatabase(path)

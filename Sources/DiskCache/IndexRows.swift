@@ -135,7 +135,7 @@ struct IndexRows: Sendable {
     private static func head(_ row: StoredRow) throws(RowDamage) -> GenerationHead {
         let lines = try pairs("fields", in: row).map { name, value throws(RowDamage) in
             let line = value.map { HeaderFields.Line(name: name, value: $0) }
-            guard let line, isField(line) else { throw notAList("fields") }
+            guard let line, !line.isMalformed else { throw notAList("fields") }
             return line
         }
         let chosen = try pairs("selecting", in: row).map { Variant.Field(stored: $0, value: $1) }
@@ -161,12 +161,6 @@ struct IndexRows: Sendable {
             guard pair.count == 2, let name = pair[0] else { throw notAList(column) }
             return (name, pair[1])
         }
-    }
-
-    /// Whether it can be sent as a field line.
-    private static func isField(_ line: HeaderFields.Line) -> Bool {
-        !line.name.isEmpty && line.name.utf8.allSatisfy { ASCII.isToken($0) }
-            && !line.value.utf8.contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }
     }
 
     /// The extents of a generation and the file's overhead; nil if it is gone. Leaves out damaged rows.

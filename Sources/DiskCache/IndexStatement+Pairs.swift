@@ -3,7 +3,9 @@ extension IndexStatement {
     /// Encodes pairs as JSON (RFC 8259) in UTF-8: an array of arrays of two. Written by hand because it runs for each
     /// small file.
     static func pairs(_ pairs: some Sequence<(String, String?)>) -> [UInt8] {
-        var text: [UInt8] = [UInt8(ascii: "[")]
+        var text: [UInt8] = []
+        text.reserveCapacity(512)
+        text.append(UInt8(ascii: "["))
         for (name, value) in pairs {
             if text.count > 1 { text.append(UInt8(ascii: ",")) }
             text.append(UInt8(ascii: "["))

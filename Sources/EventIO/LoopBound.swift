@@ -3,20 +3,21 @@
 /// `@unchecked Sendable` because the value is accessed only on its loop, which `value` checks.
 package struct LoopBound<Value>: @unchecked Sendable {
     package let loop: EventLoop
-    private let stored: Value
+    @usableFromInline let stored: Value
 
-    package init(_ value: Value, on loop: EventLoop) {
+    // Inlinable: a generic form, called from another module, would look its types up at run time for each call.
+    @inlinable package init(_ value: Value, on loop: EventLoop) {
         self.loop = loop
         stored = value
     }
 
-    package var value: Value {
+    @inlinable package var value: Value {
         precondition(loop.isCurrent, "a loop-bound value was used off its loop")
         return stored
     }
 
     /// Calls `body` with the value on its loop, soon. From any thread.
-    package func post(_ body: @escaping @Sendable (Value) -> Void) {
+    @inlinable package func post(_ body: @escaping @Sendable (Value) -> Void) {
         loop.post { body(self.value) }
     }
 }

@@ -79,6 +79,19 @@ package enum ASCII {
         text.utf8.withContiguousStorageIfAvailable { $0.allSatisfy(condition) } ?? text.utf8.allSatisfy(condition)
     }
 
+    /// Whether `part`, which is not empty, is somewhere in `text`, byte by byte.
+    package static func contains(_ text: String, _ part: String) -> Bool {
+        var (text, part) = (text, part)
+        return text.withUTF8 { text in
+            part.withUTF8 { part in
+                // no trap: it is not empty
+                text.indices.dropLast(part.count - 1).contains {
+                    text[$0] == part[0] && text[$0...].starts(with: part)
+                }
+            }
+        }
+    }
+
     /// Whether `text` begins with `prefix`, ignoring case.
     package static func begins(_ text: String, with prefix: String) -> Bool {
         text.utf8.count >= prefix.utf8.count

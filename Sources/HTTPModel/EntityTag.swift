@@ -6,13 +6,21 @@ package struct EntityTag: Sendable, Hashable {
 
     /// Nil for anything other than an entity tag; without its quotes, it is not a tag, and not a validator.
     package init?(parsing field: String) {
-        var scanner = FieldScanner(field)
-        scanner.skipOptionalSpace()
-        guard let tag = EntityTag(&scanner) else { return nil }
-        scanner.skipOptionalSpace()
-        guard scanner.isAtEnd else { return nil }
+        var field = field
+        let tag = field.withUTF8 { bytes -> EntityTag? in
+            var text = ASCII.trimmed(UnsafeRawBufferPointer(bytes))[...]
+            let isWeak = text.starts(with: "W/".utf8)
+            if isWeak { text = text.dropFirst(2) }
+            guard text.count >= 2, text.first == ASCII.quote, text.last == ASCII.quote else { return nil }
+            let opaque = text.dropFirst().dropLast()
+            guard opaque.allSatisfy(Self.isTagCharacter) else { return nil }
+            return EntityTag(isWeak: isWeak, opaque: String(decoding: opaque, as: UTF8.self))
+        }
+        guard let tag else { return nil }
         self = tag
     }
+
+    private init(isWeak: Bool, opaque: String) { (self.isWeak, self.opaque) = (isWeak, opaque) }
 
     /// A strong tag.
     /// - Parameter opaque: without quotes, control characters and spaces.

@@ -4,7 +4,7 @@ extension HeaderFields {
     package static let credentials = ["Authorization", "Cookie", "Proxy-Authorization"]
 
     /// Removes fields that concern one connection, and those that `Connection` names (RFC 9110 §7.6.1).
-    package mutating func removeHopByHop() {
+    package mutating func removeHopByHop(and isUnfit: (Line) -> Bool = { _ in false }) {
         // Usually none is left; otherwise they are a set, as an origin may name any number.
         var named: Set<String> = []
         for value in all("Connection") where !Self.hopByHop.contains(value) {
@@ -15,6 +15,7 @@ extension HeaderFields {
         }
         lines.removeAll {
             Self.hopByHop.contains($0.name) || !named.isEmpty && named.contains(ASCII.lowercased($0.name))
+                || isUnfit($0)
         }
     }
 
@@ -25,11 +26,12 @@ extension HeaderFields {
         "transfer-encoding", "upgrade",
     ]
 
+    package mutating func removeMalformed() { lines.removeAll(where: \.isMalformed) }
+}
+
+extension HeaderFields.Line {
     /// RFC 9110 §5.1, §5.5: a bare CR in a name or value could be taken for the end of a line.
-    package mutating func removeMalformed() {
-        lines.removeAll { line in
-            line.name.isEmpty || !ASCII.allSatisfy(line.name, ASCII.isToken)
-                || !ASCII.allSatisfy(line.value, ASCII.isFieldContent)
-        }
+    package var isMalformed: Bool {
+        name.isEmpty || !ASCII.allSatisfy(name, ASCII.isToken) || !ASCII.allSatisfy(value, ASCII.isFieldContent)
     }
 }

@@ -14,9 +14,10 @@ package struct HeaderFields: Sendable, Equatable {
 
         /// Appends the line as it is sent, ended by CRLF.
         package func write(to bytes: inout [UInt8]) {
-            bytes += name.utf8
+            var (name, value) = (name, value)
+            name.withUTF8 { bytes.append(contentsOf: $0) }
             bytes.append(": ")
-            bytes += value.utf8
+            value.withUTF8 { bytes.append(contentsOf: $0) }
             bytes.append("\r\n")
         }
     }

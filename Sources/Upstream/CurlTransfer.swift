@@ -39,8 +39,9 @@ package final class CurlTransfer: Transfer {
 
     let request: UpstreamRequest
     var client: UpstreamClient?
-    var stage = Stage.waiting
-    var body = ResponseFlow()
+    // Unchecked: these are numbers and flags, read or set at once; each piece of a body would be checked several times.
+    @exclusivity(unchecked) var stage = Stage.waiting
+    @exclusivity(unchecked) var body = ResponseFlow()
     var upload = UploadFlow()
     private var slot: HeldSlot
     /// nil if the URL is invalid.
@@ -49,7 +50,7 @@ package final class CurlTransfer: Transfer {
     private var priority: UpstreamRequest.Priority
     /// Where the servers are that have answered.
     var scope = AddressScope.public
-    private var silence = Silence(from: 0)
+    @exclusivity(unchecked) private var silence = Silence(from: 0)
     private var stallTimer: LoopTimer?
 
     init(_ request: UpstreamRequest, client: UpstreamClient, delegate: any TransferDelegate) {

@@ -21,7 +21,7 @@ final class EasyHandle {
         guard let curl = curl_easy_init() else { fatalError("curl_easy_init: out of memory") }
         self.curl = curl
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
-        errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        errorText.initialize(to: 0)
         if let sessions { set(CURLOPT_SHARE, pointer: sessions.share) }
     }
 
@@ -156,13 +156,11 @@ final class EasyHandle {
 
     func append(_ name: String, _ value: String) {
         // A line end in a value would start another field: leave out such a line.
-        guard !name.isEmpty, !name.utf8.contains(where: Self.endsLine), !value.utf8.contains(where: Self.endsLine)
-        else { return }
         // curl takes "Name:" as "leave out this field"; a semicolon means an empty field.
-        lines = curl_slist_append(lines, value.isEmpty ? name + ";" : name + ": " + value)
+        var line = value.isEmpty ? name + ";" : name + ": " + value
+        let isOneLine = line.withUTF8 { line in !line.contains { $0 == 0x0D || $0 == 0x0A || $0 == 0 } }
+        if isOneLine, !name.isEmpty { lines = curl_slist_append(lines, line) }
     }
-
-    private static func endsLine(_ byte: UInt8) -> Bool { byte == 0x0D || byte == 0x0A || byte == 0 }
 }
 
 enum CurlLibrary {

@@ -78,7 +78,9 @@ package final class TransferSlots: Sendable {
     struct Taken {
         let limits: Limits
         private(set) var all = 0
-        private var counts: [Party.Bound: Int] = [:]
+        private var hosts: [String: Int] = [:]
+        private var parties: [Party: Int] = [:]
+        private var clients: [IPAddress: Int] = [:]
 
         init(_ limits: Limits) { self.limits = limits }
 
@@ -93,18 +95,19 @@ package final class TransferSlots: Sendable {
         }
 
         func isFull(_ bound: Party.Bound) -> Bool {
-            let limit =
-                switch bound {
-                case .client: Limits.share(of: limits.total)
-                case .party: Limits.share(of: limits.perHost)
-                case .host: limits.perHost
-                }
-            return counts[bound, default: 0] >= limit
+            switch bound {
+            case .client(let client): clients[client, default: 0] >= Limits.share(of: limits.total)
+            case .party(let party): parties[party, default: 0] >= Limits.share(of: limits.perHost)
+            case .host(let host): hosts[host, default: 0] >= limits.perHost
+            }
         }
 
         mutating func count(_ party: Party, by step: Int) {
             all += step // no trap: a number of transfers, or of threads
-            for bound in party.bounds { counts.count(bound, by: step) }
+            hosts.count(party.host, by: step)
+            guard let client = party.client else { return }
+            clients.count(client, by: step)
+            parties.count(party, by: step)
         }
     }
 
@@ -227,6 +230,7 @@ package final class TransferSlots: Sendable {
     /// Gives the slot that somebody had to whoever is next.
     private func next(_ state: inout State, after former: Party) -> [@Sendable () -> Void] {
         state.taken.count(former, by: -1)
+        guard !state.lines.isEmpty else { return [] }
         var next: [@Sendable () -> Void] = []
         for priority in UpstreamRequest.Priority.allCases {
             // Taken out meanwhile, because with a second reference each change would copy the whole queue.

@@ -21,38 +21,45 @@ struct UpstreamURL: Equatable {
     /// A URL that has only one reading, and that curl leaves as it is: a name in lower case or an IPv4 address, perhaps
     /// a port, and a path. Nil for any other, which only curl reads.
     init?(plain text: String) {
-        let scheme = text.hasPrefix("https") ? "https" : "http"
-        let start = text.utf8.dropFirst(scheme.utf8.count)
-        guard text.hasPrefix("http"), start.starts(with: "://".utf8) else { return nil }
-        let rest = start.dropFirst(3)
-        let host = rest.prefix { ASCII.isDigit($0) || 0x61...0x7A ~= $0 || $0 == UInt8(ascii: "-") || $0 == Self.dot }
-        var path = rest[host.endIndex...], port = scheme == "https" ? "443" : "80"
+        var copy = text
+        guard let parts = copy.withUTF8({ Self.plainParts(UnsafeRawBufferPointer($0)) }) else { return nil }
+        (self.text, scheme, host, port) = (text, parts.scheme, parts.host, parts.port)
+        name = parts.isName && !Self.isThisMachine(host) ? host : nil
+    }
+
+    private static func plainParts(_ text: UnsafeRawBufferPointer) -> (
+        scheme: String, host: String, isName: Bool, port: String
+    )? {
+        let isTLS = text.starts(with: "https://".utf8)
+        guard isTLS || text.starts(with: "http://".utf8) else { return nil }
+        let rest = text.dropFirst(isTLS ? 8 : 7)
+        let host = rest.prefix { ASCII.isDigit($0) || 0x61...0x7A ~= $0 || $0 == UInt8(ascii: "-") || $0 == dot }
+        var path = rest[host.endIndex...], port = isTLS ? "443" : "80"
         if path.first == ASCII.colon {
             let digits = path.dropFirst().prefix(while: ASCII.isDigit)
             guard digits.first != UInt8(ascii: "0"), ASCII.decimal(digits, upTo: 65535) != nil else { return nil }
-            (port, path) = (String(Substring(digits)), rest[digits.endIndex...])
+            (port, path) = (String(decoding: digits, as: UTF8.self), rest[digits.endIndex...])
         }
-        guard path.first == UInt8(ascii: "/"), path.allSatisfy({ 0x21...0x7E ~= $0 && $0 != UInt8(ascii: "#") }),
-            let isName = Self.isName(host)
+        guard path.first == UInt8(ascii: "/"), path.allSatisfy({ 0x21...0x7E ~= $0 && $0 != UInt8(ascii: "#") })
         else { return nil }
-        (self.text, self.scheme, self.host, self.port) = (text, scheme, String(Substring(host)), port)
-        name = isName && !Self.isThisMachine(self.host) ? self.host : nil
+        let name = String(decoding: host, as: UTF8.self)
+        return isName(name).map { (isTLS ? "https" : "http", name, $0, port) }
     }
 
     private static let dot = UInt8(ascii: ".")
 
     /// Whether it is a name, whose last label begins with a letter, rather than four decimal numbers; nil if it has an
     /// empty label, or other numbers, of which curl makes addresses, too.
-    private static func isName(_ host: Substring.UTF8View) -> Bool? {
+    private static func isName(_ host: String) -> Bool? {
         var previous = dot, beginsLast = dot
-        for byte in host {
+        for byte in host.utf8 {
             if byte == dot, previous == dot { return nil }
             if previous == dot { beginsLast = byte }
             previous = byte
         }
         guard previous != dot else { return nil }
         if ASCII.isLetter(beginsLast) { return true }
-        return IPAddress(String(Substring(host))) != nil ? false : nil
+        return IPAddress(host) != nil ? false : nil
     }
 
     private static func isThisMachine(_ host: String) -> Bool { host == "localhost" || host.hasSuffix(".localhost") }
