@@ -38,7 +38,7 @@ package struct FollowerID: Hashable, Comparable, Sendable {
 }
 
 /// What an opening has found.
-package enum Opening: Sendable {
+package enum Opened: Sendable {
     /// The resource's generation, from which everybody may read.
     case stored(Generation)
     /// A response that is not stored: a buffer for the request that started the opening; others send their own.
@@ -73,7 +73,7 @@ struct FetchState {
     /// Whether a client that waits for it is another proxy.
     var isJoinedByProxy = false
     /// nil until the origin has stated what the resource is.
-    var opening: Opening?
+    var opening: Opened?
     /// nil for a gap.
     var requester: Requester?
     /// The range that this fetch fills; its upper end is `Int64.max` while the length is unknown.
@@ -201,7 +201,7 @@ struct FetchState {
     }
 
     /// The origin has answered: what the resource is, and which bytes follow.
-    mutating func opened(_ opening: Opening, _ range: Range<Int64>, furthest: Int64, isUnresumable: Bool) {
+    mutating func opened(_ opening: Opened, _ range: Range<Int64>, furthest: Int64, isUnresumable: Bool) {
         self.opening = opening
         self.furthest = furthest
         begin(range, isUnresumable: isUnresumable)

@@ -36,7 +36,7 @@ package final class LoopFiller {
     ///   - alone: do not join and do not store, because what a joined request found cannot be shared, or because the
     ///     stored generation cannot be read.
     /// - Returns: nil if another generation has become known meanwhile.
-    package func open(
+    func open(
         _ resource: OpenResource, _ demand: Demand, validating validated: Generation? = nil, follower: FollowerID,
         alone: Bool
     ) -> (SharedFetch, isCollapsed: Bool)? {

@@ -297,8 +297,7 @@ package final class OpenResource: Sendable {
     }
 
     /// Records a response that is not stored, found by an opening or delivered past the cache.
-    func passes(_ opening: Opening, by fetch: SharedFetch, _ range: Range<Int64>, furthest: Int64, isUnresumable: Bool)
-    {
+    func passes(_ opening: Opened, by fetch: SharedFetch, _ range: Range<Int64>, furthest: Int64, isUnresumable: Bool) {
         change { state in
             state.resource.passes(fetch.id)
             state.resource.ring(fetch.id) {

@@ -10,7 +10,7 @@ import HTTPModel
 ///        ├────── a part of it ── fill its gaps ─────────────────────────┤
 ///        └────── unknown ── open ── stored ── follow, fill the rest ────┘
 ///                             └── not to be stored: failed
-package final class Prefetch: LoopFiller.Work {
+package final class Prefetch: LoopFiller.Work, ResourceResolver.User {
     package enum End: Sendable {
         /// Everything wanted is cached, and saved in the index if it is to be kept.
         case completed
@@ -30,16 +30,12 @@ package final class Prefetch: LoopFiller.Work {
     /// When it began, and when its first bytes had arrived, in nanoseconds.
     private var times: (began: UInt64?, first: UInt64?) = (nil, nil)
 
-    private let resolvedRule: ResolvedRule
+    package let resolvedRule: ResolvedRule
     private let pins: Bool
-    private var resource: OpenResource
-    private var resolver: ResourceResolver
+    private var opening: Opening
     private var mayRequestPart = true
-    /// How often it has started over.
-    private var restarts = 0
-    private static let maxRestarts = 4
-    /// A fetch that opens the resource, whether it requests a part, and the stored generation that it revalidates.
-    private var opening: (status: SharedFetch, requestsPart: Bool, validated: Generation?)?
+    /// Whether the opening requests a part.
+    private var requestsPart = false
     /// nil while nothing is being filled.
     private var shares: PrefetchShares?
     private var generation: Generation?
@@ -64,8 +60,7 @@ package final class Prefetch: LoopFiller.Work {
         if let pace { resolvedRule.fill = .ahead(bytes: pace.window) }
         self.resolvedRule = resolvedRule
         pins = order.keeps && (resolvedRule.pins || order.isPinned)
-        resource = loop.filler.resource(key)
-        resolver = ResourceResolver(key)
+        opening = Opening(key, follower, pace: pace, on: loop)
         state = PrefetchState(range: order.range)
         loop.keep(self)
     }
@@ -86,14 +81,10 @@ package final class Prefetch: LoopFiller.Work {
 
     private func proceed() {
         guard onEnd != nil else { return }
-        let view = loop.filler.look(at: resource, wake: wake { $0.proceed() })
-        act(
-            on: resolver.resolve(
-                view, for: purpose, now: loop.filler.now(), instant: now, terms: resolvedRule.terms,
-                isAuthorized: demand(nil).isAuthorized, selection: selection))
+        act(on: opening.look(for: self, wake: wake { $0.proceed() }))
     }
 
-    private var purpose: ResourceResolver.Purpose {
+    package var purpose: ResourceResolver.Purpose {
         guard order.isFresh else { return .presence }
         var directives = RequestDirectives()
         directives.control.noCache = true
@@ -106,39 +97,29 @@ package final class Prefetch: LoopFiller.Work {
         case .use(let generation, _, _): consider(generation)
         case .validate(let generation, _, _): open(validating: generation)
         case .turn(let key):
-            resource = loop.filler.resource(key)
+            opening.turn(to: key)
             proceed()
         case .open: open()
         case .bypass(.unreadable): fail(.unreadable)
         case .bypass(.unfit): fail(.notStorable(.forOneUser))
         case .replace(let generation):
-            loop.filler.discard(generation, of: resource)
+            loop.filler.discard(generation, of: opening.resource)
             proceed()
         case .bypass(.vary): fail(.notStorable(.varyAny))
         case .bypass(.rule), .refuse: fail(.notStorable(.rule))
         }
     }
 
-    /// The variant that this request's fields select.
-    private func selection(of variant: Variant) -> Variant {
+    package var isAuthorized: Bool { demand(nil).isAuthorized }
+
+    package func selection(of variant: Variant) -> Variant {
         variant.of(demand(nil).sentFields, fingerprint: loop.filler.store.fingerprint)
     }
 
     /// Starts over because the resource has changed meanwhile.
     private func restart(after error: PrefetchError) {
         endFills()
-        restarts += 1
-        guard restarts <= Self.maxRestarts else { return fail(error) }
-        lookUnderItsKey()
-        proceed()
-    }
-
-    /// The resolver may have found that another page has the same media, which is cached under that one's key.
-    private func lookUnderItsKey() {
-        guard resolvedRule.resolver != nil else { return }
-        let key = loop.filler.policy.value.resolve(order.url).key
-        guard !resource.key.isOf(key) else { return }
-        (resource, resolver) = (loop.filler.resource(key), ResourceResolver(key))
+        opening.restart(order.url, resolvedRule) ? proceed() : fail(error)
     }
 
     private func wake(_ body: @escaping @Sendable (Prefetch) -> Void) -> @Sendable () -> Void {
@@ -157,10 +138,10 @@ package final class Prefetch: LoopFiller.Work {
             return fill(generation, following: nil)
         }
         // The rest comes only with the running transfer; without one, everything has to be fetched again.
-        if let status = resource.joinUnresumable(follower, of: generation, at: 0) {
+        if let status = opening.resource.joinUnresumable(follower, of: generation, at: 0) {
             return fill(generation, following: status)
         }
-        loop.filler.discard(generation, of: resource)
+        loop.filler.discard(generation, of: opening.resource)
         restart(after: .fill(.changed))
     }
 
@@ -173,42 +154,30 @@ package final class Prefetch: LoopFiller.Work {
         let span = part.map {
             ByteRangeSpec.bounded(first: $0.lowerBound, last: max($0.lowerBound, $0.upperBound -| 1))
         }
-        guard
-            let (status, _) = loop.open(
-                resource, demand(span), validating: validated, follower: follower, alone: false)
-        else {
-            return restart(after: .fill(.changed))
-        }
-        opening = (status, part != nil, validated)
+        guard opening.open(demand(span), validating: validated) != nil else { return restart(after: .fill(.changed)) }
+        requestsPart = part != nil
         awaitOpening()
     }
 
     private var openingOfSeveral: Range<Int64>? { order.connections > 1 ? 0..<Self.openingBytes : nil }
 
     private func awaitOpening() {
-        guard let (status, requestsPart, validated) = opening else { return }
-        let result = status.result
-        switch result.opening {
-        case .stored(let generation):
-            if let turn = resolver.resolve(
-                opened: generation, for: .presence, terms: resolvedRule.terms, isAuthorized: demand(nil).isAuthorized,
-                selection: selection)
-            {
-                leaveOpening()
-                return act(on: turn)
+        guard opening.fetch != nil else { return }
+        switch opening.outcome() {
+        case .found(.stored(let generation), let status):
+            if let alternative = opening.alternative(to: generation, for: self) {
+                opening.leave()
+                return act(on: alternative)
             }
-            opening = nil
-            return fill(generation, following: status)
-        case .validated:
-            leaveOpening()
-            if let validated {
-                resolver.accepted = validated
-                return proceed()
-            }
-            return restart(after: .fill(.changed))
-        case .passing(let generation, let owner, _, _):
+            opening.handOver()
+            fill(generation, following: status)
+        case .found(.validated(let generation, _), _):
+            opening.leave()
+            opening.resolver.accepted = generation
+            proceed()
+        case .found(.passing(let generation, let owner, _, _), let status):
             let (obstacle, reason, code) = (status.obstacle, status.passingReason, generation.head.status)
-            leaveOpening()
+            opening.leave()
             // An empty resource has no parts, and a part of a resource of unknown length, or of an encoded form, is not
             // stored: ask for the whole.
             let mayBeEmpty = code == 416 && order.range?.lowerBound ?? 0 == 0
@@ -221,20 +190,11 @@ package final class Prefetch: LoopFiller.Work {
             // A response to another request may pass through for reasons of that request alone. For a player, one
             // attempt is enough: the player will ask by itself.
             let isOwn = owner == follower || !order.keeps
-            return isOwn ? fail(.notStorable(reason)) : restart(after: .notStorable(reason))
-        case nil: break
+            isOwn ? fail(.notStorable(reason)) : restart(after: .notStorable(reason))
+        case .failed(let error): fail(.fill(error))
+        case .stopped(let error): restart(after: .fill(error))
+        case nil: if !opening.wait(wake: wake { $0.awaitOpening() }) { awaitOpening() }
         }
-        if let end = result.end {
-            leaveOpening()
-            if case .failed(let error) = end { return fail(.fill(error)) }
-            return restart(after: .fill(.unusable("it ended before the header was complete")))
-        }
-        if !status.wait(follower, at: nil, wake: wake { $0.awaitOpening() }) { awaitOpening() }
-    }
-
-    private func leaveOpening() {
-        opening?.status.leave(follower, counting: pace)
-        opening = nil
     }
 
     // MARK: Filling
@@ -302,7 +262,8 @@ package final class Prefetch: LoopFiller.Work {
 
     private func begin(_ block: Range<Int64>, of generation: Generation, following status: SharedFetch?) {
         let fill = ResourceFill(
-            resource, generation, demand(nil), loop, follower: status == nil ? FollowerID(order.kind) : follower,
+            opening.resource, generation, demand(nil), loop,
+            follower: status == nil ? FollowerID(order.kind) : follower,
             pace: pace)
         fill.whereNext = { [unowned self] fill, _ in next(after: fill, generation) }
         fill.onAdvance = { [unowned self] in
@@ -462,7 +423,7 @@ package final class Prefetch: LoopFiller.Work {
     private func release() {
         state.end()
         loop.filler.promises.drop(ObjectIdentifier(state))
-        leaveOpening()
+        opening.leave()
         endFills()
         loop.letGo(self)
     }

@@ -63,6 +63,16 @@ package struct ResourceResolver {
         fileprivate var isOffline: Bool { if case .answer(_, _, true) = self { true } else { false } }
     }
 
+    /// Whose request needs the resource.
+    package protocol User {
+        var purpose: Purpose { get }
+        var resolvedRule: ResolvedRule { get }
+        /// Whether the request has credentials of its client's own.
+        var isAuthorized: Bool { get }
+        /// The variant that the request's fields select.
+        func selection(of variant: Variant) -> Variant
+    }
+
     /// The URL's own key.
     private let key: CacheKey
     /// How often it has turned to another variant.
@@ -76,26 +86,24 @@ package struct ResourceResolver {
 
     /// - Parameters:
     ///   - view: what is known of the resource.
+    ///   - purpose: nil for the user's own.
     ///   - now: seconds since 1970.
     ///   - instant: nanoseconds of a monotonic clock.
-    ///   - terms: how this cache reads what responses state.
-    ///   - isAuthorized: whether the request has credentials of its client's own.
-    ///   - selection: the variant that this request's fields select.
     package mutating func resolve(
-        _ view: OpenResource.View, for purpose: Purpose, now: @autoclosure () -> Int64,
-        instant: @autoclosure () -> UInt64, terms: CacheTerms = .private,
-        isAuthorized: @autoclosure () -> Bool = false, selection: (Variant) -> Variant
+        _ view: OpenResource.View, for user: some User, as purpose: Purpose? = nil, now: @autoclosure () -> Int64,
+        instant: @autoclosure () -> UInt64
     ) -> Resolution {
+        let purpose = purpose ?? user.purpose
         switch view {
         case .lookingUp: return .wait
         case .unknown: return purpose.mayRequest ? .open : .refuse
         case .unreadable: return purpose.mayRequest ? .bypass(.unreadable) : .refuse
         case .generation(let generation):
             let stored = generation.snapshot, head = stored.head
-            if let turn = turn(from: head.variant, purpose, selection) { return turn }
+            if let turn = turn(from: head.variant, purpose, user) { return turn }
             if generation.isUnreadable, purpose.mayRequest, !purpose.isOffline { return .bypass(.unreadable) }
-            let reading = head.reading(terms)
-            if let other = refusal(of: generation, stored, reading, purpose, isAuthorized()) { return other }
+            let reading = head.reading(user.resolvedRule.terms)
+            if let other = refusal(of: generation, stored, reading, purpose, user) { return other }
             guard case .answer(let directives, let ttl, let isOffline) = purpose, generation !== accepted else {
                 return .use(generation, stored, .anyway)
             }
@@ -113,22 +121,19 @@ package struct ResourceResolver {
 
     /// Resolves a generation that an opening has found, perhaps for another request that started it.
     /// - Returns: nil if it is the right variant.
-    package mutating func resolve(
-        opened generation: Generation, for purpose: Purpose, terms: CacheTerms = .private,
-        isAuthorized: @autoclosure () -> Bool = false, selection: (Variant) -> Variant
-    ) -> Resolution? {
-        let stored = generation.snapshot
-        return turn(from: stored.head.variant, purpose, selection)
-            ?? refusal(of: generation, stored, stored.head.reading(terms), purpose, isAuthorized())
+    package mutating func resolve(opened generation: Generation, for user: some User) -> Resolution? {
+        let stored = generation.snapshot, purpose = user.purpose
+        return turn(from: stored.head.variant, purpose, user)
+            ?? refusal(of: generation, stored, stored.head.reading(user.resolvedRule.terms), purpose, user)
     }
 
     /// What to do instead if a stored response must not answer the request; nil if it may.
     private func refusal(
         of generation: Generation, _ stored: Generation.Snapshot, _ reading: GenerationHead.Reading, _ purpose: Purpose,
-        _ isAuthorized: @autoclosure () -> Bool
+        _ user: some User
     ) -> Resolution? {
         let head = stored.head
-        guard !reading.directives.permitsUse(of: head.fields, head.variant, isAuthorized: isAuthorized()) else {
+        guard !reading.directives.permitsUse(of: head.fields, head.variant, isAuthorized: user.isAuthorized) else {
             return nil
         }
         guard purpose.mayRequest else { return .refuse }
@@ -136,11 +141,9 @@ package struct ResourceResolver {
     }
 
     /// RFC 9111 §4.1
-    private mutating func turn(
-        from variant: Variant, _ purpose: Purpose, _ selection: (Variant) -> Variant
-    ) -> Resolution? {
+    private mutating func turn(from variant: Variant, _ purpose: Purpose, _ user: some User) -> Resolution? {
         guard !variant.fields.isEmpty else { return nil }
-        let own = selection(variant)
+        let own = user.selection(of: variant)
         guard own != variant else { return nil }
         guard turns < Self.mostTurns else { return purpose.mayRequest ? .bypass(.vary) : .refuse }
         turns += 1

@@ -37,7 +37,7 @@ package struct SharedFetch: Sendable, Hashable {
 
     /// What it has found, and how it ended, looked at together: on its own loop it may open and end at any moment. What
     /// it has for one follower alone (`share`) was noted before that, so it is to be read after this.
-    package var result: (opening: Opening?, end: FetchEnd?) { read { ($0.opening, $0.end) } ?? (nil, .stopped) }
+    package var result: (opening: Opened?, end: FetchEnd?) { read { ($0.opening, $0.end) } ?? (nil, .stopped) }
 
     /// Whose request it is; nil for a gap.
     package var requester: Requester? { read { $0.requester } ?? nil }

@@ -38,7 +38,7 @@ final class ContentAnswer: BodySource {
     }
 
     init(_ answer: MediaAnswer, _ generation: Generation, _ view: Generation.Snapshot) {
-        (request, resource, self.generation, self.view) = (answer.request, answer.resource, generation, view)
+        (request, resource, self.generation, self.view) = (answer.request, answer.opening.resource, generation, view)
         isOld = answer.accepts(generation)
     }
 

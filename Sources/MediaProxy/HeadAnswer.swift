@@ -72,7 +72,7 @@ final class HeadAnswer {
             }
         case let status where Reuse.isError(status: status): answer.answerInDoubt(after: .originStatus(status))
         case let status where Reuse.isGone(status: status):
-            filler.discard(validated, of: answer.resource)
+            filler.discard(validated, of: answer.opening.resource)
             return false
         default: return false
         }

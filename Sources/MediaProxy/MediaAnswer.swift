@@ -18,12 +18,11 @@ import Upstream
 /// It is in one phase at a time, which holds what belongs to it.
 final class MediaAnswer {
     let request: MediaRequest
-    /// The requested resource; another one if its origin selects a variant by further request fields.
-    private(set) var resource: OpenResource
-    private var resolver: ResourceResolver
+    /// Its resource, and the fetch that opens it.
+    private(set) var opening: Opening
     private var phase = Phase.looking
     /// The stored generation that needs validation: it serves the answer if its origin cannot be reached.
-    private var doubted: DoubtedGeneration? {
+    private var doubted: Doubted? {
         didSet { request.validatesListing = doubted?.generation.head.isCertainListing == true }
     }
     /// Why a stored generation is served without the validation that it needs.
@@ -32,15 +31,12 @@ final class MediaAnswer {
     private(set) var isAsStored = false
     /// The remaining wait for the first byte.
     private(set) var patience = Patience.fresh
-    /// A generation may be replaced before its first byte arrives: the answer then restarts from the next one.
-    private var restarts = 0
-    private static let maxRestarts = 3
 
     private enum Phase {
         /// What is known of the resource is looked at, or its index is being read.
         case looking
         /// A fetch opens the resource, or validates what is stored; so many interim responses were passed on.
-        case opening(SharedFetch, interims: Int)
+        case opening(interims: Int)
         case head(HeadAnswer)
         case playlist(PlaylistAnswer)
         case content(ContentAnswer)
@@ -50,8 +46,7 @@ final class MediaAnswer {
 
     init(_ request: MediaRequest) {
         self.request = request
-        resource = request.filler.filler.resource(request.route.key)
-        resolver = ResourceResolver(request.route.key)
+        opening = Opening(request.route.key, request.follower, on: request.filler)
     }
 
     func start(in plays: LoopPlays) {
@@ -102,14 +97,10 @@ final class MediaAnswer {
         if request.resolvedRule.bypasses {
             return act(on: request.directives.control.onlyIfCached ? .refuse : .bypass(.rule))
         }
-        let view = request.filler.filler.look(at: resource, wake: wake { $0.proceed() })
-        let resolution = resolver.resolve(
-            view, for: request.purpose, now: request.filler.filler.now(), instant: request.filler.filler.instant,
-            terms: request.resolvedRule.terms, isAuthorized: request.isAuthorized,
-            selection: { request.selection(of: $0) })
+        let resolution = opening.look(for: request, wake: wake { $0.proceed() })
         guard let short = short(insteadOf: resolution) else { return act(on: resolution) }
         end()
-        request.respond(with: short, key: resource.key)
+        request.respond(with: short, key: opening.resource.key)
     }
 
     private func act(on resolution: Resolution) {
@@ -120,11 +111,11 @@ final class MediaAnswer {
         case .turn(let key):
             request.trace("switching to another variant (Vary)")
             request.outcome = .hit()
-            resource = request.filler.filler.resource(key)
+            opening.turn(to: key)
             proceed()
         case .replace(let generation):
             request.trace("what is cached is for one user, and this cache is shared")
-            request.filler.filler.discard(generation, of: resource)
+            request.filler.filler.discard(generation, of: opening.resource)
             proceed()
         case .open where request.route.isRecording, .bypass where request.route.isRecording:
             end()
@@ -151,22 +142,13 @@ final class MediaAnswer {
     }
 
     func restart(after error: FillError) {
-        guard restarts < Self.maxRestarts else { return fail(error) }
-        restarts += 1
+        let former = opening.resource
+        guard opening.restart(request.route.url, request.resolvedRule) else { return fail(error) }
         request.trace("restarting: \(error)")
         phase = .looking
-        lookUnderItsKey()
+        // What was validated is not of the page that has the media.
+        if opening.resource !== former { (doubted, request.outcome) = (nil, .hit()) }
         proceed()
-    }
-
-    /// The resolver may have found that another page has the same media, which is cached under that one's key.
-    private func lookUnderItsKey() {
-        guard request.resolvedRule.resolver != nil else { return }
-        let key = request.proxy.policy.resolve(request.route.url).key
-        guard !resource.key.isOf(key) else { return }
-        (resource, resolver) = (request.filler.filler.resource(key), ResourceResolver(key))
-        // What was validated is not this page's.
-        (doubted, request.outcome) = (nil, .hit())
     }
 
     /// A short response that may be used, if no media is stored.
@@ -175,7 +157,7 @@ final class MediaAnswer {
         case .open, .refuse: break
         case .wait, .use, .validate, .turn, .replace, .bypass: return nil
         }
-        guard !request.route.isRecording, let found = request.short(under: resource.key) else { return nil }
+        guard !request.route.isRecording, let found = request.short(under: opening.resource.key) else { return nil }
         let (short, freshness) = found
         let directives = short.head.reading(request.resolvedRule.terms).directives
         switch Reuse.decide(
@@ -202,12 +184,12 @@ final class MediaAnswer {
 
     private func open(alone: Bool) {
         noteForward(alone ? .bypass : .uriMiss)
-        follow(request.filler.open(resource, request.demand, follower: request.follower, alone: alone))
+        follow(opening.open(request.demand, alone: alone))
     }
 
     /// Notes why the origin is contacted; the first reason is the one reported.
     func noteForward(_ reason: CacheStatus.Forward) {
-        if request.outcome.isHit { request.outcome = .forwarded(resolver.turns > 0 ? .varyMiss : reason) }
+        if request.outcome.isHit { request.outcome = .forwarded(opening.resolver.turns > 0 ? .varyMiss : reason) }
     }
 
     /// Requests the whole from the origin, for this client alone.
@@ -221,19 +203,18 @@ final class MediaAnswer {
     /// Fetches a playlist or feed, that a HEAD has shown to be one.
     func fetchListing(validating validated: Generation?) {
         guard let validated, !validated.isRetired else { return open(alone: request.resolvedRule.bypasses) }
-        follow(
-            request.filler.open(
-                resource, request.demand, validating: validated, follower: request.follower, alone: false))
+        follow(opening.open(request.demand, validating: validated))
     }
 
     /// Waits for the result of an opening fetch.
-    private func follow(_ opened: (SharedFetch, isCollapsed: Bool)?) {
+    /// - Parameter isCollapsed: whether another request had begun it; nil if there is none.
+    private func follow(_ isCollapsed: Bool?) {
         request.exchange.onAbort { [self] in abandon() }
-        guard let (status, isCollapsed) = opened else {
+        guard let isCollapsed else {
             phase = .looking
             return proceed()
         }
-        phase = .opening(status, interims: 0)
+        phase = .opening(interims: 0)
         request.outcome.isCollapsed = isCollapsed
         request.trace(
             isCollapsed ? "joining a request that is under way to the origin" : "requesting it from the origin")
@@ -241,41 +222,42 @@ final class MediaAnswer {
     }
 
     private func awaitOpening() {
-        guard request.exchange.isOpen, case .opening(let status, _) = phase else { return }
-        let result = status.result
+        guard request.exchange.isOpen, case .opening = phase else { return }
+        let outcome = opening.outcome()
         passOwn()
         guard request.exchange.isOpen else { return }
-        if let opening = result.opening { return opened(opening, by: status) }
-        if let end = result.end {
-            leaveOpening()
-            guard case .failed(let error) = end else {
-                return restart(after: .unusable("it ended before the header was complete"))
-            }
-            return answerInDoubt(after: error)
+        switch outcome {
+        case .found(let found, let status): return opened(found, by: status)
+        case .failed(let error): return answerInDoubt(after: error)
+        case .stopped(let error): return restart(after: error)
+        case nil: break
         }
         guard beginWaiting() else {
             leaveOpening()
             return failSilent()
         }
-        guard status.wait(request.follower, at: nil, wake: wake { $0.awaitOpening() }) else { return awaitOpening() }
+        guard opening.wait(wake: wake { $0.awaitOpening() }) else { return awaitOpening() }
         // Something may have come since it was looked at.
         passOwn()
     }
 
     /// Passes on what has come for this client alone.
     private func passOwn() {
-        guard request.route.passesCookies, case .opening(let status, var interims) = phase else { return }
-        request.passOwn(status, after: &interims)
-        if case .opening(status, _) = phase { phase = .opening(status, interims: interims) }
+        guard request.route.passesCookies, case .opening(var interims) = phase, let fetch = opening.fetch else {
+            return
+        }
+        request.passOwn(fetch, after: &interims)
+        if case .opening = phase { phase = .opening(interims: interims) }
     }
 
     /// Acts on what an opening has found.
-    private func opened(_ opening: Opening, by status: SharedFetch) {
-        switch opening {
+    private func opened(_ found: Opened, by status: SharedFetch) {
+        switch found {
         case .stored(let generation):
-            if let alternative = alternative(to: generation, of: status) { return act(instead: alternative) }
+            if let alternative = opening.alternative(to: generation, for: request) { return act(instead: alternative) }
             request.outcome.isStored = true
             request.note(status)
+            opening.handOver()
             answer(from: generation, following: status)
         case .validated(let generation, let answer):
             // The generation was replaced during validation.
@@ -283,7 +265,7 @@ final class MediaAnswer {
                 leaveOpening()
                 return restart(after: .changed)
             }
-            if let alternative = alternative(to: generation, of: status) { return act(instead: alternative) }
+            if let alternative = opening.alternative(to: generation, for: request) { return act(instead: alternative) }
             leaveOpening()
             request.outcome.forwardStatus = answer
             accept(generation)
@@ -294,6 +276,7 @@ final class MediaAnswer {
             guard request.isEnough(part, of: total, view.head, request.isListing(generation, view, isAsStored)) else {
                 return openPlainly()
             }
+            opening.handOver()
             guard let part, total == nil else { return answer(from: generation, as: view, following: status) }
             let content = ContentAnswer(self, generation, view)
             phase = .content(content)
@@ -305,23 +288,6 @@ final class MediaAnswer {
         }
     }
 
-    /// What to do instead of answering from what an opening has found; nil if it is the answer to this request. Whoever
-    /// only waits for it shares it if it may be reused without validation (RFC 9111 §4, §5.2.2.4): its own directives
-    /// (`no-cache`) are met, as it has just come.
-    private func alternative(to generation: Generation, of fetch: SharedFetch) -> Resolution? {
-        // The response may be a variant that does not fit this request.
-        guard fetch.requester?.follower != request.follower else {
-            return resolver.resolve(
-                opened: generation, for: request.purpose, terms: request.resolvedRule.terms,
-                isAuthorized: request.isAuthorized, selection: { request.selection(of: $0) })
-        }
-        let resolution = resolver.resolve(
-            .generation(generation), for: .answer(RequestDirectives(), ttl: request.resolvedRule.ttl, isOffline: false),
-            now: request.filler.filler.now(), instant: request.filler.filler.instant, terms: request.resolvedRule.terms,
-            isAuthorized: request.isAuthorized, selection: { request.selection(of: $0) })
-        return if case .use = resolution { nil } else { resolution }
-    }
-
     private func act(instead resolution: Resolution) {
         leaveOpening()
         guard case .validate(let generation, let freshness, let need) = resolution else { return act(on: resolution) }
@@ -330,8 +296,8 @@ final class MediaAnswer {
     }
 
     private func leaveOpening() {
-        guard case .opening(let status, _) = phase else { return }
-        status.leave(request.follower)
+        guard case .opening = phase else { return }
+        opening.leave()
         phase = .looking
     }
 
@@ -357,7 +323,7 @@ final class MediaAnswer {
                 ttl: freshness.remaining,
                 detail: request.filler.origins.isOffline ? "offline" : revalidates ? "revalidating" : nil)
             request.countStale()
-            if revalidates { request.filler.revalidate(generation, resource, request.demand) }
+            if revalidates { request.filler.revalidate(generation, opening.resource, request.demand) }
         }
         answer(from: generation, as: stored)
     }
@@ -365,7 +331,7 @@ final class MediaAnswer {
     /// - Parameter alone: do not wait for another request's validation.
     func validate(_ generation: Generation, _ freshness: Freshness, _ need: Reuse.Need, alone: Bool = false) {
         request.trace(stored: generation.snapshot, freshness)
-        let doubted = DoubtedGeneration(generation: generation, freshness: freshness)
+        let doubted = Doubted(generation: generation, freshness: freshness)
         self.doubted = doubted
         request.outcome = .forwarded(need == .stale ? .stale : .request)
         // The host was unreachable a moment ago, so the client need not wait for another failure.
@@ -377,25 +343,23 @@ final class MediaAnswer {
                 after: .upstream(.cannotConnect(host: host, detail: "it could not be reached a moment ago")))
         }
         guard request.isOriginsHead else {
-            return follow(
-                request.filler.open(
-                    resource, request.demand, validating: generation, follower: request.follower, alone: alone))
+            return follow(opening.open(request.demand, validating: generation, alone: alone))
         }
         // A validation is already under way.
-        if !alone, let status = resource.joinOpening(request.follower) { return follow((status, isCollapsed: true)) }
+        if !alone, opening.join() { return follow(true) }
         passHead(validating: generation)
     }
 
     /// Answers from a generation that was validated, or that serves in spite of an error.
     func accept(_ generation: Generation) {
         guard !generation.isRetired else { return restart(after: .changed) }
-        resolver.accepted = generation
+        opening.resolver.accepted = generation
         if !request.isCounted, request.outcome.forwardStatus != nil { request.proxy.metrics.validated.add() }
         answer(from: generation)
     }
 
     /// Whether a generation was validated for this answer, or serves it in spite of an error.
-    func accepts(_ generation: Generation) -> Bool { resolver.accepted === generation }
+    func accepts(_ generation: Generation) -> Bool { opening.resolver.accepted === generation }
 
     /// Fails, or answers with what is stored: its origin could not be reached, or answered with an error.
     func answerInDoubt(after error: FillError) {
@@ -415,7 +379,7 @@ final class MediaAnswer {
         doubt = error
         request.outcome.ttl = doubted.freshness.remaining
         request.outcome.detail = error.kind.rawValue
-        resolver.accepted = doubted.generation
+        opening.resolver.accepted = doubted.generation
         request.countStale()
         answer(from: doubted.generation)
     }
@@ -508,7 +472,7 @@ final class MediaAnswer {
     private var silence: FillError {
         let phase: UpstreamError.Phase? =
             switch phase {
-            case .opening(let status, _): status.phase
+            case .opening: opening.fetch?.phase
             case .content(let content): content.reader?.followedPhase
             case .looking, .head, .playlist, .over: nil
             }

@@ -10,7 +10,7 @@ import Upstream
 /// A request for media as it was understood, and what its answer says of how it came about. Loop-bound.
 ///
 /// It knows no phases: all of them read it.
-final class MediaRequest {
+final class MediaRequest: ResourceResolver.User {
     let exchange: Exchange
     let head: RequestHead
     private(set) var route: Route
@@ -120,12 +120,11 @@ final class MediaRequest {
         .answer(directives, ttl: resolvedRule.ttl, isOffline: filler.origins.isOffline || route.isRecording)
     }
 
-    /// The request fields by which a variant was selected, with this request's values.
     func selection(of variant: Variant) -> Variant {
         variant.of(demand.sentFields, fingerprint: filler.filler.store.fingerprint)
     }
 
-    /// `Demand.isAuthorized`, for most requests without one.
+    /// For most requests without a demand.
     var isAuthorized: Bool { head.value(of: "Authorization") != nil && demand.isAuthorized }
 
     func makeDemand(_ span: ByteRangeSpec?) -> Demand {

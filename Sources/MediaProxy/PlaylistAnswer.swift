@@ -53,7 +53,7 @@ final class PlaylistAnswer {
         }
         awaitReading { [self] end in
             request.proxy.library.read(
-                generation, of: answer.resource, request.demand, follower: request.follower, following: status,
+                generation, of: answer.opening.resource, request.demand, follower: request.follower, following: status,
                 then: end)
         }
     }
@@ -72,7 +72,7 @@ final class PlaylistAnswer {
         }
         awaitReading { [self] end in
             request.proxy.library.read(
-                generation, of: answer.resource, at: request.route.url, by: reader, after: beginning, then: end)
+                generation, of: answer.opening.resource, at: request.route.url, by: reader, after: beginning, then: end)
         }
     }
 

@@ -42,6 +42,21 @@ import Testing
         .answer(RequestDirectives(cacheControl: request, pragma: nil), ttl: ttl, isOffline: isOffline)
     }
 
+    private struct User: ResourceResolver.User {
+        let purpose: ResourceResolver.Purpose
+        var resolvedRule = ResolvedRule()
+        var isAuthorized = false
+        var own: (Variant) -> Variant = { $0 }
+
+        func selection(of variant: Variant) -> Variant { own(variant) }
+
+        func under(_ terms: CacheTerms) -> User {
+            var user = self
+            user.resolvedRule.terms = terms
+            return user
+        }
+    }
+
     /// - Parameters:
     ///   - control: the stored response's `Cache-Control`; it is 10 s old.
     ///   - language: what the stored one was chosen for; nil where there is no `Vary`.
@@ -49,8 +64,8 @@ import Testing
         _ purpose: ResourceResolver.Purpose, control: String = "max-age=60", language: String? = nil, own: String = "de"
     ) -> String {
         store(control: control, language: language)
-        return Self.text(
-            resolver.resolve(.generation(generation), for: purpose, now: 1000, instant: 0) { _ in Self.variant(own) })
+        let user = User(purpose: purpose, own: { _ in Self.variant(own) })
+        return Self.text(resolver.resolve(.generation(generation), for: user, now: 1000, instant: 0))
     }
 
     private func store(control: String, language: String?) {
@@ -59,6 +74,10 @@ import Testing
                 status: 200, fields: HeaderFields([HeaderFields.Line(name: "Cache-Control", value: control)]),
                 variant: language.map(Self.variant) ?? Variant(), finalURL: Self.key.text, storedAt: 990)
         }
+    }
+
+    private static func user(_ language: String) -> User {
+        User(purpose: answer(), own: { _ in variant(language) })
     }
 
     private static func variant(_ language: String) -> Variant {
@@ -78,10 +97,11 @@ import Testing
         ] as [(OpenResource.View, ResourceResolver.Purpose, String)])
     func whatIsNotKnownIsOpened(view: OpenResource.View, purpose: ResourceResolver.Purpose, resolution: String) {
         var resolver = resolver
-        let found = resolver.resolve(view, for: purpose, now: 1000, instant: 0) { variant in
+        let user = User(purpose: purpose) { variant in
             Issue.record("nothing was chosen by fields")
             return variant
         }
+        let found = resolver.resolve(view, for: user, now: 1000, instant: 0)
         #expect(Self.text(found) == resolution)
     }
 
@@ -134,15 +154,14 @@ import Testing
     func whatASharedCacheMustNotHaveIsReplaced(purpose: ResourceResolver.Purpose, control: String, resolution: String) {
         store(control: control, language: nil)
         var resolver = resolver
+        let user = User(purpose: purpose).under(.shared)
         // Not even what has just been validated, for another request perhaps.
         for accepted in resolution == "replace" ? [nil, generation] : [nil] {
             resolver.accepted = accepted
-            let found = resolver.resolve(
-                .generation(generation), for: purpose, now: 1000, instant: 0, terms: .shared
-            ) { $0 }
+            let found = resolver.resolve(.generation(generation), for: user, now: 1000, instant: 0)
             #expect(Self.text(found) == resolution)
         }
-        let opened = resolver.resolve(opened: generation, for: purpose, terms: .shared) { $0 }
+        let opened = resolver.resolve(opened: generation, for: user)
         #expect((opened == nil) == !control.contains("private"))
     }
 
@@ -157,10 +176,8 @@ import Testing
             (CacheTerms.shared, true, "replace"), (.shared, false, "use, fresh"), (.private, true, "use, fresh"),
         ] {
             var resolver = resolver
-            let found = resolver.resolve(
-                .generation(generation), for: Self.answer(), now: 1000, instant: 0, terms: terms,
-                isAuthorized: isAuthorized
-            ) { $0 }
+            let user = User(purpose: Self.answer(), isAuthorized: isAuthorized).under(terms)
+            let found = resolver.resolve(.generation(generation), for: user, now: 1000, instant: 0)
             #expect(Self.text(found) == resolution)
         }
     }
@@ -197,9 +214,9 @@ import Testing
     /// It may have come for a request that others have joined.
     @Test mutating func whatAnOpeningFoundIsForThisRequestOrNot() {
         store(control: "max-age=60", language: "en")
-        let same = resolver.resolve(opened: generation, for: Self.answer()) { _ in Self.variant("en") }
+        let same = resolver.resolve(opened: generation, for: Self.user("en"))
         #expect(Self.text(same) == "it is for this one")
-        let other = resolver.resolve(opened: generation, for: Self.answer()) { _ in Self.variant("de") }
+        let other = resolver.resolve(opened: generation, for: Self.user("de"))
         #expect(Self.text(other) == "turn to https://example.com/a accept-language=de")
     }
 }
