@@ -61,7 +61,7 @@ extension Combining {
     /// | 206 of the version, from `offset` | that part |
     /// | 206 of another version or length | another version |
     /// | 206 that is encoded, or describes its bytes impossibly | nothing |
-    /// | 200 of the version, and of its length | the whole |
+    /// | 200 of the version, and of its length or, by the same URL, of none | the whole |
     /// | 200 of another version, or without a strong validator | another version |
     /// | 416 | another version: the requested range was within the stored length |
     ///
@@ -82,7 +82,9 @@ extension Combining {
         switch answer.status {
         case 206: return part(answer, of: known, from: offset, isChecked: isChecked, isElsewhere: isElsewhere)
         case 200:
-            guard ContentEncoding.isUncoded(answer.fields), answer.contentLength == known.length,
+            // §8.8.1: a strong validator stands for the length, too, where a chunked body does not state it.
+            let hasSameLength = answer.contentLength == known.length || answer.contentLength == nil && !isElsewhere
+            guard ContentEncoding.isUncoded(answer.fields), hasSameLength,
                 isSameVersion(answer.fields, isPart: false, stored: known.fields), known.condition != nil,
                 known.length != nil || !isElsewhere
             else { return .anotherVersion }

@@ -54,7 +54,10 @@ import Testing
             (answer(206, other, range: "0-99/100"), .anotherVersion),
             // §13.1.5, §14.2: the whole, as the origin sends no ranges.
             (answer(200, tagged, length: 100), .whole), (answer(200, tagged, length: 99), .anotherVersion),
-            (answer(200, tagged), .anotherVersion), (answer(200, other, length: 100), .anotherVersion),
+            (answer(200, other, length: 100), .anotherVersion),
+            // §8.8.1: a chunked body of the same strong validator is as long.
+            (answer(200, tagged), .whole), (answer(200, other), .anotherVersion),
+            (answer(200, untold), .anotherVersion),
             (answer(200, encoded, length: 100), .anotherVersion),
             // §15.5.17
             (answer(416, untold, range: "*/10"), .anotherVersion), (answer(416, untold), .anotherVersion),

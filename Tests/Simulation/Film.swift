@@ -31,13 +31,17 @@ final class Film {
     var oldest = 0
     /// Bytes of it that players received, or left in their sockets.
     var received: Int64 = 0
+    /// When a person removed it last, in nanoseconds.
+    var removed: UInt64 = 0
     private var patterns: [Int: [UInt8]] = [:]
 
-    init(_ name: String, _ schedule: Schedule) {
+    /// - Parameter isPlain: whether it is likely to lack ranges and a length.
+    init(_ name: String, _ schedule: Schedule, isPlain: Bool) {
         self.name = name
-        validator = schedule.pick([.strong, .strong, .strong, .strong, .weak, .none])
-        servesRanges = schedule.chance(0.85)
-        statesLength = schedule.chance(0.9)
+        validator = schedule.pick(
+            isPlain ? [.strong, .strong, .weak, .none] : [.strong, .strong, .strong, .strong, .weak, .none])
+        servesRanges = schedule.chance(isPlain ? 0.6 : 0.85)
+        statesLength = schedule.chance(isPlain ? 0.6 : 0.9)
         maxAge = schedule.pick([nil, 0, 2, 30, 3600, 3600])
         versions = [Version(number: 1, length: Self.length(schedule), since: 0)]
     }

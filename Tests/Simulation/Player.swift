@@ -135,7 +135,7 @@ final class Player {
             .joined(separator: "\r\n")
         guard send(socket, text, text.utf8.count, Int32(MSG_NOSIGNAL)) == text.utf8.count else {
             // The proxy has closed a kept connection.
-            return end("could not send", isComplete: false)
+            return end("could not send", isComplete: false, isOwn: true)
         }
         later(request!.interval) { [self] in try receive() }
     }
@@ -160,7 +160,7 @@ final class Player {
             guard errno == EAGAIN else { return end("reset", isComplete: false) }
             guard Double(schedule.now - request.lastNews) < request.patience * 1e9 else {
                 if request.isQuiet { throw Violation("\(request.film.name) comes no further than \(request.received)") }
-                return end("loses patience", isComplete: false)
+                return end("loses patience", isComplete: false, isOwn: true)
             }
             return later(max(0.02, request.interval)) { [self] in try receive() }
         }
@@ -185,7 +185,9 @@ final class Player {
             return end("completed", isComplete: true)
         }
         request = self.request!
-        if let leaves = request.leaves, request.received >= leaves { return end("leaves", isComplete: false) }
+        if let leaves = request.leaves, request.received >= leaves {
+            return end("leaves", isComplete: false, isOwn: true)
+        }
         var interval = request.interval
         if let pause = request.pausesAt, request.received >= pause {
             self.request!.pausesAt = nil
@@ -194,7 +196,8 @@ final class Player {
         later(interval) { [self] in try receive() }
     }
 
-    private func end(_ how: String, isComplete: Bool) {
+    /// - Parameter isOwn: whether it is the player that ends it.
+    private func end(_ how: String, isComplete: Bool, isOwn: Bool = false) {
         guard let ended = request else { return }
         let status = ended.head?.status ?? 0
         let text = "player \(number): \(ended.film.name) \(status) \(ended.offset) \(how) after \(ended.received)"
@@ -202,8 +205,11 @@ final class Player {
         // Where only a part of an earlier version is cached, the rest cannot be had.
         let isOutOfDate =
             !ended.candidates.isEmpty && !ended.candidates.contains { $0.number == ended.film.current.number }
-        if ended.isQuiet, ![200, 206].contains(status) || !isComplete && !isOutOfDate {
-            world.failed("after the last fault: \(text)")
+        let isAnswered = (ended.isQuiet ? [200, 206] : [200, 204, 206, 304, 412, 416]).contains(status)
+        // Whoever removes what is played cuts it.
+        let isJudged = ended.isQuiet || !world.hasFaults && !isOwn && ended.film.removed < ended.began
+        if isJudged, !isAnswered || !isComplete && !isOutOfDate {
+            world.failed("without a fault: \(text)")
         }
         if !isComplete { countUnread() }
         request = nil

@@ -18,6 +18,11 @@ final class Schedule: LoopDriver, StoreDriver, @unchecked Sendable {
     /// How much was done since time passed last.
     private var itemsAtOnce = 0
     private var lastTime: UInt64 = 0
+    /// How often work was given to a thread.
+    private(set) var handOvers = 0
+    /// How many threads handed over, one after the other, what led to what runs now.
+    var depth = 0
+    private var place: Lane.Place?
     private static let mostAtOnce = 100_000
     /// How many stores have been closed.
     private var tickers = 0
@@ -34,7 +39,7 @@ final class Schedule: LoopDriver, StoreDriver, @unchecked Sendable {
         }
 
         let place: Place
-        var items: [() -> Void] = []
+        var items: [Item] = []
         /// Nothing runs before.
         var stalledUntil: UInt64 = 0
 
@@ -43,12 +48,18 @@ final class Schedule: LoopDriver, StoreDriver, @unchecked Sendable {
         var isOrdered: Bool { if case .store(.pool) = place { false } else { true } }
     }
 
+    private struct Item {
+        let depth: Int
+        let run: () -> Void
+    }
+
     private struct Timer {
         let time: UInt64
         let number: Int
         let id: ObjectIdentifier?
         let loop: EventLoop?
         let fire: () -> Void
+        let depth: Int
     }
 
     init(seed: UInt64) { dice = SplitMix64(seed: seed) }
@@ -70,7 +81,7 @@ final class Schedule: LoopDriver, StoreDriver, @unchecked Sendable {
     func add(_ loop: EventLoop) { loops.append(loop) }
 
     func post(_ work: @escaping @Sendable () -> Void, to loop: EventLoop) {
-        lane(.loop(loop.index)).items.append(work)
+        give(work, .loop(loop.index))
     }
 
     func schedule(_ timer: ObjectIdentifier, on loop: EventLoop, afterSeconds: Double, fire: @escaping () -> Void) {
@@ -88,7 +99,8 @@ final class Schedule: LoopDriver, StoreDriver, @unchecked Sendable {
     private func add(_ id: ObjectIdentifier?, _ loop: EventLoop?, _ seconds: Double, _ fire: @escaping () -> Void) {
         timerCount += 1
         let timer = Timer(
-            time: now + UInt64(max(0, seconds) * 1e9), number: timerCount, id: id, loop: loop, fire: fire)
+            time: now + UInt64(max(0, seconds) * 1e9), number: timerCount, id: id, loop: loop, fire: fire,
+            depth: depth)
         // Sorted with the next one last.
         let place = timers.firstIndex { ($0.time, $0.number) < (timer.time, timer.number) } ?? timers.endIndex
         timers.insert(timer, at: place)
@@ -96,11 +108,18 @@ final class Schedule: LoopDriver, StoreDriver, @unchecked Sendable {
 
     // MARK: The store
 
-    func run(_ work: @escaping @Sendable () -> Void, on thread: StoreThread) { lane(.store(thread)).items.append(work) }
+    func run(_ work: @escaping @Sendable () -> Void, on thread: StoreThread) { give(work, .store(thread)) }
+
+    private func give(_ work: @escaping () -> Void, _ place: Lane.Place) {
+        handOvers += 1
+        lane(place).items.append(Item(depth: place == self.place ? depth : depth + 1, run: work))
+    }
 
     func finish(_ thread: StoreThread) {
+        handOvers += 1
+        depth += 1
         let lane = lane(.store(thread))
-        while !lane.items.isEmpty { lane.items.removeFirst()() }
+        while !lane.items.isEmpty { lane.items.removeFirst().run() }
     }
 
     func everySecond(_ work: @escaping @Sendable () -> Void) {
@@ -152,6 +171,8 @@ final class Schedule: LoopDriver, StoreDriver, @unchecked Sendable {
             now = max(now, next)
             guard let timer = timers.last, timer.time <= now else { continue }
             timers.removeLast()
+            depth = timer.depth
+            place = timer.loop.map { .loop($0.index) }
             try perform { if let loop = timer.loop { loop.drive(timer.fire) } else { timer.fire() } }
         }
     }
@@ -164,6 +185,7 @@ final class Schedule: LoopDriver, StoreDriver, @unchecked Sendable {
         guard choice < ready.count else {
             let index = polled[choice - ready.count]
             unpolled.remove(index)
+            (depth, place) = (0, .loop(index))
             if loops[index].poll() {
                 unpolled.insert(index)
                 try afterEach?()
@@ -172,9 +194,10 @@ final class Schedule: LoopDriver, StoreDriver, @unchecked Sendable {
         }
         let lane = ready[choice]
         // Of a pool's threads, any may be the next to do its work.
-        let place = lane.isOrdered ? 0 : Int.random(in: 0..<min(lane.items.count, 4), using: &dice)
-        let item = lane.items.remove(at: place)
-        try perform { if case .loop(let index) = lane.place { loops[index].drive(item) } else { item() } }
+        let next = lane.isOrdered ? 0 : Int.random(in: 0..<min(lane.items.count, 4), using: &dice)
+        let item = lane.items.remove(at: next)
+        (depth, self.place) = (item.depth, lane.place)
+        try perform { if case .loop(let index) = lane.place { loops[index].drive(item.run) } else { item.run() } }
         return true
     }
 

@@ -2,8 +2,8 @@ import CLinux
 import Foundation
 import Glibc
 
-/// What a power cut leaves of a cache's files: of the data, only what was synced. Of the index, all that was written
-/// is there, the worst case for the order of both.
+/// What a power cut leaves of a cache's files. Of the data, only what was synced; of the index, all that was written, the
+/// worst case where data go first; or only what was synced, the worst case where a hole follows its row.
 ///
 /// It stands between this program and `fdatasync` and `syncfs` of libc, which nothing but a simulation notices.
 final class SimulatedDisk {
@@ -15,11 +15,14 @@ final class SimulatedDisk {
     private let directory: String
     /// Data of each file, by inode, as of its last sync.
     private var synced: [UInt: [Range<Int64>]] = [:]
+    /// The files of the index as of their last syncs, by path in the directory; nil if all that was written stays.
+    private var syncedIndex: [String: [UInt8]]?
     /// Called before each sync.
     private let willSync: () -> Void
 
-    init(_ directory: String, willSync: @escaping () -> Void) {
+    init(_ directory: String, losesIndex: Bool, willSync: @escaping () -> Void) {
         (self.directory, self.willSync) = (directory, willSync)
+        if losesIndex { syncedIndex = [:] }
         Self.current = self
     }
 
@@ -31,10 +34,21 @@ final class SimulatedDisk {
         guard result == 0 else { return result }
         if let file {
             synced[Self.status(file).st_ino] = Self.data(of: file)
+            noteIndex(file)
         } else {
             forEachFile { synced[Self.status($0).st_ino] = Self.data(of: $0) }
         }
         return result
+    }
+
+    private func noteIndex(_ file: Int32) {
+        guard syncedIndex != nil else { return }
+        for name in ["/index.sqlite", "/index.sqlite-wal"] {
+            var status = stat()
+            guard stat(directory + name, &status) == 0, status.st_ino == Self.status(file).st_ino else { continue }
+            var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
+            if pread(file, &bytes, bytes.count, 0) == bytes.count { syncedIndex?[name] = bytes }
+        }
     }
 
     /// The data files, and the bytes that they take.
@@ -54,18 +68,32 @@ final class SimulatedDisk {
             let file = open(directory + path, O_RDONLY), copy = open(other + path, O_RDWR)
             defer { for descriptor in [file, copy] where descriptor >= 0 { close(descriptor) } }
             guard file >= 0, copy >= 0 else { continue }
-            let kept = synced[Self.status(file).st_ino] ?? []
+            let there = Self.data(of: file)
+            let kept = (synced[Self.status(file).st_ino] ?? []).flatMap { range in
+                there.filter(range.overlaps).map { $0.clamped(to: range) }
+            }
             let size = Self.status(copy).st_size
             guard ftruncate(copy, 0) == 0, ftruncate(copy, size) == 0 else { throw Violation("no image: \(errno)") }
             for range in kept {
                 var bytes = [UInt8](repeating: 0, count: range.count)
                 let count = pread(file, &bytes, bytes.count, off_t(range.lowerBound))
-                // What was evicted since is gone.
                 guard count <= 0 || pwrite(copy, bytes, count, off_t(range.lowerBound)) == count else {
                     throw Violation("no image: \(errno)")
                 }
             }
         }
+        try copyIndex(to: other)
+    }
+
+    private func copyIndex(to other: String) throws {
+        guard let syncedIndex else { return }
+        for (name, bytes) in syncedIndex {
+            guard FileManager.default.createFile(atPath: other + name, contents: Data(bytes)) else {
+                throw Violation("no image of the index")
+            }
+        }
+        // It describes what is not there.
+        try? FileManager.default.removeItem(atPath: other + "/index.sqlite-shm")
     }
 
     private func forEachFile(_ body: (Int32) -> Void) {

@@ -11,6 +11,10 @@ final class SimulatedOrigin {
     var faults: Double
     /// Whether it cannot be reached at all.
     var isDown = false
+    /// Its playlists, by URL.
+    var playlists: [String: String] = [:]
+    /// Whether it answers at once.
+    var isPrompt = false
     /// Whether what it is sending breaks off as it goes down.
     var breaksWhenDown = false
     /// When something last went wrong, in nanoseconds.
@@ -18,6 +22,8 @@ final class SimulatedOrigin {
     /// What each film has cost, by name.
     private(set) var costs: [String: Cost] = [:]
     private(set) var running = 0
+    /// How many threads handed over what led to the last request (`Schedule.depth`).
+    private(set) var lastDepth = 0
     var note: (String) -> Void = { _ in }
 
     struct Cost {
@@ -28,9 +34,12 @@ final class SimulatedOrigin {
         var unwanted: Int64 = 0
     }
 
-    init(_ schedule: Schedule, films: Int, faults: Double) {
-        (self.schedule, self.faults) = (schedule, faults)
-        self.films = (0..<films).map { Film("film-\($0).mp4", schedule) }
+    /// Whether it makes no fault, and uses what RFC 9110 leaves to it: no ranges, no length, other parts.
+    private let isFree: Bool
+
+    init(_ schedule: Schedule, films: Int, faults: Double, isFree: Bool = false) {
+        (self.schedule, self.faults, self.isFree) = (schedule, faults, isFree)
+        self.films = (0..<films).map { Film("film-\($0).mp4", schedule, isPlain: isFree) }
     }
 
     func publish(_ film: Film) { films.append(film) }
@@ -39,6 +48,7 @@ final class SimulatedOrigin {
 
     func begin(_ request: UpstreamRequest, _ delegate: any TransferDelegate, on loop: EventLoop) -> any Transfer {
         running += 1
+        lastDepth = schedule.depth
         if let film = film(at: request.url) { costs[film.name, default: Cost()].requests += 1 }
         return SimulatedTransfer(request, delegate, self, loop)
     }
@@ -67,7 +77,14 @@ final class SimulatedOrigin {
 
     /// - Throws: `UpstreamError` if it cannot be reached.
     func answer(_ request: UpstreamRequest) throws(UpstreamError) -> Answer {
-        guard let film = film(at: request.url) else { return Answer(status: 404, contentLength: 0) }
+        guard let film = film(at: request.url) else {
+            guard let text = playlists[request.url] else { return Answer(status: 404, contentLength: 0) }
+            let fields = HeaderFields([
+                .init(name: "Content-Type", value: "application/vnd.apple.mpegurl"),
+                .init(name: "ETag", value: "\"1\""),
+            ])
+            return Answer(status: 200, fields: fields, body: Array(text.utf8), contentLength: Int64(text.utf8.count))
+        }
         if isDown || schedule.chance(faults / 4) {
             noteFault("refuses \(film.name)")
             throw .cannotConnect(host: "origin.test", detail: "connection refused")
@@ -78,6 +95,7 @@ final class SimulatedOrigin {
         }
         var answer = truth(film, request)
         if schedule.chance(faults) { spoil(&answer, film, request) }
+        if isFree, schedule.chance(0.6) { sendOther(&answer, film, request) }
         // What does not begin where it was requested.
         if answer.status == 200, request.span != nil || answer.fields["Content-Range"] != nil {
             costs[film.name, default: Cost()].unwanted += Int64(answer.body.count)
@@ -135,6 +153,27 @@ final class SimulatedOrigin {
 
     // MARK: Cuts and lies
 
+    /// RFC 9110 §14.2, §15.3.7: the whole, or less than was requested.
+    private func sendOther(_ answer: inout Answer, _ film: Film, _ request: UpstreamRequest) {
+        guard request.method == .get, answer.status == 206, request.fields["If-Range"] == nil,
+            let range = request.span.flatMap({ Self.range($0, in: film.current.length) })
+        else { return }
+        var whole = request
+        whole.span = nil
+        guard schedule.chance(0.7) else { return answer = truth(film, whole) }
+        // Not within a chunk: without a strong validator, the rest of that may be lost before a slow player has it.
+        let end = range.lowerBound + schedule.pick(1...Int64(range.count)), chunk: Int64 = 16 << 10
+        send(range.lowerBound..<min(range.upperBound, (end + chunk - 1) / chunk * chunk), of: film, in: &answer)
+    }
+
+    /// Sends another range than was requested, as the answer itself says.
+    private func send(_ range: Range<Int64>, of film: Film, in answer: inout Answer) {
+        let version = film.current
+        answer.fields.replace("Content-Range", "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(version.length)")
+        (answer.body, answer.contentLength) = (film.bytes(range, of: version), Int64(range.count))
+        note("origin: sends \(range) of \(film.name)")
+    }
+
     private func spoil(_ answer: inout Answer, _ film: Film, _ request: UpstreamRequest) {
         let version = film.current, count = answer.body.count
         switch schedule.pick(0...6) {
@@ -145,11 +184,9 @@ final class SimulatedOrigin {
             answer.stall = Int(schedule.pick(0...Int64(max(0, count - 1))))
             noteFault("stalls in \(film.name) after \(answer.stall!)")
         case 3 where answer.status == 206 && film.validator == .strong:
-            // Another range than was requested, as it says itself.
-            let start = schedule.pick(0...version.length - 1), end = schedule.pick(start + 1...version.length)
-            answer.fields.replace("Content-Range", "bytes \(start)-\(end - 1)/\(version.length)")
-            (answer.body, answer.contentLength) = (film.bytes(start..<end, of: version), end - start)
-            noteFault("sends \(start)..<\(end) of \(film.name)")
+            let start = schedule.pick(0...version.length - 1)
+            send(start..<schedule.pick(start + 1...version.length), of: film, in: &answer)
+            lastFault = schedule.now
         case 4 where answer.status == 206 && count > 0:
             answer.fields.remove("Content-Range")
             noteFault("does not say which part of \(film.name) it sends")
@@ -190,8 +227,8 @@ final class SimulatedTransfer: Transfer {
 
     init(_ request: UpstreamRequest, _ delegate: any TransferDelegate, _ origin: SimulatedOrigin, _ loop: EventLoop) {
         (self.request, self.delegate, self.origin, self.loop) = (request, delegate, origin, loop)
-        secondsPerPiece = origin.schedule.pick([0, 0.0005, 0.002, 0.02])
-        let latency = origin.schedule.pick([0, 0.001, 0.02, 0.2, 1])
+        secondsPerPiece = origin.isPrompt ? 0 : origin.schedule.pick([0, 0.0005, 0.002, 0.02])
+        let latency = origin.isPrompt ? 0 : origin.schedule.pick([0, 0.001, 0.02, 0.2, 1])
         later(latency / 2) { $0.arrived(latency / 2) }
     }
 
@@ -264,7 +301,8 @@ final class SimulatedTransfer: Transfer {
             return finish(nil)
         }
         guard !isPaused else { return giveWay() }
-        let count = min(end - place, Int(origin.schedule.pick([1, 1000, 16_384, 16_384, 16_384])))
+        let count = min(
+            end - place, origin.isPrompt ? 16_384 : Int(origin.schedule.pick([1, 1000, 16_384, 16_384, 16_384])))
         let takes = answer.body[place..<place + count].withUnsafeBytes {
             delegate?.transfer(self, receivedBody: $0) == true
         }
