@@ -108,7 +108,10 @@ package final class CacheReader {
         self.follower = follower
         window = ReaderWindow(readable: offset)
         if !generation.isStored { source = .bypass }
-        let view = generation.beginReading()
+        let (view, readable, isResident) = ExtentLease.begin(
+            reading: generation, at: offset, limit: end ?? .max, &lease)
+        window.readable = readable
+        if isResident { window.warmed = readable }
         if let status {
             counts.lacksRoom = status.obstacle != nil
             adopt(status)
@@ -195,7 +198,7 @@ package final class CacheReader {
         }
     }
 
-    private func look() -> Generation.Availability {
+    private func look() -> ExtentLease.Availability {
         generation.acquire(at: offset, limit: end ?? .max, lease: &lease)
     }
 
@@ -374,8 +377,7 @@ package final class CacheReader {
 
     private func passThrough(_ buffer: Generation) {
         (source, counts.lacksRoom) = (.bypass, !account.hasLeftDisk)
-        lease = nil
-        generation.endReading()
+        endReading(having: 0..<0)
         current = buffer
         generation.beginReading()
         window.rewind(to: offset)
@@ -451,9 +453,13 @@ package final class CacheReader {
             followed.leave(follower)
         }
         followed = nil
-        lease = nil
         window.mapping = nil
         giveBackPiece()
-        generation.endReading(having: counts.isPlay && !isBypassing ? Range(from: start, upTo: offset) ?? 0..<0 : 0..<0)
+        endReading(having: counts.isPlay && !isBypassing ? Range(from: start, upTo: offset) ?? 0..<0 : 0..<0)
+    }
+
+    private func endReading(having range: Range<Int64>) {
+        guard let lease = lease.take() else { return generation.endReading(having: range) }
+        lease.end(reading: generation, having: range)
     }
 }

@@ -44,7 +44,13 @@ package final class Demand: Sendable {
     package let client: IPAddress?
     private let passesCredentials: Bool
     private let referrer: Referrer
-    private let passedFields = Mutex<HeaderFields?>(nil)
+    private let passedFields = AtomicLazyReference<PassedFields>()
+
+    private final class PassedFields: Sendable {
+        let fields: HeaderFields
+
+        init(_ fields: HeaderFields) { self.fields = fields }
+    }
 
     /// - Parameters:
     ///   - absence: makes out how long an error says that the origin does not have it yet; nil where only the error
@@ -125,11 +131,7 @@ package final class Demand: Sendable {
     /// A browser keeps cookies by host, and sees all origins behind the proxy as one host. With several origins,
     /// cookies are removed: they would reach origins that they are not meant for.
     private var fields: HeaderFields {
-        passedFields.withLock { known in
-            let fields = known ?? fieldsToPass()
-            known = fields
-            return fields
-        }
+        (passedFields.load() ?? passedFields.storeIfNil(PassedFields(fieldsToPass()))).fields
     }
 
     private func fieldsToPass() -> HeaderFields {

@@ -4,7 +4,7 @@ import HTTPModel
 /// Leases on the extents between a fetch's slowest follower and its frontier, so that they are not evicted before they
 /// are read.
 struct HeldExtents {
-    private(set) var leases: [HeldLease] = []
+    private(set) var leases: [ExtentLease.Held] = []
 
     /// Holds the extents about to be written, and releases those that the slowest reader has passed.
     /// - Parameters:
@@ -20,7 +20,7 @@ struct HeldExtents {
         guard !leases.contains(where: { $0.lease.ordinal == ordinal }) else { return }
         release(before: generation.geometry.extent(at: max(reader, 0)))
         if leases.count >= most { leases.removeFirst() }
-        leases.append(HeldLease(generation.leaseForWriting(ordinal)))
+        leases.append(ExtentLease.Held(generation.leaseForWriting(ordinal)))
     }
 
     /// Releases extents that have been read.

@@ -10,6 +10,8 @@ import Synchronization
 package final class OpenResource: Sendable {
     package let key: CacheKey
     private let state = Mutex(State())
+    /// Whether it has fetches, or had a moment ago.
+    private let isFetched = Atomic(false)
 
     struct State {
         fileprivate var lookup = Lookup()
@@ -140,7 +142,8 @@ package final class OpenResource: Sendable {
     /// Changes the state, then carries out the resulting actions outside the lock.
     func change<Value>(_ change: (inout State) -> Value) -> Value {
         let (value, effects, gone) = state.withLock { state in
-            (change(&state), state.takeEffects(), state.resource.takeGone())
+            defer { isFetched.store(!state.resource.fetches.isEmpty, ordering: .releasing) }
+            return (change(&state), state.takeEffects(), state.resource.takeGone())
         }
         for effect in effects { effect.run() }
         // Keeps ended fetches alive until here: freeing their memory takes time.
@@ -184,7 +187,8 @@ package final class OpenResource: Sendable {
     /// Joins the lingering fetch if more than the present bytes up to its frontier is wanted, so that it is kept for
     /// the rest.
     func takeUp(_ follower: FollowerID, _ wanted: Range<Int64>, of generation: Generation) -> SharedFetch? {
-        change { state in
+        guard isFetched.load(ordering: .acquiring) else { return nil }
+        return change { state in
             state.isCurrent(generation) ? state.resource.followLingering(follower, wanted, generation.presence) : nil
         }
         .map { SharedFetch(resource: self, id: $0) }

@@ -27,6 +27,8 @@ package final class Prefetch: LoopFiller.Work, ResourceResolver.User {
     /// Called once, when the rest should take no longer than the origin took to answer: a request sent now is answered
     /// when this prefetch ends.
     package var onNearEnd: (() -> Void)?
+    /// Called when everything wanted is there and is being saved; again if some of it is lost meanwhile.
+    package var onPresent: ((Generation) -> Void)?
     /// When it began, and when its first bytes had arrived, in nanoseconds.
     private var times: (began: UInt64?, first: UInt64?) = (nil, nil)
 
@@ -73,7 +75,7 @@ package final class Prefetch: LoopFiller.Work, ResourceResolver.User {
 
     /// Stops and keeps the bytes that have arrived.
     package func stop() {
-        (onEnd, onNearEnd) = (nil, nil)
+        (onEnd, onNearEnd, onPresent) = (nil, nil, nil)
         release()
     }
 
@@ -381,7 +383,9 @@ package final class Prefetch: LoopFiller.Work, ResourceResolver.User {
     private func completed(_ generation: Generation) {
         guard !isCommitting else { return }
         guard let length = generation.length else { return restart(after: .fill(.changed)) }
-        if order.keeps { commit(wanted(of: length), of: generation) } else { check(wanted(of: length), of: generation) }
+        guard order.keeps else { return check(wanted(of: length), of: generation) }
+        onPresent?(generation)
+        commit(wanted(of: length), of: generation)
     }
 
     /// Makes the bytes durable: the prefetch is complete only if it would be so after a crash.

@@ -156,6 +156,11 @@ extension CacheStore {
     /// - Returns: nil if nothing of it is cached.
     package func holdGrowing(_ key: CacheKey, verifying range: Range<Int64>? = nil) throws(StoreError) -> FileHold? {
         queue.sync { $0.checkpointer.checkpoint() }
+        return try hold(key, verifying: range)
+    }
+
+    /// The same for this process alone: the index may know less of it.
+    func hold(_ key: CacheKey, verifying range: Range<Int64>?) throws(StoreError) -> FileHold? {
         guard let generation = try loader.load(key), let length = generation.length else { return nil }
         let path = GenerationFiles.relativePath(of: generation.id)
         return FileHold(generation, length: length, path: path, verifying: range) {

@@ -125,14 +125,14 @@ struct ChunkTable: Sendable {
     /// - Parameters:
     ///   - leases: whether to take a lease of the extent, if there are bytes.
     ///   - now: the time of the read.
-    mutating func acquire(at offset: Int64, leases: Bool, now: Int64) -> Generation.Availability {
+    mutating func acquire(at offset: Int64, leases: Bool, now: Int64) -> ExtentLease.Availability {
         let ordinal = geometry.extent(at: offset)
         let found = available(at: offset, in: extents[ordinal])
         if case .bytes = found { extents[ordinal].wasRead(at: now, isLeased: leases) }
         return found
     }
 
-    private func available(at offset: Int64, in extent: Extent) -> Generation.Availability {
+    private func available(at offset: Int64, in extent: Extent) -> ExtentLease.Availability {
         guard !extent.isEvicting else { return .absent }
         let chunk = geometry.chunk(at: offset), bit = geometry.bit(ofChunk: chunk)
         guard extent.present.contains(bit) else {

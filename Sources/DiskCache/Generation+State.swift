@@ -31,6 +31,9 @@ extension Generation {
             /// Holds of users that were told the file's name: as long as there are any, it keeps that name, and none of
             /// it is evicted.
             var holds = 0
+
+            mutating func beginReading() { (users, readers) = (users + 1, readers + 1) } // no trap: a few
+            mutating func endReading() { (users, readers) = (users - 1, readers - 1) } // no trap: after a beginning
         }
 
         /// Unsaved changes beside the extents.
@@ -70,12 +73,6 @@ extension Generation {
         mutating func retire() -> Bool {
             defer { isRetired = true }
             return !isRetired
-        }
-
-        /// Retires a generation without blocks and users: the next request starts a new one.
-        /// - Returns: false if it stays.
-        mutating func retireIfUnused() -> Bool {
-            usage.users == 0 && chunks.isUnused && retire()
         }
 
         /// - Parameter isSynced: whether the data will be made durable before this is saved. Otherwise new chunks are

@@ -19,6 +19,8 @@ package final class Generation: Sendable {
     /// Whether its resource was pinned or downloaded when it was opened.
     private let wasKept: Bool
     let state: Mutex<State>
+    /// What of the state is read without its lock: whether it is retired, and its length; -1 while unknown.
+    private let retired = Atomic(false), knownLength: Atomic<Int64>
     private let knownBeginning = Atomic<Listing.Beginning>(.unknown)
     let unreadable = Atomic(false)
 
@@ -35,6 +37,7 @@ package final class Generation: Sendable {
     ) {
         (self.id, self.key, self.file, self.ledger) = (id, key, file, ledger)
         (geometry, isStored, wasKept) = (chunks.geometry, chunks.isStored, isKept)
+        knownLength = Atomic(chunks.length ?? -1)
         state = Mutex(
             State(
                 chunks: chunks, news: .init(isIndexed: isIndexed, savedOverhead: chunks.overhead), head: head,
@@ -56,23 +59,28 @@ package final class Generation: Sendable {
         package let isRetired: Bool
         /// Whether its resource is pinned or downloaded.
         package let isKept: Bool
+        /// Whether its resource is known to be a part of a presentation.
+        package let isPart: Bool
     }
 
     /// Everything that a response needs, under a single lock.
     package var snapshot: Snapshot { state.withLock { snapshot(of: $0) } }
 
-    private func snapshot(of state: borrowing State) -> Snapshot {
+    func snapshot(of state: borrowing State) -> Snapshot {
         Snapshot(
             head: state.head, length: state.chunks.length, isRetired: state.isRetired,
-            isKept: state.isKept ?? wasKept)
+            isKept: state.isKept ?? wasKept, isPart: state.whole != nil)
     }
 
     package var head: GenerationHead { state.withLock { $0.head } }
 
     /// In bytes; nil while unknown.
-    package var length: Int64? { state.withLock { $0.chunks.length } }
+    package var length: Int64? {
+        let length = knownLength.load(ordering: .acquiring)
+        return length < 0 ? nil : length
+    }
 
-    package var isRetired: Bool { state.withLock { $0.isRetired } }
+    package var isRetired: Bool { retired.load(ordering: .acquiring) }
 
     /// Whether its resource is pinned or downloaded.
     package var isKept: Bool { state.withLock { $0.isKept } ?? wasKept }
@@ -149,21 +157,12 @@ package final class Generation: Sendable {
     package func endUse() { state.withLock { $0.usage.users -= 1 } }
 
     /// The same for a user that sends it to a player.
-    /// - Returns: the state from here on.
-    @discardableResult
-    package func beginReading() -> Snapshot {
-        state.withLock { state in
-            state.usage.users += 1
-            state.usage.readers += 1
-            return snapshot(of: state)
-        }
-    }
+    package func beginReading() { state.withLock { $0.usage.beginReading() } }
 
     /// - Parameter range: what of it was played; empty for nothing.
     package func endReading(having range: Range<Int64> = 0..<0) {
         state.withLock { state in
-            state.usage.users -= 1
-            state.usage.readers -= 1
+            state.usage.endReading()
             state.news.played.insert(range)
         }
     }
@@ -180,7 +179,7 @@ package final class Generation: Sendable {
     /// - Parameters:
     ///   - limit: the end of the result.
     ///   - lease: the current lease; replaced if the offset is in another extent and there are bytes.
-    package func acquire(at offset: Int64, limit: Int64, lease: inout ExtentLease?) -> Availability {
+    package func acquire(at offset: Int64, limit: Int64, lease: inout ExtentLease?) -> ExtentLease.Availability {
         let ordinal = geometry.extent(at: offset), holds = lease?.ordinal == ordinal, now = AccessClock.now()
         let found = state.withLock { $0.chunks.acquire(at: offset, leases: !holds, now: now) }
         guard case .bytes(let end) = found else { return found }
@@ -228,7 +227,10 @@ package final class Generation: Sendable {
 
     /// Sets the length of a body of unknown length.
     func setLength(_ length: Int64) {
-        let surplus = state.withLock { $0.chunks.end(at: length) }
+        let surplus = state.withLock { state in
+            defer { knownLength.store(state.chunks.length ?? -1, ordering: .releasing) }
+            return state.chunks.end(at: length)
+        }
         if surplus > 0 { ledger.release(surplus) }
     }
 
@@ -264,7 +266,14 @@ package final class Generation: Sendable {
     }
 
     /// - Returns: whether it was not retired before. A buffer never is.
-    func retire() -> Bool { isStored && state.withLock { $0.retire() } }
+    /// - Parameter onlyUnused: whether it stays if it has blocks or users.
+    func retire(onlyUnused: Bool = false) -> Bool {
+        isStored
+            && state.withLock { state in
+                defer { retired.store(state.isRetired, ordering: .releasing) }
+                return (!onlyUnused || state.usage.users == 0 && state.chunks.isUnused) && state.retire()
+            }
+    }
 
     /// Drops what could not be read. Unless the file was cut short, its disk fails. Returns the error to report.
     package func noteUnreadable(_ range: Range<Int64>) -> StoreError {

@@ -24,14 +24,9 @@ extension GenerationHead {
 extension GenerationHead {
     /// The head's directives and lifetime, as a cache under these terms reads them.
     package func reading(_ terms: CacheTerms) -> Reading {
-        if let known = lastReading.withLock({ $0 }), known.terms == terms { return known }
-        let reading = Reading(self, terms)
-        // The former one is released outside of the lock.
-        _ = lastReading.withLock { last in
-            defer { last = reading }
-            return last
-        }
-        return reading
+        let first = firstReading.load() ?? firstReading.storeIfNil(Reading(self, terms))
+        // Other terms are those of another rule, or of changed settings, until the next answer of the origin.
+        return first.terms == terms ? first : Reading(self, terms)
     }
 
     /// How long it remains fresh.

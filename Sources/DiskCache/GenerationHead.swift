@@ -40,7 +40,7 @@ package final class GenerationHead: Sendable, Equatable {
     package let rangeCondition: String?
     private let lastRendering = Mutex<(excluded: FieldNames, bytes: [UInt8])?>(nil)
     /// As it was last read: the terms rarely change.
-    let lastReading = Mutex<Reading?>(nil)
+    let firstReading = AtomicLazyReference<Reading>()
 
     /// - Parameters:
     ///   - times: nil if it was new when it was stored.

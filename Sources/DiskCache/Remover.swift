@@ -60,7 +60,7 @@ final class Remover {
     /// Removes the file of a generation without extents, unless somebody is about to fill it again. Its disk usage
     /// counts until everybody has released it; those that keep it for later are told to.
     func removeEmptied(_ id: GenerationID) {
-        guard let generation = core.open[id], generation.state.withLock({ $0.retireIfUnused() }) else { return }
+        guard let generation = core.open[id], generation.retire(onlyUnused: true) else { return }
         _ = core.files.remove(id)
         core.listeners.notifyChanged(generation.key, generation)
     }

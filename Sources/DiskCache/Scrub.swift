@@ -99,7 +99,7 @@ struct Scrub {
         throws(StoreError) -> Presence
     {
         // The lease prevents eviction. Chunks written meanwhile are not in the row.
-        let lease = HeldLease(generation.leaseForWriting(ordinal))
+        let lease = ExtentLease.Held(generation.leaseForWriting(ordinal))
         defer { withExtendedLifetime(lease) {} }
         guard let extent = try core.index.rows.extent(ordinal, of: row) else { return Presence() }
         let chunks = extent.present.intersection(generation.withChunks { $0.extents[ordinal].saved })

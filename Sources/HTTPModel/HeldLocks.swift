@@ -10,13 +10,20 @@ package enum HeldLocks {
         return key
     }()
 
-    fileprivate static var count: Int {
+    /// Those held in the lowest eight bits, all that were taken above.
+    private static var counts: Int {
         get { Int(bitPattern: pthread_getspecific(key)) }
         set { pthread_setspecific(key, UnsafeRawPointer(bitPattern: newValue)) }
     }
 
+    fileprivate static func take() { counts &+= 0x101 }
+    fileprivate static func release() { counts &-= 1 }
+
     /// Whether this thread holds none; true in release builds, which count none.
-    package static var areNone: Bool { count == 0 }
+    package static var areNone: Bool { counts & 0xFF == 0 }
+
+    /// How many this thread has taken.
+    package static var taken: Int { counts >> 8 }
 }
 
 /// Stands for `Synchronization.Mutex` in debug builds: each module that has locks names it `Mutex`.
@@ -29,8 +36,8 @@ package struct CountedMutex<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     package borrowing func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
-        HeldLocks.count += 1 // no trap: one at a time
-        defer { HeldLocks.count -= 1 } // no trap: one at a time
+        HeldLocks.take()
+        defer { HeldLocks.release() }
         return try mutex.withLock(body)
     }
 }

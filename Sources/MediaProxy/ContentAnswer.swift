@@ -337,7 +337,7 @@ final class ContentAnswer: BodySource {
         guard !isAsStored, generation.isStored, !request.reading.requester.isForeign else { return }
         reader.count(asPlay: isPlay)
         // Segments of a stream have read-ahead of their own.
-        guard request.membership == nil, generation.whole == nil else { return }
+        guard request.membership == nil, !view.isPart else { return }
         let url = request.route.url
         guard let length = statedLength, request.proxy.next.mayFollow(url, length: length, request.route.resolvedRule)
         else {

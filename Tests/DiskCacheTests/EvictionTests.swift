@@ -249,7 +249,7 @@ import Testing
         let generation = try opened.make("a", media, filling: 0..<media.size)
         opened.checkpoint()
         let (extent, _) = try #require(generation.beginEviction(ofExtent: 0))
-        let lease = HeldLease(generation.leaseForWriting(0))
+        let lease = ExtentLease.Held(generation.leaseForWriting(0))
         generation.withChunks { $0.cancelEviction(ofExtent: 0, restoring: extent) }
         #expect(generation.leases(0) == 1)
         #expect(generation.beginEviction(ofExtent: 0) == nil)

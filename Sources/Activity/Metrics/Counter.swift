@@ -27,7 +27,7 @@ package final class Counter: Sendable, MetricFamily.Number {
     #if DEBUG
     /// Called when a counter or a gauge has changed, on the thread that counted, so that a test that waits for a
     /// figure need not look all the time; it must not block. It exists in debug builds only.
-    package static let listener = Mutex(Listener(hear: {}))
+    package static let listener = Synchronization.Mutex(Listener(hear: {}))
 
     /// A closure alone would be wrapped once more by each access through the lock.
     package struct Listener: Sendable {

@@ -57,6 +57,13 @@ package final class PresentationFill {
     /// Cancelled when it is over.
     private let budget = WorkBudget(bytes: 0)
 
+    private var reading = Reading.notYet
+    /// What the first resource is: it is read while the resource is still being saved.
+    private enum Reading {
+        case notYet, begun
+        /// Everything else is there.
+        case awaitsFirst
+    }
     /// The first playlist, once it has been read.
     private var document: PlaylistDocument?
     private var plan: PresentationPlan?
@@ -88,6 +95,7 @@ package final class PresentationFill {
     // MARK: The first resource
 
     private func fetchFirst(isFresh: Bool) {
+        first?.stop()
         let wanted = Prefetch.Order(
             // no trap: not below 0
             url: order.url, range: order.first.map { 0..<max(0, $0) }, ends: order.ends,
@@ -97,22 +105,33 @@ package final class PresentationFill {
             let state = first?.state
             first = nil
             switch result {
-            case .completed: state.flatMap(\.key).map(read) ?? complete()
+            case .completed where reading == .notYet: state.flatMap(\.key).map(read) ?? complete()
+            case .completed: if reading == .awaitsFirst { complete() }
             case .failed(let error): fail(.first(error))
             }
         }
-        first = prefetch
+        (first, reading) = (prefetch, .notYet)
+        prefetch.onPresent = { [self] in if reading == .notYet { read($0.key) } }
         state.begin(prefetch.state)
         prefetch.start()
     }
 
     private func read(_ key: CacheKey) {
+        reading = .begun
         let (url, renditions, isRecorded) = (order.url, order.renditions, order.recording != nil)
-        typealias Found = (StoredPlaylists.Content, Result<PresentationPlan, PresentationFault>?)
+        typealias Found = (StoredPlaylists.Content, Result<Planned, PresentationFault>?)
         offLoop { stored throws(PresentationFault) -> Found in
             let content = try stored.content(of: key, url)
             guard case .playlist(let document) = content, !document.isLive, !isRecorded else { return (content, nil) }
-            return (content, Result { () throws(PresentationFault) in try PresentationPlan(document, renditions) })
+            return (
+                content,
+                Result { () throws(PresentationFault) in
+                    let plan = try PresentationPlan(document, renditions)
+                    // What needs nothing else is not handed over once more.
+                    let isAll = plan.playlists.isEmpty && plan.indexes.isEmpty
+                    return (plan, isAll ? try Self.items(of: plan) : nil)
+                }
+            )
         } then: { fill, found in
             switch found.0 {
             case .file: fill.order.recording == nil ? fill.complete() : fill.fail(.notRecordable(Self.noPlaylist))
@@ -121,9 +140,20 @@ package final class PresentationFill {
         }
     }
 
+    private typealias Planned = (PresentationPlan, Items?)
+    private typealias Items = (items: PresentationItems, segments: Int64, note: String?)
+
+    private static func items(
+        of plan: PresentationPlan, _ documents: [OriginURL: PlaylistDocument] = [:],
+        _ boxes: [MPD.RepresentationID: SegmentIndexBox] = [:]
+    ) throws(PresentationFault) -> Items {
+        let items = try plan.items(documents, boxes)
+        return (items, items.reduce(Int64(0)) { $0 +| $1.segments }, plan.note(documents))
+    }
+
     private static let noPlaylist = "it is not a playlist, so there is nothing to record: leave out --for"
 
-    private func take(_ document: PlaylistDocument, _ plan: Result<PresentationPlan, PresentationFault>?) {
+    private func take(_ document: PlaylistDocument, _ plan: Result<Planned, PresentationFault>?) {
         guard order.first == nil, order.ends == nil else { return fail(.firstBytes) }
         self.document = document
         state.setTitle(document.title)
@@ -135,9 +165,9 @@ package final class PresentationFill {
         }
         state.beginSegments()
         do throws(PresentationFault) {
-            let plan = try plan.get()
+            let (plan, items) = try plan.get()
             self.plan = plan
-            fetchPlaylists(plan.playlists, isFresh: false)
+            items.map(fetchItems) ?? fetchPlaylists(plan.playlists, isFresh: false)
         } catch { fail(error) }
     }
 
@@ -238,20 +268,19 @@ package final class PresentationFill {
                 guard let key = keys[index.id] else { continue }
                 boxes[index.id] = try stored.index(index.item, key)
             }
-            let items = try plan.items(documents, boxes)
-            return (items, items.reduce(Int64(0)) { $0 +| $1.segments }, plan.note(documents))
+            return try Self.items(of: plan, documents, boxes)
         } then: { fill, found in
-            fill.items = found.0
-            fill.state.expect(found.1, note: found.2)
-            fill.fetchItems(found.0, of: found.1)
+            fill.fetchItems(found)
         }
     }
 
     // MARK: Segments
 
-    private func fetchItems(_ items: PresentationItems, of total: Int64) {
-        var items = items
-        fetch(PresentationParts(next: { items.next() }, count: total)) { _, _ in
+    private func fetchItems(_ found: Items) {
+        items = found.items
+        state.expect(found.segments, note: found.note)
+        var rest = found.items
+        fetch(PresentationParts(next: { rest.next() }, count: found.segments)) { _, _ in
         } then: { [self] in
             commit()
         }
@@ -337,6 +366,7 @@ package final class PresentationFill {
     // MARK: The end
 
     private func complete() {
+        guard first == nil else { return reading = .awaitsFirst }
         state.complete()
         end(.completed)
     }
