@@ -224,7 +224,9 @@ let package = Package(
                 "MediaProxy", "Presentations", "TestSupport", "Upstream",
                 .product(name: "Logging", package: "swift-log"),
             ], path: "Tests/Simulation",
-            exclude: ["Past", "Safeguards", "simulate"]),
+            exclude: ["Past", "Safeguards", "simulate"],
+            // SQLite finds the simulated disk's.
+            linkerSettings: [.unsafeFlags(["-Xlinker", "--export-dynamic-symbol=fdatasync"])]),
         .testTarget(name: "CommandTests", dependencies: ["TestSupport"]),
         .testTarget(
             name: "DurabilityTests",
