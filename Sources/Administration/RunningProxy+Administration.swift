@@ -17,11 +17,6 @@ extension RunningProxy {
             ])
     }
 
-    /// All resources that a query means, in pages.
-    package func allResources(_ query: ResourceQuery, limit: Int? = nil) throws -> ResourceListing {
-        try ResourceListing.all(query, limit: limit, page: resources)
-    }
-
     /// - Throws: also if nothing of it is cached; the other calls for one resource likewise.
     /// - Parameter listsSegments: whether to list each segment of a presentation.
     package func resource(_ url: OriginURL, listsSegments: Bool = false) throws -> ResourceDetail {
@@ -59,7 +54,7 @@ extension RunningProxy {
         /// Those that are cached now, for a person who is to confirm it; those read longest ago first.
         package func resources(in proxy: RunningProxy) throws -> [ResourceReport] {
             let before = olderThan.map { Int64(time(nil)) -| $0.seconds }
-            return try proxy.allResources(ResourceQuery()).resources.reversed().filter {
+            return try ResourceListing.all(ResourceQuery(), page: proxy.resources).resources.reversed().filter {
                 $0.lastAccess < before ?? .max && (!isPlayed || $0.played != nil)
                     && (includesPinned || !$0.isPinned)
             }

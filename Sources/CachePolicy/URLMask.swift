@@ -21,7 +21,7 @@ package struct URLMask: Sendable, Equatable {
     /// The text that replaces a secret.
     package static let replacement = "***"
 
-    package static let standard = URLMask(globs: standardNames.map(Glob.init))
+    package static let standard = URLMask(globs: standardNames.map { Glob($0) })
 
     private let names: [Glob]
 
@@ -30,7 +30,7 @@ package struct URLMask: Sendable, Equatable {
     /// - Parameter names: further parameter names; `*` matches any run of characters, and case does not matter.
     /// - Throws: for a name that is not a parameter's.
     package init(adding names: [String]) throws(RuleError) {
-        for name in names { _ = try IgnoredQuery.ParameterPattern(name) }
+        for name in names { _ = try Glob(parameter: name) }
         self.names = Self.standard.names + names.map { Glob(ASCII.lowercased($0)) }
     }
 

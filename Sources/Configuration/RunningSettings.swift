@@ -8,12 +8,9 @@ package final class RunningSettings {
     private let logLevel: AdjustableLogLevel
     private let sources: SettingSources
     private let logger: Logger
-    private var current: Settings {
+    package private(set) var current: Settings {
         didSet { if current.file != oldValue.file { announceFile() } }
     }
-
-    /// How long running responses may take to end, as it is set now.
-    package var drainTime: Duration { current.proxy.drainTime }
 
     /// - Parameter settings: those with which the proxy was started.
     package init(

@@ -150,9 +150,9 @@ extension SettingKind<Duration> {
 
 extension SettingKind<String> {
     static var hostPattern: Self { checked("example.org") { text throws(RuleError) in _ = try HostPattern(text) } }
-    static var pathPattern: Self { checked("/vod/*") { text throws(RuleError) in _ = try PathPattern(text) } }
+    static var pathPattern: Self { checked("/vod/*") { text throws(RuleError) in _ = try Glob(path: text) } }
     static var parameterPattern: Self {
-        checked("name") { text throws(RuleError) in _ = try IgnoredQuery.ParameterPattern(text) }
+        checked("name") { text throws(RuleError) in _ = try Glob(parameter: text) }
     }
     static var trusted: Self {
         checked("address|network") { text throws(RuleError) in _ = try TrustedAddresses([text]) }

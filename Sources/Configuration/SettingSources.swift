@@ -27,7 +27,8 @@ package struct SettingSources: Sendable {
         do throws(UnreadableFile) { file = try chosenFile() } catch { throw .unreadable(error) }
         settings.file = file?.path
         let problems =
-            (file?.apply(to: &settings) ?? []) + (environmentValues + flagValues).flatMap { $0.store(in: &settings) }
+            (file?.apply(to: &settings) ?? [])
+            + (environmentValues + flagValues).flatMap { $0.store($1, origin: $1.origin, in: &settings) }
         guard problems.isEmpty else { throw .invalid(problems) }
         return settings
     }
@@ -35,36 +36,28 @@ package struct SettingSources: Sendable {
     /// The problems of the flags alone.
     package var flagProblems: [SettingProblem] {
         var settings = Settings()
-        return flagValues.flatMap { $0.store(in: &settings) }
+        return flagValues.flatMap { $0.store($1, origin: $1.origin, in: &settings) }
     }
 
-    private struct Word {
-        let setting: Setting
-        let origin: SettingOrigin
-        let texts: [String]
-
-        func store(in settings: inout Settings) -> [SettingProblem] {
-            setting.store(
-                SettingValue(key: setting.key, isList: setting.isList, origin: origin, texts: texts), origin: origin,
-                in: &settings)
-        }
-    }
-
-    private var flagValues: [Word] {
+    private var flagValues: [(Setting, SettingValue)] {
         Setting.all.compactMap { setting in
-            flags[setting.key].map { Word(setting: setting, origin: .flag(setting.flag), texts: $0) }
+            flags[setting.key].map { Self.value(of: setting, .flag(setting.flag), $0) }
         }
     }
 
     /// An empty variable counts as unset.
-    private var environmentValues: [Word] {
+    private var environmentValues: [(Setting, SettingValue)] {
         Setting.all.compactMap { setting in
             variable(setting.variable).map {
-                Word(
-                    setting: setting, origin: .variable(setting.variable), texts: setting.isList ? Self.words($0) : [$0]
-                )
+                Self.value(of: setting, .variable(setting.variable), setting.isList ? Self.words($0) : [$0])
             }
         }
+    }
+
+    private static func value(of setting: Setting, _ origin: SettingOrigin, _ texts: [String]) -> (
+        Setting, SettingValue
+    ) {
+        (setting, SettingValue(key: setting.key, isList: setting.isList, origin: origin, texts: texts))
     }
 
     private func variable(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }

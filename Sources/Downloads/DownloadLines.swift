@@ -93,7 +93,7 @@ struct DownloadLines {
         let lane = job.order.lane
         ready[lane]?[job.order.priority.rank].remove(job.id, at: job.place)
         readyCount -= 1
-        if ready[lane]?.allSatisfy(\.isEmpty) == true { ready[lane] = nil }
+        if ready[lane]?.allSatisfy(\.ids.isEmpty) == true { ready[lane] = nil }
     }
 
     // MARK: Origins that rest
@@ -132,8 +132,8 @@ struct DownloadLines {
     func next(where isOpen: (DownloadLane) -> Bool) -> Int64? {
         var best: (rank: Int, place: Double, id: Int64)?
         for (lane, lines) in ready where isOpen(lane) {
-            guard let rank = lines.firstIndex(where: { !$0.isEmpty }), let place = lines[rank].firstKey,
-                let id = lines[rank].first
+            guard let rank = lines.firstIndex(where: { !$0.ids.isEmpty }), let place = lines[rank].firstKey,
+                let id = lines[rank].ids.first
             else { continue }
             if best.map({ (rank, place, id) < $0 }) ?? true { best = (rank, place, id) }
         }
@@ -159,8 +159,8 @@ struct DownloadLines {
     /// Counts and totals; the rate is not known here.
     var summary: DownloadTotals {
         var summary = DownloadTotals()
-        summary.downloading = running.count
-        summary.waiting = delayed.count + readyCount + restingCount
+        summary.downloading = running.ids.count
+        summary.waiting = delayed.ids.count + readyCount + restingCount
         summary.paused = sums.paused
         summary.bytes = Int64(clamping: sums.bytes)
         summary.total = sums.unknown == 0 ? Int64(clamping: sums.total) : nil

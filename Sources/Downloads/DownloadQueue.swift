@@ -109,7 +109,7 @@ struct DownloadQueue {
     var endedIDs: [Int64] { Array(lines.ended.ids) }
 
     /// Ended downloads beyond the longest history, the oldest first.
-    var surplusEndedIDs: [Int64] { Array(lines.ended.ids.prefix(max(0, lines.ended.count - Self.longestHistory))) }
+    var surplusEndedIDs: [Int64] { Array(lines.ended.ids.dropLast(Self.longestHistory)) }
 
     /// All waiting downloads of a priority, in order.
     func waiting(_ priority: Download.Priority) -> [DownloadJob] {
@@ -124,7 +124,7 @@ struct DownloadQueue {
 
     /// Whether time alone can change something.
     var isWaitingForTime: Bool {
-        !lines.running.isEmpty || !lines.delayed.isEmpty || lines.hasResting
+        !lines.running.ids.isEmpty || !lines.delayed.ids.isEmpty || lines.hasResting
             || lines.readyLanes.contains { allowance.hold(for: $0) != nil }
     }
 
@@ -155,7 +155,7 @@ struct DownloadQueue {
     /// Begins downloads whose turn it is.
     mutating func begin(now: Double) -> [Effect] {
         var effects: [Effect] = []
-        while lines.running.count < settings.maxActive,
+        while lines.running.ids.count < settings.maxActive,
             let id = lines.next(where: { allowance.hold(for: $0) == nil }), var job = self[id]
         {
             (job.state, job.isScout) = (.downloading, false)
@@ -172,9 +172,7 @@ struct DownloadQueue {
     /// Changes the settings. If fewer may run now, those that began last return to their places.
     mutating func set(_ settings: DownloadSettings) -> [Effect] {
         self.settings = settings.bounded
-        var effects: [Effect] = []
-        while lines.running.count > self.settings.maxActive, let id = lines.running.last { effects += suspend(id) }
-        return effects
+        return Array(lines.running.ids.dropFirst(self.settings.maxActive)).reversed().flatMap { suspend($0) }
     }
 
     /// Changes what the schedule and the caps allow. Downloads that may not run any more return to their places.
@@ -201,7 +199,7 @@ struct DownloadQueue {
 
     /// Lets downloads whose next attempt is due wait for their turn.
     mutating func wake(now: Double, monotonic: Double) {
-        while let due = lines.delayed.firstKey, due <= monotonic, let id = lines.delayed.first, var job = self[id] {
+        while let due = lines.delayed.firstKey, due <= monotonic, let id = lines.delayed.ids.first, var job = self[id] {
             job.becomeReady(now: now)
             put(job)
         }

@@ -11,12 +11,8 @@ struct SortedLine {
 
     private var entries: Deque<Entry> = []
 
-    var count: Int { entries.count }
-    var isEmpty: Bool { entries.isEmpty }
-    var first: Int64? { entries.first?.id }
-    var last: Int64? { entries.last?.id }
     var firstKey: Double? { entries.first?.key }
-    var ids: some BidirectionalCollection<Int64> { entries.lazy.map(\.id) }
+    var ids: some RandomAccessCollection<Int64> { entries.lazy.map(\.id) }
 
     mutating func insert(_ id: Int64, at key: Double) {
         let entry = Entry(key: key, id: id)

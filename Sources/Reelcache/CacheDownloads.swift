@@ -9,35 +9,35 @@ import Foundation
 /// the change is saved.
 public struct CacheDownloads: Sendable {
     let cache: MediaCache
+    private let manager: DownloadManager
 
-    private var manager: DownloadManager { cache.downloader.manager }
-    private var snapshots: DownloadSnapshots { cache.downloader.manager.snapshots }
+    init(cache: MediaCache) { (self.cache, manager) = (cache, cache.downloader.manager) }
 
     // MARK: State
 
     /// A download in its current state; nil if there is none with this ID, or the history has dropped it.
-    public subscript(id: Download.ID) -> Download? { snapshots[id] }
+    public subscript(id: Download.ID) -> Download? { manager.snapshots[id] }
 
     /// The download of a URL in its current state: the one that has not ended, otherwise the latest; nil if there is
     /// none.
     public func status(of url: URL) -> Download? {
         guard let origin = try? OriginURL(url) else { return nil }
-        let found = snapshots.downloads(of: origin)
+        let found = manager.snapshots.downloads(of: origin)
         return found.first { !$0.state.hasEnded } ?? found.max { $0.id < $1.id }
     }
 
     /// All downloads that have not ended, in the order of the queue: running, waiting, paused.
-    public var active: [Download] { snapshots.listing().downloads }
+    public var active: [Download] { manager.snapshots.listing().downloads }
 
     /// The totals of all downloads that have not ended.
-    public var totals: Totals { snapshots.summary }
+    public var totals: Totals { manager.snapshots.summary }
 
     /// How many downloads may run at once: `maxDownloads` of `ProxyConfiguration`.
-    public var maxActive: Int { snapshots.summary.settings.maxActive }
+    public var maxActive: Int { manager.snapshots.summary.settings.maxActive }
 
     /// The rate limit of all downloads together, in bytes per second, nil for none: `downloadRate` of
     /// `ProxyConfiguration`.
-    public var bytesPerSecond: Int64? { snapshots.summary.settings.limitRate }
+    public var bytesPerSecond: Int64? { manager.snapshots.summary.settings.limitRate }
 
     /// The ended downloads, newest first. The last 1,000 are kept.
     /// - Parameters:

@@ -12,7 +12,7 @@ final class DownloadHooks: Sendable {
     typealias Commands = [Download.State: [String]]
 
     private let commands: Mutex<Commands>
-    private let programs: ProgramQueue
+    let programs: ProgramQueue
     private let metrics: ProxyMetrics
     private let directory: String
     private let policy: Current<ProxyPolicy>
@@ -55,9 +55,6 @@ final class DownloadHooks: Sendable {
         guard let command = commands.withLock({ $0[download.state] }) else { return }
         programs.run(.init("on_\(download.state.rawValue)", command, variables(download)))
     }
-
-    /// Blocks until the programs have ended.
-    func close() { programs.close() }
 
     /// Variables and not arguments: what comes from outside may look like an option. `REELCACHE_CACHE_DIR` leads the
     /// commands of this program to this cache.

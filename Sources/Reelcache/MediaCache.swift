@@ -154,7 +154,7 @@ public final class MediaCache: Sendable {
             // Must be earlier than the loops' end: stopping checks and downloads needs them.
             downloader.stop()
             // Last: a program that takes its time keeps nothing from being saved.
-            defer { downloader.hooks.close() }
+            defer { downloader.hooks.programs.close() }
             do throws(StoreError) { try engine.shutDown() } catch {
                 throw ProxyError.disk("the cache could not be closed in order: \(error)")
             }

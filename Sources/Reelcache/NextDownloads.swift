@@ -77,7 +77,7 @@ final class NextDownloads: Sendable {
             return .retry(last.id)
         }
         // The history of downloads may have forgotten it.
-        return seen.withLock { $0.contains(key) } ? .nothing(reason: "it was ordered before") : .order
+        return seen.withLock { $0.keys.contains(key) } ? .nothing(reason: "it was ordered before") : .order
     }
 
     private func log(_ step: Step, _ url: OriginURL) {
@@ -94,10 +94,8 @@ final class NextDownloads: Sendable {
 /// The last thousand keys.
 private struct RecentKeys {
     private static let most = 1000
-    private var keys: Set<CacheKey> = []
+    private(set) var keys: Set<CacheKey> = []
     private var order: [CacheKey] = []
-
-    func contains(_ key: CacheKey) -> Bool { keys.contains(key) }
 
     mutating func add(_ key: CacheKey) {
         guard keys.insert(key).inserted else { return }

@@ -130,7 +130,7 @@ extension Resolver {
         }
         try self.init(
             hosts: try resolver.hosts.map { text throws(RuleError) in try HostPattern(text) },
-            paths: try resolver.paths.map { text throws(RuleError) in try PathPattern(text) },
+            paths: try resolver.paths.map { text throws(RuleError) in try Glob(path: text) },
             command: resolver.command, timeout: resolver.timeout.inSeconds)
     }
 }

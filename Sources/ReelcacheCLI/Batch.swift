@@ -31,7 +31,17 @@ struct Batch<Value: Encodable>: Encodable {
         }
     }
 
-    /// Prints what failed, and exits with 3, or with 1 if nothing was done.
+    /// Prints what was done and what failed. If something failed, exits with 3, or with 1 if nothing was done.
+    func end(
+        _ printing: PrintingOptions, _ configuration: ProxyConfiguration, orElse none: String? = nil,
+        line: (Value) throws -> String
+    ) throws {
+        try printing.print(
+            self, configuration, text: done.isEmpty ? none : done.map(line).joined(separator: "\n"))
+        try exitIfFailed(printing.secret, configuration)
+    }
+
+    /// Prints what failed, and exits.
     func exitIfFailed(_ secret: SecretOptions, _ configuration: ProxyConfiguration) throws {
         for failure in failed { Terminal.writeError("reelcache: \(try secret.shown(failure.error, configuration))") }
         if !failed.isEmpty { throw ExitCode(done.isEmpty ? 1 : 3) }

@@ -44,7 +44,7 @@ struct ServeOptions: ParsableArguments, CustomReflectable {
     @Option(help: .hidden) var port: String?
     @Option(help: .hidden) var host: String?
     /// As they were written, by the key of the setting.
-    private var flags: [String: [String]] = [:]
+    private(set) var flags: [String: [String]] = [:]
 
     private static let settings = Setting.all.filter { !$0.isFileOnly && $0.command == nil }
 
@@ -70,10 +70,8 @@ struct ServeOptions: ParsableArguments, CustomReflectable {
     func validate() throws {
         if let port { throw ValidationError("--port is not a flag of this command: write --listen 127.0.0.1:\(port)") }
         if let host { throw ValidationError("--host is not a flag of this command: write --listen \(host):7335") }
-        try sources.validateFlags()
+        try cache.sources(flags).validateFlags()
     }
-
-    var sources: SettingSources { cache.sources(flags) }
 }
 
 /// The key of any setting.

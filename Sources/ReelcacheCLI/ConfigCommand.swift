@@ -50,7 +50,7 @@ struct ConfigShow: JSONCommand {
     @OptionGroup var options: ServeOptions
 
     func run() throws {
-        let rows = SettingReport.all(try options.sources.read())
+        let rows = SettingReport.all(try options.cache.sources(options.flags).read())
         guard !json else { return print(try ControlJSON.pretty(rows)) }
         let width = (rows.map(\.key.count).max() ?? 0) + 2
         for row in rows { print("\(Self.column(row.key, width))\(Self.column(row.description, 36))\(row.origin)") }

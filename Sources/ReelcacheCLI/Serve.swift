@@ -33,7 +33,7 @@ struct Serve: ParsableCommand {
         // As many bytes at once, such as the parts of a long playlist, go back to the system when they are free. The
         // allocator would raise the limit to what was freed last, and keep them.
         mallopt(M_MMAP_THRESHOLD, 1 << 20)
-        let sources = options.sources
+        let sources = options.cache.sources(options.flags)
         var settings = try sources.read()
         settings.proxy.transmission = transmission
         let logLevel = AdjustableLogLevel(settings.logLevel)
@@ -64,7 +64,7 @@ struct Serve: ParsableCommand {
             case .stop(let signal, let isInHurry):
                 logger.info("stopping: \(signal)")
                 signals.onRepetition { proxy.hurry() }
-                return try Self.stop(proxy, within: running.drainTime, isInHurry: isInHurry)
+                return try Self.stop(proxy, within: running.current.proxy.drainTime, isInHurry: isInHurry)
             }
         }
     }

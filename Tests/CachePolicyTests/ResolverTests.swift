@@ -6,7 +6,7 @@ import Testing
 /// Which programs are run for which pages, and what their results are.
 @Suite struct ResolverTests {
     private func resolver(_ command: [String], path: String = "/*") throws -> Resolver {
-        try Resolver(hosts: [], paths: [PathPattern(path)], command: command, timeout: 30)
+        try Resolver(hosts: [], paths: [Glob(path: path)], command: command, timeout: 30)
     }
 
     @Test(

@@ -134,7 +134,7 @@ import Testing
         ("/b%c3%bcro/*", "https://h/büro/x", true), ("/büro/*", "https://h/b%C3%BCro/x", true),
     ])
     func pathsMatchInAnySpelling(pattern: String, url: String, matches: Bool) throws {
-        #expect(try PathPattern(pattern).matches(Self.url(url)) == matches)
+        #expect(try Glob(path: pattern).matches(Self.url(url).path) == matches)
     }
 
     @Test(arguments: [
@@ -145,7 +145,7 @@ import Testing
         ("/a b", "'/a b' contains a space or a control character; percent-encode it, a space as %20"),
     ])
     func whatIsNoPathIsNamed(text: String, reason: String) {
-        #expect(throws: RuleError(reason)) { try PathPattern(text) }
+        #expect(throws: RuleError(reason)) { try Glob(path: text) }
     }
 
     // MARK: Queries and keys
@@ -158,7 +158,7 @@ import Testing
     }
 
     private func parameters(_ names: String...) throws -> IgnoredQuery {
-        .parameters(try names.map(IgnoredQuery.ParameterPattern.init))
+        .parameters(try names.map(Glob.init(parameter:)))
     }
 
     @Test func parametersThatAreIgnoredAreNotInTheKey() throws {
@@ -196,7 +196,7 @@ import Testing
 
     @Test(arguments: ["", "a=b", "a&b", "a b", "?a", "a#"]) func whatIsNoParameterIsNamed(name: String) {
         #expect(throws: RuleError("'\(name)' is not a parameter name; write it like token or utm_*")) {
-            try IgnoredQuery.ParameterPattern(name)
+            try Glob(parameter: name)
         }
     }
 

@@ -69,7 +69,7 @@ extension FuzzTarget {
             _ = try? KeyTemplate(line)
             _ = try? FillMode(line)
             _ = try? HostPattern(line)
-            _ = try? PathPattern(line)
+            _ = try? Glob(path: line)
             _ = try? Mount(parsing: line)
         }
         _ = url

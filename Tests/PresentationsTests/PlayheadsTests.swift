@@ -140,7 +140,7 @@ import Testing
         #expect(try desk.read(50, of: film) == ["50.ts"])
         #expect(try desk.complete("50.ts") == ["51.ts"])
         #expect(try desk.read(10, of: film) == ["10.ts"])
-        #expect(desk.heads.count == 1)
+        #expect(desk.heads.entries.count == 1)
     }
 
     @Test func stepBackIntoWhatIsThereStopsNothing() throws {
@@ -198,7 +198,7 @@ import Testing
         desk.act(desk.heads.left(desk.readings[0]))
         #expect(desk.runs == ["2.ts"], "it has asked for another one since")
         desk.act(desk.heads.left(desk.readings[1]))
-        #expect(desk.runs == [] && desk.heads.count == 0)
+        #expect(desk.runs == [] && desk.heads.entries.count == 0)
     }
 
     @Test func whatIsStoppedHasNoSay() throws {
@@ -228,10 +228,10 @@ import Testing
             desk.now += Self.second
             try desk.read(2, of: film, by: "\(number)")
         }
-        #expect(desk.heads.count == Playheads<String>.most && desk.running.count == Playheads<String>.most)
+        #expect(desk.heads.entries.count == Playheads<String>.most && desk.running.count == Playheads<String>.most)
         desk.now += 301 * Self.second
         try desk.read(2, of: film, by: "late")
-        #expect(desk.heads.count == 1 && desk.running.count == 1)
+        #expect(desk.heads.entries.count == 1 && desk.running.count == 1)
     }
 
     // MARK: Live

@@ -4,7 +4,7 @@ package struct Resolver: Sendable, Equatable {
     /// At least one of them must match; an empty list matches all hosts.
     private let hosts: [HostPattern]
     /// At least one of them must match; an empty list matches all paths.
-    private let paths: [PathPattern]
+    private let paths: [Glob]
     /// The program and its arguments. Not a shell's: each element reaches the program as it is.
     package let command: [String]
     /// The longest run, in seconds.
@@ -14,7 +14,7 @@ package struct Resolver: Sendable, Equatable {
     package static let placeholder = "{url}"
 
     /// - Throws: for a resolver without a program, or one that would run for every URL unintentionally.
-    package init(hosts: [HostPattern], paths: [PathPattern], command: [String], timeout: Double) throws(RuleError) {
+    package init(hosts: [HostPattern], paths: [Glob], command: [String], timeout: Double) throws(RuleError) {
         guard !hosts.isEmpty || !paths.isEmpty else {
             throw RuleError(
                 "the program would run for every URL; name the hosts or paths of the pages, such as host: video.example",
@@ -52,7 +52,8 @@ package struct Resolver: Sendable, Equatable {
     private static let shells: Set<Substring> = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish"]
 
     func matches(_ url: OriginURL) -> Bool {
-        (hosts.isEmpty || hosts.contains { $0.matches(url) }) && (paths.isEmpty || paths.contains { $0.matches(url) })
+        (hosts.isEmpty || hosts.contains { $0.matches(url) })
+            && (paths.isEmpty || paths.contains { $0.matches(url.path) })
     }
 
     /// The program and its arguments for a URL, which is the last argument unless the command has a place for it. A

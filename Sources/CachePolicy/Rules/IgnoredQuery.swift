@@ -14,29 +14,14 @@ public enum IgnoredParameters: Sendable, Equatable {
 package enum IgnoredQuery: Sendable, Equatable {
     case nothing
     case all
-    case parameters([ParameterPattern])
-
-    /// The name of a parameter; `*` matches any run of characters.
-    package struct ParameterPattern: Sendable, Equatable {
-        private let glob: Glob
-
-        package init(_ text: String) throws(RuleError) {
-            guard !text.isEmpty, text.utf8.allSatisfy({ $0 > ASCII.space && $0 != 0x7F && !"&=?#".utf8.contains($0) })
-            else {
-                throw RuleError("'\(text)' is not a parameter name; write it like token or utm_*")
-            }
-            glob = Glob(PercentEncoding.normalized(PercentEncoding.encodingNonASCII(text.utf8)))
-        }
-
-        func matches(_ name: Substring) -> Bool { glob.matches(Array(PercentEncoding.normalized(String(name)).utf8)) }
-    }
+    case parameters([Glob])
 
     init(_ ignored: IgnoredParameters) throws(RuleError) {
         switch ignored {
         case .nothing: self = .nothing
         case .all: self = .all
         case .parameters(let names):
-            self = .parameters(try names.map { name throws(RuleError) in try ParameterPattern(name) })
+            self = .parameters(try names.map { name throws(RuleError) in try Glob(parameter: name) })
         }
     }
 
@@ -60,5 +45,16 @@ package enum IgnoredQuery: Sendable, Equatable {
         case .all: true
         case .parameters(let patterns): patterns.contains { $0.matches(name) }
         }
+    }
+}
+
+extension Glob {
+    /// The names of query parameters: `token`, `utm_*`.
+    package init(parameter text: String) throws(RuleError) {
+        guard !text.isEmpty, text.utf8.allSatisfy({ $0 > ASCII.space && $0 != 0x7F && !"&=?#".utf8.contains($0) })
+        else {
+            throw RuleError("'\(text)' is not a parameter name; write it like token or utm_*")
+        }
+        self.init(PercentEncoding.normalized(PercentEncoding.encodingNonASCII(text.utf8)))
     }
 }

@@ -1,11 +1,8 @@
 import HTTPModel
 
-/// The paths to which a rule applies: `/vod/*`, `*.m4s`. Without the query; all spellings of a path that share a
-/// cache key are equal.
-package struct PathPattern: Sendable, Equatable {
-    private let glob: Glob
-
-    package init(_ text: String) throws(RuleError) {
+extension Glob {
+    /// The paths to which a rule applies: `/vod/*`, `*.m4s`. Without the query.
+    package init(path text: String) throws(RuleError) {
         guard let first = text.utf8.first, "/*".utf8.contains(first) else {
             throw RuleError("'\(text)' is not a path pattern; begin it with / or *, such as /vod/* or *.mp4")
         }
@@ -17,10 +14,11 @@ package struct PathPattern: Sendable, Equatable {
         guard text.utf8.allSatisfy({ $0 > ASCII.space && $0 != 0x7F }) else {
             throw RuleError("'\(text)' contains a space or a control character; percent-encode it, a space as %20")
         }
-        glob = Glob(PercentEncoding.normalized(PercentEncoding.encodingNonASCII(text.utf8)))
+        self.init(PercentEncoding.normalized(PercentEncoding.encodingNonASCII(text.utf8)))
     }
 
-    func matches(_ url: OriginURL) -> Bool { glob.matches(Array(PercentEncoding.normalized(String(url.path)).utf8)) }
+    /// Whether it matches a part of a URL. All spellings that share a cache key are equal.
+    func matches(_ part: Substring) -> Bool { matches(Array(PercentEncoding.normalized(String(part)).utf8)) }
 }
 
 extension OriginURL {

@@ -5,7 +5,7 @@ package struct Rule: Sendable, Equatable {
     /// At least one of them must match; an empty list matches all hosts.
     let hosts: [HostPattern]
     /// At least one of them must match; an empty list matches all paths.
-    let paths: [PathPattern]
+    let paths: [Glob]
     /// As it was written, with the effects that need no parser.
     let written: ResourceRule
     let ignoredQuery: IgnoredQuery?
@@ -19,7 +19,7 @@ package struct Rule: Sendable, Equatable {
     package init(_ rule: ResourceRule) throws(RuleError) {
         written = rule
         hosts = try rule.hosts.map { text throws(RuleError) in try HostPattern(text) }
-        paths = try rule.paths.map { text throws(RuleError) in try PathPattern(text) }
+        paths = try rule.paths.map { text throws(RuleError) in try Glob(path: text) }
         if let ttl = rule.ttl, ttl < .zero {
             throw RuleError("a ttl is 0 s or longer, not \(ttl.components.seconds) s")
         }
@@ -80,7 +80,8 @@ package struct Rule: Sendable, Equatable {
     }
 
     func matches(_ url: OriginURL) -> Bool {
-        (hosts.isEmpty || hosts.contains { $0.matches(url) }) && (paths.isEmpty || paths.contains { $0.matches(url) })
+        (hosts.isEmpty || hosts.contains { $0.matches(url) })
+            && (paths.isEmpty || paths.contains { $0.matches(url.path) })
     }
 }
 

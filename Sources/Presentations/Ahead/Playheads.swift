@@ -30,7 +30,7 @@ struct Playheads<Requester: Sendable> {
         case stop(RunID)
     }
 
-    private struct Entry {
+    struct Entry {
         var head: Playhead
         let role: RenditionRole?
         var requester: Requester
@@ -44,7 +44,7 @@ struct Playheads<Requester: Sendable> {
         mutating func next() -> AheadPiece? { run == nil ? head.next() : nil }
     }
 
-    private var entries: [PlayheadID: Entry] = [:]
+    private(set) var entries: [PlayheadID: Entry] = [:]
     private var runs: [RunID: PlayheadID] = [:]
     private var turns: UInt64 = 0
 
@@ -54,8 +54,6 @@ struct Playheads<Requester: Sendable> {
     private static var longestPause: UInt64 { 300 * 1_000_000_000 }
 
     init() {}
-
-    var count: Int { entries.count }
 
     var runningCount: Int { runs.count }
 

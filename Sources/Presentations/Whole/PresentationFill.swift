@@ -367,13 +367,13 @@ package final class PresentationFill {
 
     private func complete() {
         guard first == nil else { return reading = .awaitsFirst }
-        state.complete()
         end(.completed)
     }
 
     private func fail(_ fault: PresentationFault) { end(.failed(fault)) }
 
     private func end(_ end: End) {
+        if case .completed = end { state.complete() }
         let report = onEnd
         finish()
         report?(end)

@@ -6,7 +6,7 @@ import Downloads
 import Foundation
 import Reelcache
 
-struct Export: JSONCommand {
+struct Export: PrintingCommand {
     static let configuration = CommandConfiguration(
         abstract: "Copy a complete resource to a file.",
         discussion: """
@@ -46,10 +46,7 @@ struct Export: JSONCommand {
             "With --fetch and without a running proxy, allow this private origin. May be repeated.",
             valueName: "host|cidr"))
     var allow: [String] = []
-    @Flag(help: "Print JSON.")
-    var json = false
-    @OptionGroup var secret: SecretOptions
-    @OptionGroup var cache: CacheOptions
+    @OptionGroup var printing: PrintingOptions
 
     private struct Exported: Encodable {
         let url: String
@@ -72,14 +69,14 @@ struct Export: JSONCommand {
         guard fetch || allow.isEmpty else {
             throw ValidationError("--allow applies to --fetch: add --fetch, or leave --allow out")
         }
-        try cache.sources(allow.isEmpty ? [:] : ["allow": allow]).validateFlags()
+        try printing.cache.sources(allow.isEmpty ? [:] : ["allow": allow]).validateFlags()
     }
 
     func run() throws {
         let interruption = Interruption()
         // Before anything is fetched, so that a bad path fails early.
         let export = try FileExport(to: output, replaces: force)
-        var configuration = try cache.configuration
+        var configuration = try printing.cache.configuration
         configuration.allow += allow
         let exported: Exported
         do {
@@ -92,8 +89,8 @@ struct Export: JSONCommand {
             throw incomplete(missing)
         }
         print(
-            json
-                ? try secret.json(exported, configuration)
+            printing.json
+                ? try printing.secret.json(exported, configuration)
                 : "exported \(exported.bytes.size) to \(output) (\(exported.manner))"
         )
     }
@@ -121,7 +118,8 @@ struct Export: JSONCommand {
 
     /// Downloads the stream as `prefetch` does, but does not pin it.
     private func download(_ configuration: ProxyConfiguration, _ interruption: Interruption) throws {
-        let display = DownloadDisplay(isJSON: false, isQuiet: json, mask: try secret.mask(configuration))
+        let display = DownloadDisplay(
+            isJSON: false, isQuiet: printing.json, mask: try printing.secret.mask(configuration))
         let options = DownloadOptions { ($0.isPinned, $0.isAtOnce) = (false, true) }
         try configuration.withProxy(for: .downloading, isWanted: { !interruption.isRequested }) { proxy in
             proxy.own?.cache.downloader.start()

@@ -6,7 +6,7 @@ import Foundation
 import HTTPModel
 import Reelcache
 
-struct Import: JSONCommand {
+struct Import: PrintingCommand {
     static let configuration = CommandConfiguration(
         abstract: "Add a file to the cache as if it had been fetched from a URL.",
         discussion: """
@@ -25,10 +25,7 @@ struct Import: JSONCommand {
     var type: String?
     @Flag(help: "Replace what is cached under that URL.")
     var replace = false
-    @Flag(help: "Print JSON.")
-    var json = false
-    @OptionGroup var secret: SecretOptions
-    @OptionGroup var cache: CacheOptions
+    @OptionGroup var printing: PrintingOptions
 
     func validate() throws {
         if let type, !MediaType.isOne(type) {
@@ -41,7 +38,7 @@ struct Import: JSONCommand {
         let source = try ImportedFile(file)
         var fields = HeaderFields()
         if let type = type ?? MediaType.byExtension(of: file) { fields.append("Content-Type", type) }
-        let configuration = try cache.configuration
+        let configuration = try printing.cache.configuration
         let report = try configuration.withProxy(for: .adding, isWanted: { !interruption.isRequested }) { proxy in
             let progress = ProgressLine()
             defer { progress.clear() }
@@ -51,8 +48,8 @@ struct Import: JSONCommand {
                 return !interruption.isRequested
             }
         }
-        guard !json else { return print(try secret.json(report, configuration)) }
-        print("imported \(file), \(report.length.size), as \(try secret.shown(report.url, configuration))")
+        guard !printing.json else { return print(try printing.secret.json(report, configuration)) }
+        print("imported \(file), \(report.length.size), as \(try printing.secret.shown(report.url, configuration))")
     }
 }
 

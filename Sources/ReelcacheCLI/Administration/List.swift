@@ -6,7 +6,7 @@ import Foundation
 import HTTPModel
 import Reelcache
 
-struct List: JSONCommand {
+struct List: PrintingCommand {
     static let configuration = CommandConfiguration(
         commandName: "ls", abstract: "List what is cached.",
         discussion: """
@@ -26,10 +26,7 @@ struct List: JSONCommand {
     var limit: Int?
     @Flag(name: .shortAndLong, help: "On a terminal, list URLs in place of names.")
     var long = false
-    @Flag(help: "Print JSON.")
-    var json = false
-    @OptionGroup var secret: SecretOptions
-    @OptionGroup var cache: CacheOptions
+    @OptionGroup var printing: PrintingOptions
 
     func validate() throws {
         if let limit, limit < 1 { throw ValidationError("--limit \(limit) shows nothing: write 1 or more") }
@@ -37,17 +34,17 @@ struct List: JSONCommand {
     }
 
     func run() throws {
-        let configuration = try cache.configuration
+        let configuration = try printing.cache.configuration
         let listing = try configuration.withProxy { proxy in
             var query = ResourceQuery()
             (query.order, query.filter) = (sort, filter.flatMap { $0.isEmpty ? nil : $0 })
             query.category = category
-            return try proxy.allResources(query, limit: limit)
+            return try ResourceListing.all(query, limit: limit, page: proxy.resources)
         }
-        guard !json else { return print(try secret.json(listing, configuration)) }
+        guard !printing.json else { return print(try printing.secret.json(listing, configuration)) }
         let now = Int64(time(nil))
         let table = TerminalTable(
-            width: Terminal.width, isUnicode: Terminal.isUnicode, mask: try secret.mask(configuration))
+            width: Terminal.width, isUnicode: Terminal.isUnicode, mask: try printing.secret.mask(configuration))
         // Elsewhere, whatever reads the list needs URLs.
         let isNamed = Terminal.width != nil && !long
         let rows = listing.resources.map { Self.row($0, now: now, isNamed: isNamed) }

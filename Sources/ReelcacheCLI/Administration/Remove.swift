@@ -7,7 +7,7 @@ import Foundation
 import HTTPModel
 import Reelcache
 
-struct Remove: JSONCommand {
+struct Remove: PrintingCommand {
     static let configuration = CommandConfiguration(
         commandName: "rm", abstract: "Remove resources from the cache.",
         discussion: """
@@ -35,10 +35,7 @@ struct Remove: JSONCommand {
     var dryRun = false
     @Flag(help: "Do not ask. (default: on a terminal, ask before removing more than the URLs given)")
     var yes = false
-    @Flag(help: "Print JSON.")
-    var json = false
-    @OptionGroup var secret: SecretOptions
-    @OptionGroup var cache: CacheOptions
+    @OptionGroup var printing: PrintingOptions
 
     func validate() throws {
         guard selection.wayCount + [all, olderThan != nil || played].count(where: { $0 }) == 1 else {
@@ -53,9 +50,9 @@ struct Remove: JSONCommand {
 
     func run() throws {
         guard selection.wayCount == 0 else { return try removeNamed() }
-        let configuration = try cache.configuration
+        let configuration = try printing.cache.configuration
         let removal = RunningProxy.Removal(olderThan: olderThan, isPlayed: played, includesPinned: includePinned)
-        if confirms || dryRun && !json {
+        if confirms || dryRun && !printing.json {
             // The cache is not held open meanwhile: the answer may take long.
             let (going, report) = try configuration.withProxy {
                 (try removal.resources(in: $0), try $0.removeAll(removal, isDryRun: true))
@@ -67,7 +64,7 @@ struct Remove: JSONCommand {
         }
         let report = try configuration.withProxy { try $0.removeAll(removal, isDryRun: dryRun) }
         print(
-            json
+            printing.json
                 ? try ControlJSON.pretty(report)
                 : Self.text(
                     report.resources, report.bytes, parts: report.parts, pinned: report.pinned, isDryRun: dryRun))
@@ -79,7 +76,7 @@ struct Remove: JSONCommand {
     /// Names what goes: on standard output, or where it is asked.
     private func show(_ going: [ResourceReport], _ configuration: ProxyConfiguration) throws {
         let table = TerminalTable(
-            width: Terminal.width, isUnicode: Terminal.isUnicode, mask: try secret.mask(configuration))
+            width: Terminal.width, isUnicode: Terminal.isUnicode, mask: try printing.secret.mask(configuration))
         let rows = going.prefix(Self.mostNamed).map {
             TerminalTable.Row(
                 [$0.cached.size, $0.isPinned ? "pinned" : ""],
@@ -99,10 +96,10 @@ struct Remove: JSONCommand {
     }
 
     private func removeNamed() throws {
-        let configuration = try cache.configuration
+        let configuration = try printing.cache.configuration
         var matches: [ResourceSelection.Match]?
         let isConfirming = selection.isBulk && confirms
-        if isConfirming || dryRun && !json {
+        if isConfirming || dryRun && !printing.json {
             let (found, tried, going) = try configuration.withProxy { proxy in
                 let found = try selection.matches(proxy)
                 var going: [ResourceReport] = []
@@ -127,12 +124,11 @@ struct Remove: JSONCommand {
             }
         }
         let outcome = Outcome(batch, isDryRun: dryRun)
-        if json {
-            print(try secret.json(outcome, configuration))
-        } else if !batch.done.isEmpty {
-            print(Self.text(outcome.resources, outcome.bytes, parts: outcome.parts, pinned: 0, isDryRun: dryRun))
-        }
-        try batch.exitIfFailed(secret, configuration)
+        try printing.print(
+            outcome, configuration,
+            text: batch.done.isEmpty
+                ? nil : Self.text(outcome.resources, outcome.bytes, parts: outcome.parts, pinned: 0, isDryRun: dryRun))
+        try batch.exitIfFailed(printing.secret, configuration)
     }
 
     private struct Removed: Encodable {

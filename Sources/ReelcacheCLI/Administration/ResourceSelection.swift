@@ -48,20 +48,22 @@ struct ResourceSelection: ParsableArguments {
         if let category { return try matches(proxy, downloadedIn: category) }
         if let all {
             return try found(
-                proxy.allResources(Self.byName()).resources.filter(all),
+                Self.resources(proxy).filter(all),
                 orElse: "no such resource is cached: there is nothing to do")
         }
         if let filter {
             return try found(
-                proxy.allResources(Self.byName(filter)).resources, orElse: "no cached URL contains '\(filter)'")
+                Self.resources(proxy, filter: filter), orElse: "no cached URL contains '\(filter)'")
         }
         return try urls.flatMap { try named($0, proxy) }
     }
 
-    private static func byName(_ filter: String? = nil, category: String? = nil) -> ResourceQuery {
+    private static func resources(
+        _ proxy: RunningProxy, filter: String? = nil, category: String? = nil
+    ) throws -> [ResourceReport] {
         var query = ResourceQuery()
         (query.order, query.filter, query.category) = (.name, filter, category)
-        return query
+        return try ResourceListing.all(query, page: proxy.resources).resources
     }
 
     private func named(_ text: String, _ proxy: RunningProxy) throws -> [Match] {
@@ -70,7 +72,7 @@ struct ResourceSelection: ParsableArguments {
             // A path may contain a * too: if exactly this URL is cached, the text names it and is not a pattern.
             guard Self.isPattern(text), try !proxy.isCached(url) else { return [.url(url, text: text)] }
             let glob = Glob(url.cacheKey.text)
-            let found = try proxy.allResources(Self.byName()).resources.filter {
+            let found = try Self.resources(proxy).filter {
                 glob.matches(Array($0.plainURL.utf8))
             }
             return try self.found(found, orElse: "no cached URL matches \(text)")
@@ -89,7 +91,7 @@ struct ResourceSelection: ParsableArguments {
     }
 
     private func matches(_ proxy: RunningProxy, downloadedIn category: String) throws -> [Match] {
-        let labelled = try proxy.allResources(Self.byName(category: category)).resources
+        let labelled = try Self.resources(proxy, category: category)
         // Those that run, and what an earlier version downloaded.
         let reports = try proxy.allDownloads().downloads.filter { $0.category == category }
         guard !reports.isEmpty || !labelled.isEmpty else {

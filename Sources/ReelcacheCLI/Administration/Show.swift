@@ -7,7 +7,7 @@ import Foundation
 import HTTPModel
 import Reelcache
 
-struct Show: JSONCommand {
+struct Show: PrintingCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show everything known about a cached resource.",
         discussion: """
@@ -21,27 +21,26 @@ struct Show: JSONCommand {
     var url: String
     @Flag(help: "List the segments of a stream, and which of them are cached.")
     var segments = false
-    @Flag(help: "Print JSON.")
-    var json = false
-    @OptionGroup var secret: SecretOptions
-    @OptionGroup var cache: CacheOptions
+    @OptionGroup var printing: PrintingOptions
 
     private static let labelWidth = 12
     private static let maxSpans = 10
 
     func run() throws {
-        let configuration = try cache.configuration
+        let configuration = try printing.cache.configuration
         let (detail, rule) = try configuration.withProxy { proxy in
             let url = try proxy.url(url)
             return (try proxy.resource(url, listsSegments: segments), try configuration.rule(of: url))
         }
-        guard !json else { return print(try secret.json(detail, configuration)) }
+        guard !printing.json else { return print(try printing.secret.json(detail, configuration)) }
         let rows =
             Self.rows(detail, rule, now: Int64(time(nil)))
             + (detail.resource.parts == nil && detail.resource.presentation == nil
                 ? Self.coverage(detail, width: Terminal.width.map { $0 - Self.labelWidth } ?? 64)
                 : PresentationText.rows(detail.resource))
-        for (label, value) in rows { print(try secret.shown(label.padded(to: Self.labelWidth) + value, configuration)) }
+        for (label, value) in rows {
+            print(try printing.secret.shown(label.padded(to: Self.labelWidth) + value, configuration))
+        }
     }
 
     private static func rows(_ detail: ResourceDetail, _ rule: ResolvedRule, now: Int64) -> [(String, String)] {

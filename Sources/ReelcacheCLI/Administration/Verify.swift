@@ -3,7 +3,7 @@ import ArgumentParser
 import DiskCache
 import Reelcache
 
-struct Verify: JSONCommand {
+struct Verify: PrintingCommand {
     static let configuration = CommandConfiguration(
         abstract: "Read the whole cache and compare checksums.",
         discussion: """
@@ -15,14 +15,11 @@ struct Verify: JSONCommand {
 
     @Flag(help: "Remove what is damaged: it is fetched again when it is requested.")
     var repair = false
-    @Flag(help: "Print JSON.")
-    var json = false
-    @OptionGroup var secret: SecretOptions
-    @OptionGroup var cache: CacheOptions
+    @OptionGroup var printing: PrintingOptions
 
     func run() throws {
         let interruption = Interruption()
-        let configuration = try cache.configuration
+        let configuration = try printing.cache.configuration
         let progress = ProgressLine()
         defer { progress.clear() }
         let report = try configuration.verify(repairs: repair) { far in
@@ -34,10 +31,7 @@ struct Verify: JSONCommand {
             return !interruption.isRequested
         }
         progress.clear()
-        print(
-            json
-                ? try secret.json(report, configuration)
-                : try secret.shown(Self.lines(report).joined(separator: "\n"), configuration))
+        try printing.print(report, configuration, text: Self.lines(report).joined(separator: "\n"))
         if !report.isComplete || !report.isSound && !report.isRepaired { throw ExitCode(1) }
     }
 

@@ -33,7 +33,7 @@ final class DownloadDisplay {
     ///   - remark: to append to the line.
     func show(_ report: Download, _ change: FollowedDownloads.Change, isError: Bool, remark: String = "") {
         guard change != .nothing else { return }
-        if isJSON { event(DownloadEvent(report)) }
+        if isJSON { event("download", report) }
         guard change == .state, let line = report.line(now: Self.now).map({ $0 + remark }) else { return }
         if isError && (report.state == .failed || report.state == .cancelled) {
             warn(line)
@@ -46,7 +46,7 @@ final class DownloadDisplay {
     func say(_ line: String) {
         guard !isJSON && !isQuiet else { return }
         let line = mask?.masked(line) ?? line
-        if block.isEmpty { print(line) } else { held.append(line) }
+        if block.widths.isEmpty { print(line) } else { held.append(line) }
     }
 
     /// Prints a line on standard error.
@@ -56,15 +56,24 @@ final class DownloadDisplay {
     }
 
     /// Prints an object, if standard output carries JSON.
-    func event(_ event: some Encodable) {
-        guard isJSON, let line = try? ControlJSON.line(event) else { return }
+    /// - Parameter name: its member `event`.
+    func event(_ name: String, _ members: some Encodable) {
+        guard isJSON, let line = try? ControlJSON.line(Event(name: name, members: members)) else { return }
         clear()
         print(String(decoding: mask?.masked(line) ?? line, as: UTF8.self), terminator: "")
     }
 
-    private struct ErrorEvent: Encodable {
-        let event = "error"
-        let error: String
+    private struct Event<Members: Encodable>: Encodable {
+        let name: String
+        let members: Members
+
+        private enum Key: CodingKey { case event }
+
+        func encode(to encoder: any Encoder) throws {
+            try members.encode(to: encoder)
+            var object = encoder.container(keyedBy: Key.self)
+            try object.encode(name, forKey: .event)
+        }
     }
 
     /// Runs a command's work. With `--json`, why it ends is a line of JSON like those before it, too.
@@ -90,7 +99,7 @@ final class DownloadDisplay {
         let text =
             (error as? SettingsError)?.lines.joined(separator: "\n") ?? (error as? any AdvisedError)?.text(in: .flags)
             ?? "\(error)"
-        guard let line = try? ControlJSON.line(ErrorEvent(error: text)) else { return }
+        guard let line = try? ControlJSON.line(Event(name: "error", members: ["error": text])) else { return }
         print(String(decoding: mask?.masked(line) ?? line, as: UTF8.self), terminator: "")
     }
 
@@ -112,25 +121,10 @@ final class DownloadDisplay {
     }
 
     func clear() {
-        if !block.isEmpty { Terminal.write(block.clear(columns: Terminal.columnsOfErrors)) }
+        if !block.widths.isEmpty { Terminal.write(block.clear(columns: Terminal.columnsOfErrors)) }
         for line in held { print(line) }
         held = []
     }
 
     static var now: Int64 { Int64(time(nil)) }
-}
-
-/// A download as a line of JSON.
-struct DownloadEvent: Encodable {
-    private let report: Download
-
-    init(_ report: Download) { self.report = report }
-
-    private enum Key: CodingKey { case event }
-
-    func encode(to encoder: any Encoder) throws {
-        try report.encode(to: encoder)
-        var members = encoder.container(keyedBy: Key.self)
-        try members.encode("download", forKey: .event)
-    }
 }

@@ -24,7 +24,7 @@ struct DownloadsCommand: ParsableCommand {
         ], defaultSubcommand: DownloadsList.self)
 }
 
-struct DownloadsList: JSONCommand {
+struct DownloadsList: PrintingCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List downloads that have not ended, and failed ones that can be retried.")
 
@@ -39,10 +39,7 @@ struct DownloadsList: JSONCommand {
     var category: String?
     @Flag(name: .shortAndLong, help: "On a terminal, list URLs in place of names.")
     var long = false
-    @Flag(help: "Print JSON.")
-    var json = false
-    @OptionGroup var secret: SecretOptions
-    @OptionGroup var cache: CacheOptions
+    @OptionGroup var printing: PrintingOptions
 
     func validate() throws {
         if all && state != nil {
@@ -51,15 +48,15 @@ struct DownloadsList: JSONCommand {
     }
 
     func run() throws {
-        let configuration = try cache.configuration
+        let configuration = try printing.cache.configuration
         var (listing, isFetching) = try configuration.withProxy(
             orElse: (DownloadListing(downloads: [], summary: DownloadTotals()), false)
         ) { (try $0.allDownloads(), !$0.isOwn) }
         listing.downloads = listing.downloads.filter(isWanted)
-        guard !json else { return print(try secret.json(listing, configuration)) }
+        guard !printing.json else { return print(try printing.secret.json(listing, configuration)) }
         let table = DownloadTable(
             width: Terminal.width, isUnicode: Terminal.isUnicode, now: Int64(time(nil)),
-            mask: try secret.mask(configuration), isLong: long)
+            mask: try printing.secret.mask(configuration), isLong: long)
         for line in table.list(listing.downloads, hold: listing.summary.hold) { print(line) }
         print(Self.summary(listing, isFetching: isFetching))
     }
@@ -167,10 +164,6 @@ struct DownloadNaming: ParsableArguments {
     var all = false
     @Option(help: ArgumentHelp("Select all downloads in this state, such as failed.", valueName: "state"))
     var state: Download.State?
-    @Flag(help: "Print JSON.")
-    var json = false
-    @OptionGroup var secret: SecretOptions
-    @OptionGroup var cache: CacheOptions
 
     func validate() throws {
         guard [!names.isEmpty, all, state != nil].count(where: { $0 }) == 1 else {
@@ -180,8 +173,10 @@ struct DownloadNaming: ParsableArguments {
 
     /// - Parameters:
     ///   - prefers: which of several downloads of one URL to choose.
-    func run(_ action: DownloadChange.Action, prefers: @escaping (Download) -> Bool) throws {
-        let configuration = try cache.configuration
+    func run(
+        _ action: DownloadChange.Action, _ printing: PrintingOptions, prefers: @escaping (Download) -> Bool
+    ) throws {
+        let configuration = try printing.cache.configuration
         let batch = try configuration.withProxy(orElse: names.isEmpty ? Batch<Download>(done: []) : nil) { proxy in
             let change = DownloadChange(action: action)
             guard !all else { return Batch(done: try proxy.change(.all, change)) }
@@ -198,13 +193,8 @@ struct DownloadNaming: ParsableArguments {
                 return try proxy.change(.ids([id]), change).first.orUnknown($0)
             }
         }
-        if json {
-            print(try secret.json(batch, configuration))
-        } else {
-            for report in batch.done { print(try secret.shown(Self.line(report), configuration)) }
-            if names.isEmpty && batch.done.isEmpty { print("nothing to \(action.rawValue)") }
-        }
-        try batch.exitIfFailed(secret, configuration)
+        let none = names.isEmpty ? "nothing to \(action.rawValue)" : nil
+        try batch.end(printing, configuration, orElse: none, line: Self.line)
     }
 
     /// In the order in which they were ordered.
@@ -246,32 +236,26 @@ extension Download? {
     }
 }
 
-protocol DownloadNamingCommand: JSONCommand {
-    var naming: DownloadNaming { get }
-}
-
-extension DownloadNamingCommand {
-    var json: Bool { naming.json }
-}
-
-struct DownloadsPause: DownloadNamingCommand {
+struct DownloadsPause: PrintingCommand {
     static let configuration = CommandConfiguration(
         commandName: "pause", abstract: "Pause downloads. The bytes that have arrived are kept.")
 
     @OptionGroup var naming: DownloadNaming
+    @OptionGroup var printing: PrintingOptions
 
-    func run() throws { try naming.run(.pause) { $0.state == .downloading || $0.state == .waiting } }
+    func run() throws { try naming.run(.pause, printing) { $0.state == .downloading || $0.state == .waiting } }
 }
 
-struct DownloadsResume: DownloadNamingCommand {
+struct DownloadsResume: PrintingCommand {
     static let configuration = CommandConfiguration(commandName: "resume", abstract: "Resume paused downloads.")
 
     @OptionGroup var naming: DownloadNaming
+    @OptionGroup var printing: PrintingOptions
 
-    func run() throws { try naming.run(.resume) { $0.state == .paused } }
+    func run() throws { try naming.run(.resume, printing) { $0.state == .paused } }
 }
 
-struct DownloadsCancel: DownloadNamingCommand {
+struct DownloadsCancel: PrintingCommand {
     static let configuration = CommandConfiguration(
         commandName: "cancel",
         abstract: "Cancel downloads. Bytes that arrived only for them are removed from the cache.",
@@ -282,20 +266,24 @@ struct DownloadsCancel: DownloadNamingCommand {
     )
 
     @OptionGroup var naming: DownloadNaming
+    @OptionGroup var printing: PrintingOptions
 
-    func run() throws { try naming.run(.cancel) { !$0.state.hasEnded } }
+    func run() throws { try naming.run(.cancel, printing) { !$0.state.hasEnded } }
 }
 
-struct DownloadsRetry: DownloadNamingCommand {
+struct DownloadsRetry: PrintingCommand {
     static let configuration = CommandConfiguration(
         commandName: "retry", abstract: "Retry failed downloads from where they stopped.")
 
     @OptionGroup var naming: DownloadNaming
+    @OptionGroup var printing: PrintingOptions
 
-    func run() throws { try naming.run(.retry) { $0.state == .failed || $0.state == .waiting && $0.retryDate != nil } }
+    func run() throws {
+        try naming.run(.retry, printing) { $0.state == .failed || $0.state == .waiting && $0.retryDate != nil }
+    }
 }
 
-struct DownloadsMove: JSONCommand {
+struct DownloadsMove: PrintingCommand {
     static let configuration = CommandConfiguration(
         commandName: "move", abstract: "Change the place of a download in the queue.")
 
@@ -309,10 +297,7 @@ struct DownloadsMove: JSONCommand {
     var to: Int?
     @Option(help: ArgumentHelp("Give it this priority.", valueName: "priority"))
     var priority: Download.Priority?
-    @Flag(help: "Print JSON.")
-    var json = false
-    @OptionGroup var secret: SecretOptions
-    @OptionGroup var cache: CacheOptions
+    @OptionGroup var printing: PrintingOptions
 
     func validate() throws {
         let places = [first, last, to != nil].filter { $0 }.count
@@ -324,7 +309,7 @@ struct DownloadsMove: JSONCommand {
     }
 
     func run() throws {
-        let configuration = try cache.configuration
+        let configuration = try printing.cache.configuration
         let report = try configuration.withProxy { proxy in
             var listed: [Download]?
             let id = try proxy.downloadID(name, in: &listed) { !$0.state.hasEnded }
@@ -338,9 +323,7 @@ struct DownloadsMove: JSONCommand {
             }
             return try proxy.change(.ids([id]), change).first.orUnknown(name)
         }
-        print(
-            json ? try secret.json(report, configuration) : try secret.shown(DownloadNaming.line(report), configuration)
-        )
+        try printing.print(report, configuration, text: DownloadNaming.line(report))
     }
 }
 

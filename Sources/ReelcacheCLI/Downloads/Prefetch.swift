@@ -217,7 +217,7 @@ struct Prefetch: ParsableCommand {
     private func queue(_ orders: [DownloadOrder], _ proxy: RunningProxy, _ display: DownloadDisplay) throws {
         let reports = try proxy.add(orders)
         for report in reports {
-            display.event(DownloadEvent(report))
+            display.event("download", report)
             display.say("queued \(report.name)" + (report.state == .waiting ? "" : " (\(report.state.rawValue))"))
         }
         guard proxy.isOwn else { return }

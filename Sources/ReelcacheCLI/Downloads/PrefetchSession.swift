@@ -156,17 +156,11 @@ final class PrefetchSession {
         left.state = .failed
         placing.note(left)
         let reason = "--output cannot place a stream: write it to a file with reelcache export"
-        display.event(FileEvent(id: report.id, url: report.urlText, error: reason))
+        display.event("file", FileEvent(id: report.id, url: report.urlText, error: reason))
         display.warn("\(report.urlText): \(reason)")
     }
 
-    private struct OfflineEvent: Encodable {
-        let event = "offline"
-        let isOffline: Bool
-    }
-
     private struct HoldEvent: Encodable {
-        let event = "hold"
         let hold: String?
         let heldUntil: Date?
     }
@@ -175,7 +169,7 @@ final class PrefetchSession {
         noteHold(summary)
         guard summary.isOffline != isOffline, !followed.haveAllEnded else { return }
         isOffline = summary.isOffline
-        display.event(OfflineEvent(isOffline: isOffline))
+        display.event("offline", ["is_offline": isOffline])
         if isOffline {
             display.warn(
                 "waiting: the proxy at \(proxy.baseURL) is offline; downloads continue when offline is false in its configuration; \(interrupting)"
@@ -192,7 +186,7 @@ final class PrefetchSession {
         let now = summary.hold.map { _ in Hold(until: summary.heldUntil) }
         guard !isAtOnce, now != hold, isWaiting else { return }
         hold = now
-        display.event(HoldEvent(hold: summary.hold, heldUntil: summary.heldUntil))
+        display.event("hold", HoldEvent(hold: summary.hold, heldUntil: summary.heldUntil))
         guard let reason = summary.hold else {
             return display.say("the schedule and the caps let downloads run again")
         }
@@ -215,7 +209,6 @@ final class PrefetchSession {
     // MARK: Files
 
     private struct FileEvent: Encodable {
-        let event = "file"
         let id: Int64
         let url: String
         var file: String?
@@ -231,6 +224,7 @@ final class PrefetchSession {
                 files[report.id] = .placed
                 let method = placed.method?.rawValue ?? "there"
                 display.event(
+                    "file",
                     FileEvent(
                         id: report.id, url: report.urlText, file: placed.path, bytes: placed.bytes, method: method))
                 display.say(
@@ -239,10 +233,11 @@ final class PrefetchSession {
                         : "placed \(placed.path.printable)")
             case .failed(let report, let reason):
                 files[report.id] = .failed
-                display.event(FileEvent(id: report.id, url: report.urlText, error: reason))
+                display.event("file", FileEvent(id: report.id, url: report.urlText, error: reason))
                 display.warn("\(report.urlText): \(reason)")
             case .left(let report):
                 display.event(
+                    "file",
                     FileEvent(id: report.id, url: report.urlText, error: CacheAccessError.interrupted.description))
             }
         }
@@ -300,7 +295,6 @@ final class PrefetchSession {
     // MARK: Content
 
     private struct NoteEvent: Encodable {
-        let event = "note"
         let id: Int64
         let url: String
         let note: String
@@ -312,12 +306,11 @@ final class PrefetchSession {
             let type = try? proxy.resource(url).resource.type,
             let note = ReceivedContent(type: type, url)?.text(type)
         else { return }
-        display.event(NoteEvent(id: report.id, url: report.urlText, note: note))
+        display.event("note", NoteEvent(id: report.id, url: report.urlText, note: note))
         display.warn("\(report.urlText): \(note)")
     }
 
     private struct EndEvent: Encodable {
-        let event = "end"
         let completed: Int
         let failed: Int
         let paused: Int
@@ -337,6 +330,7 @@ final class PrefetchSession {
         let left = interruption.isRequested ? followed.totals.openCount - paused : held.count
         let failed = all.count - completed.count - unplaced - paused - left
         display.event(
+            "end",
             EndEvent(
                 completed: completed.count, failed: failed, paused: paused, unplaced: placing == nil ? nil : unplaced,
                 held: held.isEmpty ? nil : held.count))

@@ -6,7 +6,7 @@ import Downloads
 import Foundation
 import Reelcache
 
-struct FeedsAdd: JSONCommand {
+struct FeedsAdd: PrintingCommand {
     static let configuration = CommandConfiguration(
         commandName: "add", abstract: "Subscribe to a feed, or change its options.",
         discussion: """
@@ -21,13 +21,10 @@ struct FeedsAdd: JSONCommand {
     var url: String
     @OptionGroup var options: FeedOptions
     @OptionGroup var allowing: AllowOptions
-    @Flag(help: "Print JSON.")
-    var json = false
-    @OptionGroup var secret: SecretOptions
-    @OptionGroup var cache: CacheOptions
+    @OptionGroup var printing: PrintingOptions
 
     func run() throws {
-        let configuration = allowing.applied(to: try cache.configuration)
+        let configuration = allowing.applied(to: try printing.cache.configuration)
         let interruption = Interruption()
         let (check, isOwn, isNew) = try configuration.withProxy(
             for: .fetching, isWanted: { !interruption.isRequested }
@@ -36,12 +33,12 @@ struct FeedsAdd: JSONCommand {
             let isNew = try !proxy.feeds().contains { $0.urlText == named.absolute }
             return (try proxy.subscribe(named, options.change) { !interruption.isRequested }, proxy.isOwn, isNew)
         }
-        if json {
-            print(try secret.json(check, configuration))
+        if printing.json {
+            print(try printing.secret.json(check, configuration))
         } else if check.outcome != .failed {
-            print(try secret.shown(check.line, configuration))
+            print(try printing.secret.shown(check.line, configuration))
             for item in check.skippedItems ?? [] {
-                Terminal.writeError("reelcache: skipped: \(try secret.shown(item, configuration))")
+                Terminal.writeError("reelcache: skipped: \(try printing.secret.shown(item, configuration))")
             }
             if isNew, options.keep == nil { print(FeedOptions.defaultKeeping) }
             if isOwn, !check.downloads.isEmpty {
@@ -50,14 +47,14 @@ struct FeedsAdd: JSONCommand {
         }
         guard check.outcome != .failed else {
             // A new subscription would not have been saved, and there would be no outcome.
-            let line = try secret.shown(check.line, configuration)
+            let line = try printing.secret.shown(check.line, configuration)
             Terminal.writeError("reelcache: the options are saved; the feed could not be read: \(line)")
             throw ExitCode(3)
         }
     }
 }
 
-struct FeedsImport: JSONCommand {
+struct FeedsImport: PrintingCommand {
     static let configuration = CommandConfiguration(
         commandName: "import", abstract: "Subscribe to the feeds of an OPML file, as other podcast programs export it.",
         discussion: """
@@ -69,24 +66,27 @@ struct FeedsImport: JSONCommand {
     @Argument(help: "The file; - for standard input.", completion: .file(extensions: ["opml", "xml"]))
     var file: String
     @OptionGroup var options: FeedOptions
-    @Flag(help: "Print JSON.")
-    var json = false
-    @OptionGroup var secret: SecretOptions
-    @OptionGroup var cache: CacheOptions
+    @OptionGroup var printing: PrintingOptions
 
     func run() throws {
-        let configuration = try cache.configuration
+        let configuration = try printing.cache.configuration
         let bytes = try CommandFile.bytes(of: file)
         let interruption = Interruption()
         let (result, isOwn) = try configuration.withProxy(for: .adding, isWanted: { !interruption.isRequested }) {
             (try $0.importFeeds(bytes, options.change), $0.isOwn)
         }
-        if json { print(try secret.json(result, configuration)) } else { try report(result, isOwn, configuration) }
+        if printing.json {
+            print(try printing.secret.json(result, configuration))
+        } else {
+            try report(result, isOwn, configuration)
+        }
         if !result.skipped.isEmpty { throw ExitCode(result.added.isEmpty && result.known == 0 ? 1 : 3) }
     }
 
     private func report(_ result: FeedImport, _ isOwn: Bool, _ configuration: ProxyConfiguration) throws {
-        for entry in result.skipped { Terminal.writeError("reelcache: \(try secret.shown(entry, configuration))") }
+        for entry in result.skipped {
+            Terminal.writeError("reelcache: \(try printing.secret.shown(entry, configuration))")
+        }
         print(
             "\(result.added.count.of("feed")) added"
                 + (result.known > 0 ? ", \(result.known.grouped) subscribed before" : ""))

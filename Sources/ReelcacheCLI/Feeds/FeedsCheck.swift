@@ -52,24 +52,12 @@ struct FeedsCheck: ParsableCommand {
         }
     }
 
-    private struct CheckEvent: Encodable {
-        let check: FeedCheckResult
-
-        private enum Key: CodingKey { case event }
-
-        func encode(to encoder: any Encoder) throws {
-            try check.encode(to: encoder)
-            var members = encoder.container(keyedBy: Key.self)
-            try members.encode("check", forKey: .event)
-        }
-    }
-
     private func check(
         _ proxy: RunningProxy, _ url: OriginURL?, _ display: DownloadDisplay, _ interruption: Interruption
     ) throws -> [FeedCheckResult] {
         let checks = try proxy.checkFeeds(url) { !interruption.isRequested }
         for check in checks {
-            display.event(CheckEvent(check: check))
+            display.event("check", check)
             if check.outcome == .failed { display.warn(check.line) } else { display.say(check.line) }
         }
         if checks.isEmpty { display.say("no feeds: subscribe with reelcache feeds add URL") }

@@ -121,24 +121,21 @@ enum FeedArgument {
     }
 }
 
-struct FeedsList: JSONCommand {
+struct FeedsList: PrintingCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List the subscribed feeds, and what is wrong with them.")
 
     @Flag(name: .shortAndLong, help: "On a terminal, list URLs besides titles.")
     var long = false
-    @Flag(help: "Print JSON.")
-    var json = false
-    @OptionGroup var secret: SecretOptions
-    @OptionGroup var cache: CacheOptions
+    @OptionGroup var printing: PrintingOptions
 
     func run() throws {
-        let configuration = try cache.configuration
+        let configuration = try printing.cache.configuration
         let feeds = try configuration.withProxy(orElse: []) { try $0.feeds() }
-        guard !json else { return print(try secret.json(feeds, configuration)) }
+        guard !printing.json else { return print(try printing.secret.json(feeds, configuration)) }
         let table = FeedTable(
             width: Terminal.width, isUnicode: Terminal.isUnicode, now: Int64(time(nil)),
-            mask: try secret.mask(configuration))
+            mask: try printing.secret.mask(configuration))
         for line in table.list(feeds, isLong: long) { print(line) }
         let broken = feeds.count { $0.message != nil }
         print(
@@ -148,7 +145,7 @@ struct FeedsList: JSONCommand {
     }
 }
 
-struct FeedsShow: JSONCommand {
+struct FeedsShow: PrintingCommand {
     static let configuration = CommandConfiguration(
         commandName: "show", abstract: "Show a subscription and its newest episodes.")
 
@@ -158,10 +155,7 @@ struct FeedsShow: JSONCommand {
     var limit = 20
     @Flag(name: .shortAndLong, help: "On a terminal, list URLs besides titles.")
     var long = false
-    @Flag(help: "Print JSON.")
-    var json = false
-    @OptionGroup var secret: SecretOptions
-    @OptionGroup var cache: CacheOptions
+    @OptionGroup var printing: PrintingOptions
 
     private static let labelWidth = 12
 
@@ -170,18 +164,19 @@ struct FeedsShow: JSONCommand {
     }
 
     func run() throws {
-        let configuration = try cache.configuration
+        let configuration = try printing.cache.configuration
         let detail = try configuration.withProxy { try $0.feed($0.feedURL(url), limit: limit) }
-        guard !json else { return print(try secret.json(detail, configuration)) }
+        guard !printing.json else { return print(try printing.secret.json(detail, configuration)) }
         let now = Int64(time(nil))
         for (label, value) in Self.rows(detail.feed, now: now) {
-            print(try secret.shown(label.padded(to: Self.labelWidth) + value, configuration))
+            print(try printing.secret.shown(label.padded(to: Self.labelWidth) + value, configuration))
         }
         let table = FeedTable(
-            width: Terminal.width, isUnicode: Terminal.isUnicode, now: now, mask: try secret.mask(configuration))
+            width: Terminal.width, isUnicode: Terminal.isUnicode, now: now,
+            mask: try printing.secret.mask(configuration))
         for line in table.episodes(detail.episodes, isLong: long) { print(line) }
         for item in detail.skippedItems ?? [] {
-            print(try secret.shown("\("skipped".padded(to: Self.labelWidth))\(item.printable)", configuration))
+            print(try printing.secret.shown("\("skipped".padded(to: Self.labelWidth))\(item.printable)", configuration))
         }
     }
 
@@ -204,7 +199,7 @@ struct FeedsShow: JSONCommand {
     }
 }
 
-struct FeedsRemove: JSONCommand {
+struct FeedsRemove: PrintingCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove", abstract: "Unsubscribe from feeds.",
         discussion: """
@@ -217,25 +212,15 @@ struct FeedsRemove: JSONCommand {
         help: "The feeds: by their number in the list, a part of their title, or their URL.", completion: .known(.feeds)
     )
     var urls: [String]
-    @Flag(help: "Print JSON.")
-    var json = false
-    @OptionGroup var secret: SecretOptions
-    @OptionGroup var cache: CacheOptions
+    @OptionGroup var printing: PrintingOptions
 
     func run() throws {
-        let configuration = try cache.configuration
+        let configuration = try printing.cache.configuration
         let batch = try configuration.withProxy { proxy in
             // Numbers are those of the list before the first is removed.
             let feeds = urls.allSatisfy { $0.contains("/") } ? [] : try proxy.feeds()
             return try Batch(urls) { try proxy.removeFeed(proxy.feedURL($0, in: feeds)) }
         }
-        if json {
-            print(try secret.json(batch, configuration))
-        } else {
-            for feed in batch.done {
-                print(try secret.shown("unsubscribed from \((feed.title ?? feed.urlText).printable)", configuration))
-            }
-        }
-        try batch.exitIfFailed(secret, configuration)
+        try batch.end(printing, configuration) { "unsubscribed from \(($0.title ?? $0.urlText).printable)" }
     }
 }

@@ -4,13 +4,11 @@
 /// lines off. Moving up too many rows would clear other output; too few would leave parts of the block behind.
 package struct TerminalBlock: Sendable {
     /// How many columns each drawn line occupies.
-    private var widths: [Int] = []
+    package private(set) var widths: [Int] = []
     private let reflows: Bool
 
     /// - Parameter reflows: whether the terminal rewraps lines when its width changes.
     package init(reflows: Bool = true) { self.reflows = reflows }
-
-    package var isEmpty: Bool { widths.isEmpty }
 
     /// The output that replaces the drawn lines by these. Each of them must be shorter than the terminal is wide.
     /// - Parameter columns: the width of the terminal now.
@@ -24,7 +22,7 @@ package struct TerminalBlock: Sendable {
     /// The output that removes the block and leaves the cursor where the block began.
     package mutating func clear(columns: Int) -> String {
         defer { widths = [] }
-        return isEmpty ? "" : home(columns) + Self.clearBelow
+        return widths.isEmpty ? "" : home(columns) + Self.clearBelow
     }
 
     /// Moves to the beginning of the first line. The cursor is at the beginning of the last line, however many rows

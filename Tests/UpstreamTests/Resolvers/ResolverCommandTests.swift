@@ -168,7 +168,7 @@ private let url = try! OriginURL(url: "https://site.example/watch?v=a'b$(id)")
     func resolverThatCannotBeMeantIsRefused(hosts: [String], paths: [String], command: [String], reason: String) {
         let error = #expect(throws: RuleError.self) {
             try Resolver(
-                hosts: hosts.map { try HostPattern($0) }, paths: paths.map { try PathPattern($0) }, command: command,
+                hosts: hosts.map { try HostPattern($0) }, paths: paths.map { try Glob(path: $0) }, command: command,
                 timeout: 1)
         }
         #expect(error?.reason.hasPrefix(reason) == true)
@@ -178,7 +178,7 @@ private let url = try! OriginURL(url: "https://site.example/watch?v=a'b$(id)")
         var policy = ProxyPolicy()
         policy.resolvers = [
             try Resolver(
-                hosts: [HostPattern("*.site.example")], paths: [PathPattern("/watch")], command: ["one"], timeout: 1),
+                hosts: [HostPattern("*.site.example")], paths: [Glob(path: "/watch")], command: ["one"], timeout: 1),
             try Resolver(hosts: [HostPattern("www.site.example")], paths: [], command: ["two"], timeout: 1),
         ]
         for (url, command) in [
