@@ -201,7 +201,7 @@ package struct ActivityBook: Sendable {
         transfer.flow.note(received, at: now)
         transfers[fetch.id] = transfer
         return TransferReport(
-            id: fetch.id, url: fetch.url, host: (try? OriginURL(url: fetch.requestedURL))?.authority ?? "",
+            id: fetch.id, urlText: fetch.url, host: (try? OriginURL(url: fetch.requestedURL))?.authority ?? "",
             reason: fetch.reason.rawValue, phase: fetch.phase, purposes: fetch.purposes, from: fetch.from, to: fetch.to,
             received: received, rate: transfer.flow.bytesPerSecond(at: now), since: transfer.since)
     }

@@ -58,6 +58,16 @@ package struct CoverageStrip: Codable, Sendable, Equatable {
     package var arriving: [Arrival]
     package var readers: [Reader]
 
+    /// What is shown besides the cells.
+    package struct Marks {
+        var arriving: [Arrival]
+        var readers: [Reader]
+
+        package init(arriving: [Arrival] = [], readers: [Reader] = []) {
+            (self.arriving, self.readers) = (arriving, readers)
+        }
+    }
+
     /// The most arrivals and readers of a strip.
     package static let mostMarks = 100
 }
@@ -82,21 +92,20 @@ extension CoverageStrip {
     /// - Parameter present: what is cached, as half-open ranges in order that do not touch.
     package init(
         name: String? = nil, unit: Unit, present: [Range<Int64>], length: Int64, chunkSize: Int64? = nil,
-        in window: Window, arriving: [Arrival], readers: [Reader]
+        in window: Window, _ marks: Marks
     ) {
         let range = window.range(of: length)
         self.init(
             name: name, unit: unit, length: length, range, chunkSize: chunkSize,
             cells: CoverageCells(present: present, window: range, count: window.count).cells.map(\.percent),
-            arriving: arriving, readers: readers)
+            marks)
     }
 
     /// - Parameters:
     ///   - cached: how much of each segment is cached, in percent. A cell with several segments has their average.
     ///   - unexamined: how many more segments there are.
     package init(
-        name: String, segments cached: [UInt8], unexamined: Int = 0, in window: Window, arriving: [Arrival],
-        readers: [Reader]
+        name: String, segments cached: [UInt8], unexamined: Int = 0, in window: Window, _ marks: Marks
     ) {
         let length = Int64(cached.count), range = window.range(of: length)
         let cells = CoverageCells(present: [], window: range, count: window.count).cells.map { cell in
@@ -104,21 +113,20 @@ extension CoverageStrip {
             Self.percent(of: cached[Int(cell.range.lowerBound)..<Int(cell.range.upperBound)])
         }
         self.init(
-            name: name, unit: .segments, length: length, range, chunkSize: nil, cells: cells, arriving: arriving,
-            readers: readers)
+            name: name, unit: .segments, length: length, range, chunkSize: nil, cells: cells, marks)
         if unexamined > 0 { self.unexamined = Int64(unexamined) }
     }
 
     private init(
         name: String?, unit: Unit, length: Int64, _ window: Range<Int64>, chunkSize: Int64?, cells: [Int],
-        arriving: [Arrival], readers: [Reader]
+        _ marks: Marks
     ) {
         (self.name, self.unit, self.length, self.chunkSize) = (name, unit, length, chunkSize)
         (from, to, self.cells) = (window.lowerBound, window.upperBound, cells)
-        let arriving = arriving.filter { $0.from < window.upperBound && $0.to ?? .max > window.lowerBound }
+        let arriving = marks.arriving.filter { $0.from < window.upperBound && $0.to ?? .max > window.lowerBound }
         self.arriving = Array(arriving.prefix(Self.mostMarks))
         // Who has read everything stands at the end.
-        let readers = readers.filter { window.contains($0.at) || $0.at == length && window.upperBound == length }
+        let readers = marks.readers.filter { window.contains($0.at) || $0.at == length && window.upperBound == length }
         self.readers = Array(readers.prefix(Self.mostMarks))
     }
 

@@ -29,15 +29,6 @@ public struct TransferReport: Codable, Sendable, Equatable, Identifiable {
         case urlText = "url"
     }
 
-    package init(
-        id: String, url: String, host: String, reason: String, phase: FetchSample.Phase,
-        purposes: [FetchSample.Purpose], from: Int64, to: Int64?, received: Int64, rate: Int64? = nil, since: Int64
-    ) {
-        (self.id, urlText, self.host, self.reason, self.phase) = (id, url, host, reason, phase)
-        (self.purposes, self.from, self.to, self.received) = (purposes, from, to, received)
-        (self.rate, self.since) = (rate, since)
-    }
-
     /// The time when it began, to the second.
     public var began: Date { Date(timeIntervalSince1970: Double(since)) }
 }

@@ -32,12 +32,6 @@ extension Prefetch {
             (self.isPinned, self.keeps, self.isFresh) = (isPinned && keeps, keeps, isFresh)
         }
 
-        /// A download.
-        /// - Parameter first: the number of bytes from the beginning; nil for all.
-        package init(url: OriginURL, first: Int64?, connections: Int = 1, isPinned: Bool = true) {
-            self.init(url: url, range: first.map { 0..<max(0, $0) }, connections: connections, isPinned: isPinned)
-        }
-
         /// Downloads make way for what a player is about to request.
         var kind: FollowerID.Kind { former == nil ? .download : .ahead }
     }

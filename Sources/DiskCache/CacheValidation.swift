@@ -30,35 +30,27 @@ public struct CacheValidation: Codable, Sendable, Equatable {
     }
 
     /// The number of resources read.
-    public package(set) var resources: Int
+    public var resources = 0
     package var chunks = 0
     /// The number of bytes read.
-    public package(set) var bytes: Int64
+    public var bytes: Int64 = 0
     /// Resources with bytes that differ from their checksums or cannot be read.
-    public package(set) var damaged: [Damage]
+    public var damaged: [Damage] = []
     /// The URLs of cached resources whose files are missing.
-    public package(set) var missingFiles: [String]
+    public var missingFiles: [String] = []
     /// The URLs of cached resources with invalid rows in the index.
-    public package(set) var damagedRows: [String]
+    public var damagedRows: [String] = []
     /// The number of files that belong to no resource.
-    public package(set) var orphanedFiles: Int
+    public var orphanedFiles = 0
     /// The disk usage of these files, in bytes.
-    public package(set) var orphanedBytes: Int64
+    public var orphanedBytes: Int64 = 0
     /// Whether the damage was dropped. Dropped bytes are fetched again on demand.
-    public package(set) var isRepaired: Bool
+    public var isRepaired = false
     /// Whether everything was read, rather than the reading being ended early.
     package var isComplete = true
 
-    /// For tests of programs that show the result. Each argument is the property of the same name.
-    public init(
-        resources: Int = 0, bytes: Int64 = 0, damaged: [Damage] = [], missingFiles: [String] = [],
-        damagedRows: [String] = [], orphanedFiles: Int = 0,
-        orphanedBytes: Int64 = 0, isRepaired: Bool = false
-    ) {
-        (self.resources, self.bytes, self.damaged) = (resources, bytes, damaged)
-        (self.missingFiles, self.damagedRows) = (missingFiles, damagedRows)
-        (self.orphanedFiles, self.orphanedBytes, self.isRepaired) = (orphanedFiles, orphanedBytes, isRepaired)
-    }
+    /// Nothing was read.
+    public init() {}
 
     /// Whether no damage was found.
     public var isSound: Bool { damaged.isEmpty && missingFiles.isEmpty && damagedRows.isEmpty && orphanedFiles == 0 }

@@ -49,50 +49,50 @@ public struct Download: Codable, Sendable, Equatable, Identifiable {
     }
 
     /// Identifies the download.
-    public package(set) var id: ID
+    public var id: ID
     /// The downloaded URL, exact, whereas `URL` may write it differently; perhaps with secrets masked.
-    public package(set) var urlText: String
+    public var urlText: String
     /// The state of the download.
-    public package(set) var state = State.waiting
+    public var state = State.waiting
     /// Which waiting downloads go first.
-    public package(set) var priority = Priority.normal
+    public var priority = Priority.normal
     /// The category that its order named.
-    public package(set) var category: String?
+    public var category: String?
     /// With `last`, which bytes of the whole arrive first; without it, all that is wanted.
     package var first: Int64?
     package var connections = 1
     package var limitRate: Int64?
     /// Whether the downloaded resource is pinned.
-    public package(set) var isPinned = true
+    public var isPinned = true
     /// The number of ordered bytes that are cached.
-    public package(set) var bytes: Int64 = 0
+    public var bytes: Int64 = 0
     /// The number of ordered bytes: the resource's length, or less if only its beginning is ordered; nil while
     /// unknown.
-    public package(set) var total: Int64?
+    public var total: Int64?
     /// The recent rate in bytes per second, smoothed; nil while no bytes arrive.
-    public package(set) var bytesPerSecond: Int64?
+    public var bytesPerSecond: Int64?
     /// Seconds until it is complete; nil while unknown.
     package var eta: Int64?
     /// The number of failed attempts in a row.
-    public package(set) var failures = 0
+    public var failures = 0
     /// When it is tried again; nil if it only waits for its turn.
-    public package(set) var retryDate: Date?
+    public var retryDate: Date?
     /// Whether the schedule or a cap holds it back; nil for false.
     package var isHeld: Bool?
     /// When the schedule or a cap lets it run; nil if neither holds it back, or for good. `message` then says which.
-    public package(set) var heldUntil: Date?
+    public var heldUntil: Date?
     /// When it was ordered.
-    public package(set) var added: Date
+    public var added: Date
     /// When its first byte was requested; nil before.
-    public package(set) var started: Date?
+    public var started: Date?
     /// When it ended; nil before.
-    public package(set) var finished: Date?
+    public var finished: Date?
     /// The last error, the outcome, or why it has to wait although it is its turn: one line.
-    public package(set) var message: String?
+    public var message: String?
     /// What its feed or playlist calls it; nil if that is not known.
-    public package(set) var title: String?
+    public var title: String?
     /// The file name that the origin gives; nil while unknown. Not safe to use as a file's name as it is.
-    public package(set) var fileName: String?
+    public var fileName: String?
     // Only for playlists; nil for the default
     /// `best`, `1080p`, bits per second.
     package var quality: String?
@@ -110,9 +110,9 @@ public struct Download: Codable, Sendable, Equatable, Identifiable {
     /// The URL of the subscription that ordered it; nil if none did.
     package var feed: String?
     /// For a playlist, the number of cached segments; nil for a file.
-    public package(set) var segments: Int64?
+    public var segments: Int64?
     /// For a playlist, the number of ordered segments; nil for a file, for a recording, and while unknown.
-    public package(set) var totalSegments: Int64?
+    public var totalSegments: Int64?
 
     /// A property with a default that is not listed compiles, and is missing from JSON.
     private enum CodingKeys: String, CodingKey {
@@ -123,24 +123,13 @@ public struct Download: Codable, Sendable, Equatable, Identifiable {
         case urlText = "url", bytesPerSecond = "rate", retryDate = "retryAt", ignoresLimits = "isAtOnce"
     }
 
-    /// A download of which nothing is known yet.
-    package init(id: ID, url: String, added: Date) { (self.id, urlText, self.added) = (id, url, added) }
-
-    /// For tests of programs that show downloads. Each argument is the property of the same name; `url` is
-    /// `urlText`.
+    /// A download of which no more is known yet. Programs that show downloads make one for their tests, and set the
+    /// rest.
     public init(
-        id: ID, url: String, state: State, options: DownloadOptions = DownloadOptions(), bytes: Int64 = 0,
-        total: Int64? = nil, bytesPerSecond: Int64? = nil,
-        timeLeft: Duration? = nil, added: Date = Date(), started: Date? = nil, finished: Date? = nil,
-        message: String? = nil, title: String? = nil, fileName: String? = nil, segments: Int64? = nil,
-        totalSegments: Int64? = nil
+        id: ID, url: String, state: State = .waiting, options: DownloadOptions = DownloadOptions(), added: Date = Date()
     ) {
-        self.init(id: id, url: url, added: added)
+        (self.id, urlText, self.state, self.added) = (id, url, state, added)
         take(options)
-        (self.state, self.bytes, self.total, self.bytesPerSecond) = (state, bytes, total, bytesPerSecond)
-        (eta, self.started, self.finished) = (timeLeft?.components.seconds, started, finished)
-        (self.message, self.title, self.fileName) = (message, title, fileName)
-        (self.segments, self.totalSegments) = (segments, totalSegments)
     }
 
     /// Takes over the options, without those that are the default where nil stands for it.
@@ -162,7 +151,10 @@ public struct Download: Codable, Sendable, Equatable, Identifiable {
     /// Whether neither the schedule nor a cap delays it.
     public var isAtOnce: Bool { ignoresLimits ?? false }
     /// The estimated time to completion; nil while unknown.
-    public var timeLeft: Duration? { eta.map { .seconds($0) } }
+    public var timeLeft: Duration? {
+        get { eta.map { .seconds($0) } }
+        set { eta = newValue?.components.seconds }
+    }
     /// The cached fraction, 0 to 1; nil while the total is unknown. For a playlist, measured in segments.
     public var fractionCompleted: Double? {
         if total == nil, let segments, let totalSegments, totalSegments > 0 {

@@ -5,26 +5,26 @@ import HTTPModel
 /// The totals of all downloads that have not ended.
 public struct DownloadTotals: Codable, Sendable, Equatable {
     /// The number of waiting downloads.
-    public package(set) var waiting = 0
+    public var waiting = 0
     /// The number of running downloads.
-    public package(set) var downloading = 0
+    public var downloading = 0
     /// The number of paused downloads.
-    public package(set) var paused = 0
+    public var paused = 0
     /// The number of ordered bytes that are cached.
-    public package(set) var bytes: Int64 = 0
+    public var bytes: Int64 = 0
     /// The number of ordered bytes; nil while that of any download is unknown.
-    public package(set) var total: Int64? = 0
+    public var total: Int64? = 0
     /// The recent rate in bytes per second.
-    public package(set) var bytesPerSecond: Int64 = 0
+    public var bytesPerSecond: Int64 = 0
     /// Seconds until all are completed; nil while unknown.
     package var eta: Int64?
     package var settings = DownloadSettings()
     /// Whether nothing begins because the proxy is offline. Up to date while any download has not ended.
     package var isOffline = false
     /// Why none of the waiting ones begins, such as `outside of the schedule until 01:00`; nil if they may.
-    public package(set) var hold: String?
+    public var hold: String?
     /// When that ends; nil if it does not end by itself.
-    public package(set) var heldUntil: Date?
+    public var heldUntil: Date?
     /// The schedule's rate at this time, in bytes per second; nil for no limit.
     package var scheduledRate: Int64?
     /// What was fetched from origins; nil in what a process of an earlier version has told.
@@ -35,22 +35,14 @@ public struct DownloadTotals: Codable, Sendable, Equatable {
         case bytesPerSecond = "rate"
     }
 
-    /// For tests of programs that show downloads. Each argument is the property of the same name.
-    public init(
-        waiting: Int = 0, downloading: Int = 0, paused: Int = 0, bytes: Int64 = 0, total: Int64? = 0,
-        bytesPerSecond: Int64 = 0, timeLeft: Duration? = nil, hold: String? = nil, heldUntil: Date? = nil,
-        fetchedToday: Int64 = 0, fetchedThisMonth: Int64 = 0
-    ) {
-        (self.hold, self.heldUntil, eta) = (hold, heldUntil, timeLeft?.components.seconds)
-        usage = Usage(today: fetchedToday, thisMonth: fetchedThisMonth)
-        (self.waiting, self.downloading, self.paused) = (waiting, downloading, paused)
-        (self.bytes, self.total, self.bytesPerSecond) = (bytes, total, bytesPerSecond)
-    }
-
-    package init() {}
+    /// No downloads.
+    public init() {}
 
     /// The estimated time until all are completed; nil while unknown.
-    public var timeLeft: Duration? { eta.map { .seconds($0) } }
+    public var timeLeft: Duration? {
+        get { eta.map { .seconds($0) } }
+        set { eta = newValue?.components.seconds }
+    }
     /// The number of bytes that downloads have fetched from origins in this day of local time.
     public var fetchedToday: Int64 { usage?.today ?? 0 }
     /// The number of bytes that downloads have fetched from origins in this month of local time.

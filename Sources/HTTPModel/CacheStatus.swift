@@ -9,32 +9,17 @@ package struct CacheStatus: Sendable, Equatable {
     }
 
     /// Answered without the origin. A forwarded request is not a hit (RFC 9211 §2.1): then only `fwd` is sent.
-    package var isHit: Bool
+    package var isHit = false
     package var forward: Forward?
     /// The status of the origin's answer.
     package var forwardStatus: Int?
-    package var isStored: Bool
+    package var isStored = false
     /// Collapsed into the transfer of another request.
-    package var isCollapsed: Bool
+    package var isCollapsed = false
     /// Seconds of freshness left; negative if stale.
     package var ttl: Int64?
     package var key: String?
     package var detail: String?
-
-    package init(
-        isHit: Bool = false, forward: Forward? = nil, forwardStatus: Int? = nil, isStored: Bool = false,
-        isCollapsed: Bool = false,
-        ttl: Int64? = nil, key: String? = nil, detail: String? = nil
-    ) {
-        self.isHit = isHit
-        self.forward = forward
-        self.forwardStatus = forwardStatus
-        self.isStored = isStored
-        self.isCollapsed = isCollapsed
-        self.ttl = ttl
-        self.key = key
-        self.detail = detail
-    }
 
     package static func hit(ttl: Int64? = nil, detail: String? = nil) -> CacheStatus {
         CacheStatus(isHit: true, ttl: ttl, detail: detail)
@@ -97,4 +82,9 @@ package struct CacheStatus: Sendable, Equatable {
         }
         return quoted + "\""
     }
+}
+
+extension CacheStatus {
+    /// Neither answered from the cache nor forwarded.
+    package init(detail: String? = nil) { self.detail = detail }
 }

@@ -74,52 +74,6 @@ public struct MediaCacheClient: Sendable {
     /// As `CacheDownloads.events(of:)`.
     public var events: @Sendable (Download.ID) -> AsyncStream<DownloadEvent>
 
-    /// Each argument is the property of the same name. Tests that need few of them can begin with `failing` instead.
-    public init(
-        isCached: @escaping @Sendable (URL) -> Bool,
-        coverage: @escaping @Sendable (URL) async throws -> CacheCoverage?,
-        startProxy: @escaping @Sendable () async throws -> String,
-        stopProxy: @escaping @Sendable (_ grace: Duration) async -> Void,
-        proxiedURL: @escaping @Sendable (URL) throws -> URL,
-        localURL: @escaping @Sendable (URL) async throws -> URL,
-        resources: @escaping @Sendable () async throws -> [CachedResource],
-        remove: @escaping @Sendable (URL) async throws -> Int64,
-        touch: @escaping @Sendable (URL) async throws -> Void,
-        pin: @escaping @Sendable (URL) async throws -> Void,
-        unpin: @escaping @Sendable (URL) async throws -> Void,
-        setLimits: @escaping @Sendable (_ maxSize: Int64?, _ minFree: Int64?) async throws -> Void,
-        enforceLimits: @escaping @Sendable () async throws -> Int64,
-        validate:
-            @escaping @Sendable (_ isRepairing: Bool, _ progress: @escaping @Sendable (Double) -> Void) async throws ->
-            CacheValidation,
-        download: @escaping @Sendable (URL, DownloadOptions) async throws -> URL,
-        downloadEvents: @escaping @Sendable (URL, DownloadOptions) -> AsyncStream<DownloadEvent>,
-        add: @escaping @Sendable (URL, DownloadOptions) async throws -> Download,
-        pause: @escaping @Sendable (Download.ID) async throws -> Download,
-        resume: @escaping @Sendable (Download.ID) async throws -> Download,
-        cancel: @escaping @Sendable (Download.ID) async throws -> Download,
-        retry: @escaping @Sendable (Download.ID) async throws -> Download,
-        setPriority: @escaping @Sendable (Download.Priority, Download.ID) async throws -> Download,
-        move: @escaping @Sendable (Download.ID, _ position: Int) async throws -> Download,
-        status: @escaping @Sendable (URL) -> Download?,
-        active: @escaping @Sendable () -> [Download],
-        totals: @escaping @Sendable () -> CacheDownloads.Totals,
-        history: @escaping @Sendable (_ limit: Int?, _ category: String?) async -> [Download],
-        clearHistory: @escaping @Sendable () async throws -> Int,
-        events: @escaping @Sendable (Download.ID) -> AsyncStream<DownloadEvent>
-    ) {
-        (self.isCached, self.coverage, self.startProxy, self.stopProxy) = (isCached, coverage, startProxy, stopProxy)
-        (self.proxiedURL, self.localURL, self.resources, self.remove) = (proxiedURL, localURL, resources, remove)
-        (self.touch, self.pin, self.unpin, self.setLimits) = (touch, pin, unpin, setLimits)
-        (self.enforceLimits, self.validate, self.download, self.downloadEvents) = (
-            enforceLimits, validate, download, downloadEvents
-        )
-        (self.add, self.pause, self.resume, self.cancel) = (add, pause, resume, cancel)
-        (self.retry, self.setPriority, self.move, self.status) = (retry, setPriority, move, status)
-        (self.active, self.totals, self.history, self.clearHistory) = (active, totals, history, clearHistory)
-        self.events = events
-    }
-
     /// Uses an open cache.
     public static func live(_ cache: MediaCache) -> MediaCacheClient {
         let downloads = cache.downloads

@@ -1,6 +1,7 @@
-import Activity
 import CachePolicy
 import Testing
+
+@testable import Activity
 
 @Suite struct ActivityBookTests {
     private var book = ActivityBook()
@@ -135,7 +136,7 @@ import Testing
         #expect(
             found.transfers.last
                 == TransferReport(
-                    id: "b", url: "https://example.org/film.mp4", host: "cdn.example.net:8443", reason: "gap",
+                    id: "b", urlText: "https://example.org/film.mp4", host: "cdn.example.net:8443", reason: "gap",
                     phase: .receiving, purposes: [.play], from: 1000, to: 5000, received: 40, since: 1_000_002))
     }
 

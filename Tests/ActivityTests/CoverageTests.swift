@@ -8,7 +8,7 @@ import Testing
     ) -> CoverageStrip {
         CoverageStrip(
             unit: .bytes, present: present, length: length, in: .init(from: from, to: to, count: count),
-            arriving: arriving, readers: readers)
+            .init(arriving: arriving, readers: readers))
     }
 
     @Test(
@@ -54,11 +54,11 @@ import Testing
         ] as [([UInt8], Int, [Int])])
     func aCellOfSeveralSegmentsHasTheirAverage(segments: [UInt8], count: Int, cells: [Int]) {
         let strip = CoverageStrip(
-            name: "1080p", segments: segments, in: .init(count: count), arriving: [], readers: [])
+            name: "1080p", segments: segments, in: .init(count: count), .init())
         #expect(strip.cells == cells && strip.unit == .segments && strip.length == Int64(segments.count))
         #expect(strip.unexamined == nil)
         let part = CoverageStrip(
-            name: "1080p", segments: segments, unexamined: 7, in: .init(count: count), arriving: [], readers: [])
+            name: "1080p", segments: segments, unexamined: 7, in: .init(count: count), .init())
         #expect(part.cells == cells && part.unexamined == 7)
     }
 

@@ -1,5 +1,6 @@
-import HTTPModel
 import Testing
+
+@testable import HTTPModel
 
 @Suite struct CacheStatusTests {
     @Test(arguments: [

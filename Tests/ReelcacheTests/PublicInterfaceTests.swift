@@ -102,10 +102,14 @@ import Testing
     }
 
     @Test func whatAProgramShowsCanBeMadeByItsTests() {
-        let totals = CacheDownloads.Totals(waiting: 1, bytes: 25, total: 100)
+        var totals = CacheDownloads.Totals()
+        (totals.waiting, totals.bytes, totals.total) = (1, 25, 100)
         #expect(totals.waiting == 1 && totals.fractionCompleted == 0.25)
         let damage = CacheValidation.Damage(urlText: "https://example.org/a.mp4", ranges: [0..<100])
-        #expect(!CacheValidation(resources: 1, damaged: [damage]).isSound && CacheValidation().isSound)
+        var validation = CacheValidation()
+        #expect(validation.isSound)
+        validation.damaged = [damage]
+        #expect(!validation.isSound)
         let download = Download(id: 1, url: "https://example.org/a.mp4", state: .completed)
         #expect(DownloadEvent.completed(download, localURL: nil) != .failed(.downloadCancelled(download)))
     }

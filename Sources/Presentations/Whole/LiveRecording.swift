@@ -208,12 +208,11 @@ final class LiveRecording {
     ) {
         group = PrefetchGroup(
             on: fill.loop, pace: fill.pace, connections: fill.order.connections,
-            state: isCounted ? fill.state : nil, parts, order: order, came: came
-        ) { [self] result in
+            state: isCounted ? fill.state : nil, parts, order: order)
+        group?.start(came: came) { [self] result in
             group = nil
             end(result)
         }
-        group?.start()
     }
 
     // MARK: Writing

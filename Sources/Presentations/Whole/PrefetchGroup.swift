@@ -44,15 +44,17 @@ final class PrefetchGroup {
     /// - Parameter connections: how many prefetches run at once, each with one transfer.
     init(
         on loop: LoopFiller, pace: FillPace, connections: Int, state: PresentationState?, _ parts: PresentationParts,
-        order: @escaping (PresentationItem) -> Prefetch.Order,
-        came: @escaping (PresentationItem, PrefetchState) -> Void, onEnd end: @escaping (End) -> Void
+        order: @escaping (PresentationItem) -> Prefetch.Order
     ) {
         (self.loop, self.pace, self.connections, self.state) = (loop, pace, connections, state)
-        (self.parts, self.order, self.came, onEnd) = (parts, order, came, end)
+        (self.parts, self.order) = (parts, order)
     }
 
-    /// Starts; `onEnd` is not called before this returns.
-    func start() { beginLater() }
+    /// Starts; neither is called before this returns.
+    func start(came: @escaping (PresentationItem, PrefetchState) -> Void, onEnd end: @escaping (End) -> Void) {
+        (self.came, onEnd) = (came, end)
+        beginLater()
+    }
 
     /// Stops, and keeps the bytes that have arrived.
     func stop() {

@@ -330,16 +330,14 @@ package final class PresentationFill {
         group = PrefetchGroup(on: loop, pace: pace, connections: order.connections, state: state, parts) {
             [self] item in
             partOrder(item, isFresh: isFresh)
-        } came: { item, part in
-            came(item, part)
-        } onEnd: { [self] end in
+        }
+        group?.start(came: came) { [self] end in
             group = nil
             switch end {
             case .completed: proceed()
             case .failed(let item, let error): fail(.part(name: item.name(of: parts.count), item.url, error))
             }
         }
-        group?.start()
     }
 
     /// Runs work that waits for the disk, or takes long, off the loop: work on texts on the threads for these.

@@ -25,12 +25,13 @@ struct CoverageSurvey: Sendable {
     private var file: CoverageStrip {
         CoverageStrip(
             unit: .bytes, present: coverage.present, length: coverage.length, chunkSize: coverage.chunkSize, in: window,
-            arriving: look.fetches.filter { $0.key == key }.map {
-                .init(transfer: $0.id, from: $0.from, at: $0.arrived, to: $0.to)
-            },
-            readers: plays.flatMap { play in
-                play.positions.map { .init(play: play.id, player: play.player, at: $0) }
-            })
+            .init(
+                arriving: look.fetches.filter { $0.key == key }.map {
+                    .init(transfer: $0.id, from: $0.from, at: $0.arrived, to: $0.to)
+                },
+                readers: plays.flatMap { play in
+                    play.positions.map { .init(play: play.id, player: play.player, at: $0) }
+                }))
     }
 
     // MARK: A presentation
@@ -52,12 +53,13 @@ struct CoverageSurvey: Sendable {
     private func strip(_ rendition: CachedRendition) -> CoverageStrip {
         CoverageStrip(
             name: rendition.name, segments: rendition.percentages, unexamined: rendition.unexamined, in: window,
-            arriving: look.fetches.compactMap { arrival($0, in: rendition.segments) },
-            readers: plays.flatMap { play in
-                play.segments.filter { $0.rendition == rendition.name }.map {
-                    .init(play: play.id, player: play.player, at: Int64($0.number - 1))
-                }
-            })
+            .init(
+                arriving: look.fetches.compactMap { arrival($0, in: rendition.segments) },
+                readers: plays.flatMap { play in
+                    play.segments.filter { $0.rendition == rendition.name }.map {
+                        .init(play: play.id, player: play.player, at: Int64($0.number - 1))
+                    }
+                }))
     }
 
     /// The segment that a fetch brings.

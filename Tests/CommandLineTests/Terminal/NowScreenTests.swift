@@ -1,8 +1,9 @@
-import Activity
 import Downloads
 import Foundation
 import ReelcacheCLI
 import Testing
+
+@testable import Activity
 
 @Suite struct NowScreenTests {
     private static func play(_ id: Int64, _ title: String, _ change: (inout PlayReport) -> Void = { _ in })
@@ -18,7 +19,7 @@ import Testing
     }
 
     private static let transfer = TransferReport(
-        id: "0-1", url: "https://example.org/film.mp4?token=geheim", host: "example.org", reason: "uri-miss",
+        id: "0-1", urlText: "https://example.org/film.mp4?token=geheim", host: "example.org", reason: "uri-miss",
         phase: .receiving, purposes: [.play, .download], from: 0, to: 1000, received: 500, rate: 1_000_000, since: 0)
 
     private static func download(_ id: Int64, _ state: Download.State = .downloading) -> Download {
