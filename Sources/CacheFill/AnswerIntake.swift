@@ -183,10 +183,8 @@ struct AnswerIntake {
         // Whatever the answer, it does not take the place of media.
         guard status.resource.current == nil,
             ShortStoring.isStorable(
-                status: head.status, fields: head.fields, length: length, freshness, request: demand.directives,
-                isAuthorized: demand.isAuthorized, passesCookies: demand.passesCookies,
-                setsCookies: !redirectCookies.isEmpty,
-                demand.resolvedRule)
+                status: head.status, fields: head.fields, length: length, freshness,
+                demand.storing(setsCookies: !redirectCookies.isEmpty), demand.resolvedRule)
         else { return }
         let variant = Variant(
             ofShort: head.fields, status: head.status, request: demand.sentFields, terms,

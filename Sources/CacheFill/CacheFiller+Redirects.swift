@@ -46,8 +46,11 @@ extension CacheFiller {
         let freshness = head.freshness(ttl: nil, head.reading(terms), now: receivedAt, instant: instant)
         guard head.fields["Location"] != nil,
             ShortStoring.isStorable(
-                status: redirect.status, fields: redirect.fields, length: 0, freshness, request: demand.directives,
-                isAuthorized: redirect.sent["Authorization"] != nil && demand.isAuthorized, demand.resolvedRule)
+                status: redirect.status, fields: redirect.fields, length: 0, freshness,
+                Storing.Request(
+                    demand.directives,
+                    isAuthorized: redirect.sent["Authorization"] != nil && demand.isAuthorized),
+                demand.resolvedRule)
         else { return }
         shortResponses.store(ShortResponse(to: redirect.url, head, []), .redirect, under: key) {
             resource.changes == mark

@@ -175,6 +175,13 @@ package final class Demand: Sendable {
         return fields
     }
 
+    /// What decides about storing its response.
+    /// - Parameter setsCookies: whether a redirect that led to the response has set a cookie that its client takes.
+    func storing(setsCookies: Bool) -> Storing.Request {
+        Storing.Request(
+            directives, isAuthorized: isAuthorized, passesCookies: passesCookies, setsCookies: setsCookies)
+    }
+
     /// Whether the origin gets credentials of the client's own in `Authorization`. What a rule sends is for all who use
     /// the proxy.
     package var isAuthorized: Bool {

@@ -27,9 +27,8 @@ struct OpeningAnswer {
             }
         }
         storing = Storing.decide(
-            status: answer.status, fields: answer.fields, total: first.total, request: demand.directives,
-            expectsMedia: demand.expectsMedia && !isMedia, isAuthorized: demand.isAuthorized,
-            passesCookies: demand.passesCookies, setsCookies: setsCookies,
+            status: answer.status, fields: answer.fields, total: first.total,
+            demand.storing(setsCookies: setsCookies), expectsMedia: demand.expectsMedia && !isMedia,
             isUnreadable: ContentEncoding.isUnreadableListing(answer.fields, at: demand.url),
             demand.resolvedRule)
         let terms = demand.resolvedRule.terms

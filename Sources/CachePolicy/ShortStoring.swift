@@ -8,11 +8,8 @@ package enum ShortStoring {
 
     /// - Parameters:
     ///   - length: of the body; nil if unknown.
-    ///   - request: the directives of the request.
-    ///   - isAuthorized, passesCookies, setsCookies: as in `Storing`.
     package static func isStorable(
-        status: Int, fields: HeaderFields, length: Int64?, _ freshness: Freshness, request: RequestDirectives,
-        isAuthorized: Bool = false, passesCookies: Bool = false, setsCookies: Bool = false,
+        status: Int, fields: HeaderFields, length: Int64?, _ freshness: Freshness, _ request: Storing.Request,
         _ resolvedRule: ResolvedRule
     ) -> Bool {
         guard isKind(status), length ?? 0 <= longestBody else { return false }
@@ -21,8 +18,7 @@ package enum ShortStoring {
         guard !directives.stated.mustUnderstand || isUnderstood(status) else { return false }
         // What the origin and the client say about storing holds for every status.
         let storing = Storing.decide(
-            status: 200, fields: fields, total: length, request: request, expectsMedia: false,
-            isAuthorized: isAuthorized, passesCookies: passesCookies, setsCookies: setsCookies, resolvedRule)
+            status: 200, fields: fields, total: length, request, expectsMedia: false, resolvedRule)
         guard storing == .store else { return false }
         // The resolver may find the media elsewhere the next time.
         guard resolvedRule.resolver == nil else { return false }

@@ -28,17 +28,32 @@ package enum Storing: Sendable, Equatable {
         case rule
     }
 
+    /// What the request has to do with it.
+    package struct Request {
+        let directives: RequestDirectives
+        /// Whether it had credentials of its client's own (`Authorization`).
+        let isAuthorized: Bool
+        /// Whether the client takes the cookies that the response sets.
+        let passesCookies: Bool
+        /// Whether a redirect that led to the response has set one that its client takes.
+        let setsCookies: Bool
+
+        package init(
+            _ directives: RequestDirectives, isAuthorized: Bool = false, passesCookies: Bool = false,
+            setsCookies: Bool = false
+        ) {
+            (self.directives, self.isAuthorized) = (directives, isAuthorized)
+            (self.passesCookies, self.setsCookies) = (passesCookies, setsCookies)
+        }
+    }
+
     /// - Parameters:
     ///   - fields: the fields of the response.
     ///   - total: the length of the whole resource, if known.
     ///   - expectsMedia: whether media was requested.
-    ///   - isAuthorized: whether the request had credentials of its client's own (`Authorization`).
-    ///   - passesCookies: whether the client takes the cookies that the response sets.
-    ///   - setsCookies: whether a redirect that led to the response has set one that its client takes.
     ///   - isUnreadable: whether it is a playlist or feed in a coding that cannot be decoded here.
     package static func decide(
-        status: Int, fields: HeaderFields, total: Int64?, request: RequestDirectives, expectsMedia: Bool,
-        isAuthorized: Bool = false, passesCookies: Bool = false, setsCookies: Bool = false,
+        status: Int, fields: HeaderFields, total: Int64?, _ request: Request, expectsMedia: Bool,
         isUnreadable: Bool = false, _ resolvedRule: ResolvedRule
     ) -> Storing {
         if resolvedRule.bypasses { return .pass(.rule) }
@@ -50,15 +65,16 @@ package enum Storing: Sendable, Equatable {
         // `must-understand`, it is meant for caches that do not know the status. `Set-Cookie` forbids nothing (§7.3)
         // and is not stored.
         if response.noStore && !response.mustUnderstand && !resolvedRule.ignoresNoStore { return .pass(.noStore) }
-        if request.control.noStore && !resolvedRule.ignoresNoStore { return .pass(.requestNoStore) }
+        if request.directives.control.noStore && !resolvedRule.ignoresNoStore { return .pass(.requestNoStore) }
         // §5.2.2.7: a shared cache must not store it; with field names, it stores the rest (`withoutPrivate`).
         if directives.isForOneUser { return .pass(.forOneUser) }
         // §3.5. Credentials that a rule sends are for all who use the proxy.
-        if isAuthorized, resolvedRule.terms.kind == .shared, !directives.sharesWhatAuthorizationOpened {
+        if request.isAuthorized, resolvedRule.terms.kind == .shared, !directives.sharesWhatAuthorizationOpened {
             return .pass(.authorization)
         }
         // §7.3 lets a cache store it, but what begins a session may be meant for its client alone.
-        if passesCookies, resolvedRule.terms.kind == .shared, setsCookies || fields["Set-Cookie"] != nil {
+        if request.passesCookies, resolvedRule.terms.kind == .shared, request.setsCookies || fields["Set-Cookie"] != nil
+        {
             return .pass(.setCookie)
         }
         // §4.1: no request would ever match it.

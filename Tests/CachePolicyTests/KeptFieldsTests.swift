@@ -40,7 +40,7 @@ import Testing
         #expect(!fields.canBeKept && fields.worthKeeping == fields)
         let request = RequestDirectives(cacheControl: nil, pragma: nil)
         #expect(
-            Storing.decide(status: 200, fields: fields, total: 5, request: request, expectsMedia: false, ResolvedRule())
+            Storing.decide(status: 200, fields: fields, total: 5, .init(request), expectsMedia: false, ResolvedRule())
                 == .pass(.fields))
     }
 
@@ -51,7 +51,7 @@ import Testing
             )
             #expect(
                 Storing.decide(
-                    status: 200, fields: fields, total: 5, request: request, expectsMedia: false, ResolvedRule())
+                    status: 200, fields: fields, total: 5, .init(request), expectsMedia: false, ResolvedRule())
                     == decision)
         }
     }

@@ -13,7 +13,7 @@ import Testing
         let freshness = Freshness.of(fields, ResponseTimes(validatedAt: 1000), ttl: nil, now: 1000)
         return ShortStoring.isStorable(
             status: status, fields: fields, length: length, freshness,
-            request: RequestDirectives(cacheControl: request, pragma: nil), resolvedRule)
+            .init(RequestDirectives(cacheControl: request, pragma: nil)), resolvedRule)
     }
 
     /// 200 and 206 are media; 304, 412 and 416 are about the request, and those of RFC 6585 about the client or the

@@ -13,8 +13,9 @@ import Testing
         change(&resolvedRule)
         return .decide(
             status: status, fields: fields, total: total,
-            request: RequestDirectives(cacheControl: request, pragma: nil), expectsMedia: expectsMedia,
-            isAuthorized: isAuthorized, passesCookies: passesCookies, isUnreadable: isUnreadable, resolvedRule)
+            .init(
+                RequestDirectives(cacheControl: request, pragma: nil), isAuthorized: isAuthorized,
+                passesCookies: passesCookies), expectsMedia: expectsMedia, isUnreadable: isUnreadable, resolvedRule)
     }
 
     @Test func onlyMediaAreKept() {
