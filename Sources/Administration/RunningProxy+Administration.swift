@@ -52,7 +52,7 @@ extension RunningProxy {
         }
 
         /// Those that are cached now, for a person who is to confirm it; those read longest ago first.
-        package func resources(in proxy: RunningProxy) throws -> [ResourceReport] {
+        package func resources(in proxy: RunningProxy) throws -> [CachedResource] {
             let before = olderThan.map { Int64(time(nil)) -| $0.seconds }
             return try ResourceListing.all(ResourceQuery(), page: proxy.resources).resources.reversed().filter {
                 $0.lastAccess < before ?? .max && (!isPlayed || $0.played != nil)
@@ -100,7 +100,7 @@ extension RunningProxy {
     ///   - isWanted: called now and then with the number of bytes read; false aborts, and nothing is imported.
     package func importFile(
         _ url: OriginURL, file: ImportedFile, fields: HeaderFields, replaces: Bool, isWanted: @escaping (Int64) -> Bool
-    ) throws -> ResourceReport {
+    ) throws -> CachedResource {
         var request = try client.request(\.importResource, [.url: url.absolute, .replace: "\(replaces)"])
         for line in fields.lines { request.fetch.fields.append(line.name, line.value) }
         request.fetch.content = .file(descriptor: file.descriptor, length: file.length)

@@ -21,7 +21,7 @@ package struct Endpoints: Sendable {
     package let removeResources = Endpoint<Void, RemovalReport>(
         .delete, "/resources", .url, .all, .olderThan, .played, .includePinned, .dryRun)
     /// Its body is the file.
-    package let importResource = Endpoint<Void, ResourceReport>(.put, "/resources", .url, .replace)
+    package let importResource = Endpoint<Void, CachedResource>(.put, "/resources", .url, .replace)
     /// With `growing`, lines of `HeldFile.Growth` follow.
     package let file = Endpoint<Void, HeldFile>(.get, "/resources/file", .url, .growing, access: .token)
     package let coverage = Endpoint<Void, CoverageReport>(.get, "/resources/coverage", .url, .from, .to, .buckets)

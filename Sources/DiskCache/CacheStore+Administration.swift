@@ -43,21 +43,20 @@ extension CacheStore {
 
     /// The ranges of a resource that are cached at this moment: from memory if it is open, otherwise from the index.
     /// - Returns: nil if nothing of it is cached, or if its length is not known yet.
-    package func coverage(_ key: CacheKey) throws(StoreError) -> ResourceCoverage? {
+    package func coverage(_ key: CacheKey) throws(StoreError) -> CacheCoverage? {
         let open = core.open.newest(of: key)
         let resource = try core.index.listing.own(key)
         if let open, let (length, present) = open.presentRanges {
             guard !present.isEmpty || length == 0 else { return nil }
-            return ResourceCoverage(
-                length: length, present: present, isPinned: resource?.isPinned ?? false,
-                chunkSize: open.geometry.chunkSize, type: open.head.fields["Content-Type"])
+            return CacheCoverage(
+                length: length, ranges: present, isPinned: resource?.isPinned ?? false, open.geometry, open.head.fields)
         }
         guard open == nil, let resource, let row = try core.index.rows.generation(of: key),
             let extents = try core.index.rows.extents(of: row)
         else { return nil }
-        return ResourceCoverage(
-            length: row.length, present: row.presentRanges(of: extents), isPinned: resource.isPinned,
-            chunkSize: row.geometry.chunkSize, type: row.head.fields["Content-Type"])
+        return CacheCoverage(
+            length: row.length, ranges: row.presentRanges(of: extents), isPinned: resource.isPinned, row.geometry,
+            row.head.fields)
     }
 
     /// Counts a resource, with the parts of a presentation, as read now, so that it is evicted last.

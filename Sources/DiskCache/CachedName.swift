@@ -14,7 +14,9 @@ package struct CachedName: Sendable, Equatable {
     package let cached: Int64
     package let isPinned: Bool
 
-    package init(_ report: ResourceReport) { (url, cached, isPinned) = (report.url, report.cached, report.isPinned) }
+    package init(_ report: CachedResource) {
+        (url, cached, isPinned) = (report.urlText, report.cachedBytes, report.isPinned)
+    }
 
     private init(_ row: StoredRow) throws {
         (url, cached, isPinned) = (try row.text("key"), try row.integer("cached"), try row.flag("pinned"))

@@ -103,7 +103,7 @@ package final class Importer: @unchecked Sendable {
     }
 
     /// Completes the import: from now on requests find it.
-    package func finish() throws(ImportError) -> ResourceReport {
+    package func finish() throws(ImportError) -> CachedResource {
         guard writer.position == length else { throw .wrongLength(expected: length, got: writer.position) }
         isOver = true
         do throws(ImportError) {
@@ -115,7 +115,7 @@ package final class Importer: @unchecked Sendable {
     }
 
     /// Replaces the cached generation, once the import is durable. On the store's queue.
-    private func publish(_ work: StoreWork) throws(ImportError) -> ResourceReport {
+    private func publish(_ work: StoreWork) throws(ImportError) -> CachedResource {
         let previous = store.core.open.newest(of: generation.key)
         do throws(StoreError) {
             let isIndexed = try store.core.index.listing.own(generation.key) != nil
@@ -124,7 +124,7 @@ package final class Importer: @unchecked Sendable {
         throw .exists
     }
 
-    private func publish(_ work: StoreWork, replacing previous: Generation?) throws(StoreError) -> ResourceReport {
+    private func publish(_ work: StoreWork, replacing previous: Generation?) throws(StoreError) -> CachedResource {
         generation.state.withLock { $0.isHidden = false }
         _ = store.core.unsaved.add(generation)
         store.core.open.setNewest(generation.id, of: generation.key)

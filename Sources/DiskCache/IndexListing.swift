@@ -123,7 +123,7 @@ struct IndexListing: Sendable {
         PercentEncoding.encodingNonASCII(filter.utf8).replacing(" ", with: "%20")
     }
 
-    func resource(_ key: CacheKey) throws(StoreError) -> ResourceReport? {
+    func resource(_ key: CacheKey) throws(StoreError) -> CachedResource? {
         try database.readOne { db in
             try Row.fetchOne(
                 db.cachedStatement(
@@ -136,7 +136,7 @@ struct IndexListing: Sendable {
 
     /// The pinned resources that people miss least: those that were played first, then those that were read longest
     /// ago.
-    func leastMissed(limit: Int) throws(StoreError) -> [ResourceReport] {
+    func leastMissed(limit: Int) throws(StoreError) -> [CachedResource] {
         try database.read { db in
             let rows = try Row.fetchAll(
                 db,
@@ -185,7 +185,7 @@ struct IndexListing: Sendable {
         """
 
     /// nil for a damaged row, which is left out.
-    private static func resourceReport(_ row: Row) -> ResourceReport? {
+    private static func resourceReport(_ row: Row) -> CachedResource? {
         let row = StoredRow(row)
         let parts = Int((try? row.integer("parts", in: 0...1 << 40)) ?? 0)
         guard let url = try? row.text("key"),
@@ -205,14 +205,14 @@ struct IndexListing: Sendable {
         func field(_ name: String) -> String? {
             fields?.first { $0.count == 2 && $0[0].lowercased() == name }?[1]
         }
-        return ResourceReport(
-            url: url, length: length, cached: cached, isComplete: parts == 0 && cached == length,
+        return CachedResource(
+            urlText: url, length: length, cachedBytes: cached, isComplete: parts == 0 && cached == length,
             isPinned: (try? row.flag("pinned")) ?? false,
             hits: ((try? row.integer("hits", in: 0...1 << 60)) ?? 0) +| sum("part_hits", upTo: 1 << 60),
             lastAccess: ((try? row.integer("last_access")) ?? 0) / 1_000_000,
             storedAt: (try? row.integer("stored_at")) ?? 0,
             played: try? row.integer("played"),
-            type: field("content-type"), parts: parts > 0 ? parts : nil, partOf: try? row.text("whole"),
+            contentType: field("content-type"), parts: parts > 0 ? parts : nil, partOf: try? row.text("whole"),
             title: (try? row.text("title"))
                 ?? field("content-disposition").flatMap { ContentDisposition(parsing: $0)?.fileName },
             category: try? row.text("category"))

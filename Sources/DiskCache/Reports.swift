@@ -15,57 +15,16 @@ package struct CacheReport: Codable, Sendable, Equatable {
     package var pinned: Int
 }
 
-/// A cached resource in a listing. Sizes are in bytes, times in seconds since 1970.
-package struct ResourceReport: Codable, Sendable, Equatable {
-    package var url: String
-    package var length: Int64
-    /// The number of cached bytes.
-    package var cached: Int64
-    package var isComplete: Bool
-    package var isPinned: Bool
-    /// Requests answered from it, as far as the index knows.
-    package var hits: Int64
-    package var lastAccess: Int64
-    package var storedAt: Int64
-    /// When players had read three quarters of it, the last time; nil before.
-    package var played: Int64?
-    /// The origin's `Content-Type`, if it sent one.
-    package var type: String?
-    /// For a presentation, listed under its first playlist: the number of its other resources. Sizes, hits and last
-    /// access are then totals, and `isComplete` is false, because only the playlists know what else belongs to it. nil
-    /// for anything else.
-    package var parts: Int?
-    /// The presentation that it is a part of.
-    package var partOf: String?
-    /// For a presentation whose playlists are cached: how much of it is cached. `isComplete` is then taken from here.
-    package var presentation: CachedPresentation?
-    /// Its title in its feed or playlist, otherwise the file name that its origin gives; nil if neither is known.
-    package var title: String?
-    /// The category that its download was ordered under, the last one that named any.
-    package var category: String?
-}
-
 /// A page of a listing.
 package struct ResourceListing: Codable, Sendable, Equatable {
-    package var resources: [ResourceReport]
+    package var resources: [CachedResource]
     /// The number of resources on all pages.
     package var total: Int
 }
 
 /// Which resources to list, and in which order.
 package struct ResourceQuery: Sendable, Equatable {
-    package enum Order: String, Sendable, CaseIterable {
-        /// Most cached bytes first.
-        case size
-        /// Most recently read first.
-        case recent
-        /// Most hits first.
-        case hits
-        /// By URL.
-        case name
-    }
-
-    package var order = Order.recent
+    package var order = CachedResource.Order.recent
     /// A part of the URL, ignoring case; nil for all.
     package var filter: String?
     /// The category that their downloads were ordered under; nil for all.
@@ -94,7 +53,7 @@ extension ResourceListing {
         query.limit = min(pageSize, limit ?? .max)
         var listing = try page(query)
         guard listing.resources.count < listing.total else { return listing }
-        var (seen, last) = (Set(listing.resources.map(\.url)), listing.resources.last?.url)
+        var (seen, last) = (Set(listing.resources.map(\.urlText)), listing.resources.last?.urlText)
         query.offset = listing.resources.count
         // Only an empty page is the end: damaged rows are left out of pages, and the total shrinks when resources are
         // removed.
@@ -103,12 +62,12 @@ extension ResourceListing {
             query.limit = min(pageSize, (limit ?? .max) - listing.resources.count)
             let page = try page(query)
             query.offset += page.resources.count
-            let news = page.resources.filter { seen.insert($0.url).inserted }
+            let news = page.resources.filter { seen.insert($0.urlText).inserted }
             listing.resources += news
             listing.total = page.total
             // Stop if the source repeats itself, such as a proxy of another version: it would do so for ever.
             if news.isEmpty, query.order == .name || query.offset >= page.total { break }
-            last = page.resources.last?.url
+            last = page.resources.last?.urlText
         }
         return listing
     }
@@ -129,7 +88,7 @@ package struct ByteSpan: Codable, Sendable, Equatable {
 
 /// Everything known about a cached resource.
 package struct ResourceDetail: Codable, Sendable, Equatable {
-    package var resource: ResourceReport
+    package var resource: CachedResource
     /// Where its bytes came from, after redirects.
     package var finalURL: String
     package var etag: String?
@@ -164,24 +123,13 @@ package struct ResourceDetail: Codable, Sendable, Equatable {
 
 extension ResourceDetail {
     /// For a presentation whose first playlist is not cached.
-    init(ofPartsAlone resource: ResourceReport) {
+    init(ofPartsAlone resource: CachedResource) {
         self.init(
-            resource: resource, finalURL: resource.url, etag: nil, lastModified: nil, cacheControl: nil, expires: nil,
+            resource: resource, finalURL: resource.urlText, etag: nil, lastModified: nil, cacheControl: nil,
+            expires: nil,
             targetedCacheControl: nil, date: nil, validatedAt: 0, initialAge: 0, chunkSize: 0, present: [],
             missing: [])
     }
-}
-
-/// The cached ranges of a resource. Sizes are in bytes.
-package struct ResourceCoverage: Sendable, Equatable {
-    package var length: Int64
-    /// In order.
-    package var present: [Range<Int64>]
-    package var isPinned: Bool
-    /// The smallest unit that is cached.
-    package var chunkSize: Int64
-    /// The origin's `Content-Type`, if it sent one.
-    package var type: String?
 }
 
 /// Which resources a removal takes, of all that are cached.

@@ -150,7 +150,7 @@ package struct RestorePoints: Sendable {
 
     /// The pinned resources that people miss least: those that were played first, then those that were read longest
     /// ago.
-    package func leastMissed(limit: Int) throws(StoreError) -> [ResourceReport] {
+    package func leastMissed(limit: Int) throws(StoreError) -> [CachedResource] {
         try core.index.listing.leastMissed(limit: limit)
     }
 }

@@ -380,10 +380,10 @@ package actor DownloadManager {
         let some = played.isEmpty ? all : played
         guard !some.isEmpty else { return "" }
         let names = some.map {
-            "\"\(DisplayName(title: $0.title, url: $0.url))\" (\(ByteSize(bytes: $0.cached)))"
+            "\"\(DisplayName(title: $0.title, url: $0.urlText))\" (\(ByteSize(bytes: $0.cachedBytes)))"
         }
         // An origin may have put a quote into a URL: people paste this into a shell.
-        let urls = some.map { "'\($0.url.replacing("'", with: "'\\''"))'" }.joined(separator: " ")
+        let urls = some.map { "'\($0.urlText.replacing("'", with: "'\\''"))'" }.joined(separator: " ")
         return "; \(played.isEmpty ? "read longest ago" : "played"): \(names.joined(separator: ", "));"
             + " reelcache rm \(urls) removes \(some.count == 1 ? "it" : "them")"
     }

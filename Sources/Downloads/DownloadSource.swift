@@ -87,5 +87,5 @@ package protocol RestorePointKeeper: Sendable {
     /// Notes what the order of a resource said of it, by its cache key.
     func noteOrder(title: String?, category: String?, isByHand: Bool, of key: String) throws
     /// The pinned resources that people miss least, in that order.
-    func leastMissed(limit: Int) throws -> [ResourceReport]
+    func leastMissed(limit: Int) throws -> [CachedResource]
 }

@@ -19,7 +19,7 @@ package struct StoreRestorePoints: RestorePointKeeper {
         try points.noteOrder(title: title, category: category, isByHand: isByHand, of: CacheKey(text: key))
     }
 
-    package func leastMissed(limit: Int) throws -> [ResourceReport] { try points.leastMissed(limit: limit) }
+    package func leastMissed(limit: Int) throws -> [CachedResource] { try points.leastMissed(limit: limit) }
 
     package func release(_ restorePoint: RestorePoint) throws -> Int64 { try points.restore(restorePoint) }
 }

@@ -49,8 +49,7 @@ extension MediaCache {
     /// - Returns: nil if nothing of it is cached, or its length is not known yet.
     /// - Throws: `CacheError`: `.unsupportedURL`, `.disk`, `.closed`.
     public func coverage(of url: URL) throws -> CacheCoverage? {
-        try engine.find(OriginURL(url)) { store, key throws(StoreError) in try store.coverage(key) }.map(
-            CacheCoverage.init)
+        try engine.find(OriginURL(url)) { store, key throws(StoreError) in try store.coverage(key) }
     }
 
     /// The cached renditions of a presentation, and how much of each is cached, by the URL of its first playlist.
@@ -74,10 +73,9 @@ extension MediaCache {
     ) throws -> [CachedResource] {
         var query = ResourceQuery()
         (query.order, query.filter, query.limit, query.offset) = (
-            ResourceQuery.Order(order), text, limit.map { max($0, 0) }, max(offset, 0)
+            order, text, limit.map { max($0, 0) }, max(offset, 0)
         )
-        return try engine.inStore { [query] store throws(StoreError) in try store.resources(query) }.resources.map(
-            CachedResource.init)
+        return try engine.inStore { [query] store throws(StoreError) in try store.resources(query) }.resources
     }
 
     /// Removes a resource, pinned or not. A player that is reading it gets the rest from the origin.

@@ -23,7 +23,7 @@ import Testing
     private func listed(_ change: (inout ResourceQuery) -> Void = { _ in }) throws -> [String] {
         var query = ResourceQuery()
         change(&query)
-        return try store.resources(query).resources.map { $0.url.replacing("https://example.com/", with: "") }
+        return try store.resources(query).resources.map { $0.urlText.replacing("https://example.com/", with: "") }
     }
 
     @Test func listsInEveryOrder() throws {
@@ -55,13 +55,13 @@ import Testing
         query.order = .name
         let listing = try ResourceListing.all(query, pageSize: 3) { query in
             let page = try store.resources(query)
-            for resource in page.resources { _ = try store.remove(CacheKey(text: resource.url), isDryRun: false) }
+            for resource in page.resources { _ = try store.remove(CacheKey(text: resource.urlText), isDryRun: false) }
             return page
         }
-        #expect(listing.resources.map(\.url) == names.map { key($0).text })
+        #expect(listing.resources.map(\.urlText) == names.map { key($0).text })
     }
 
-    @Test(arguments: ResourceQuery.Order.allCases) func pagesAreAll(order: ResourceQuery.Order) throws {
+    @Test(arguments: CachedResource.Order.allCases) func pagesAreAll(order: CachedResource.Order) throws {
         for name in 0..<10 { _ = try opened.make("film\(name)", media, filling: 0..<Int64(name + 1) * 4096) }
         var query = ResourceQuery()
         (query.order, query.filter) = (order, "FILM")
@@ -79,7 +79,7 @@ import Testing
         for name in ["b", "c", "a"] { _ = try opened.make("\(name)?token=\(name)", media, filling: 0..<4096) }
         var query = ResourceQuery()
         (query.order, query.mask, query.after) = (.name, .standard, key("a?token=zzz").text)
-        #expect(try store.resources(query).resources.map(\.url) == ["b?token=b", "c?token=c"].map { key($0).text })
+        #expect(try store.resources(query).resources.map(\.urlText) == ["b?token=b", "c?token=c"].map { key($0).text })
     }
 
     @Test func filterIsAPartOfTheURLAndNoPattern() throws {
@@ -115,11 +115,11 @@ import Testing
         _ = try opened.make("a", media, filling: 0..<64 * 4096, 128 * 4096..<media.size)
         let report = try #require(try store.resource(key("a")))
         #expect(
-            report.resource.length == media.size && report.resource.cached == media.size - 64 * 4096
+            report.resource.length == media.size && report.resource.cachedBytes == media.size - 64 * 4096
                 && !report.resource.isComplete)
         #expect(report.present == [ByteSpan(0..<64 * 4096), ByteSpan(128 * 4096..<media.size)])
         #expect(report.missing == [ByteSpan(64 * 4096..<128 * 4096)])
-        #expect(report.etag == "\"v1\"" && report.resource.type == "video/mp4" && report.chunkSize == 4096)
+        #expect(report.etag == "\"v1\"" && report.resource.contentType == "video/mp4" && report.chunkSize == 4096)
         #expect(try store.resource(key("b")) == nil)
         let all = try store.report()
         #expect(all.resources == 1 && all.pinned == 0 && all.size >= opened.dataBytes && all.maxSize == 1 << 30)
@@ -128,14 +128,14 @@ import Testing
     @Test func coverageKnowsWhatTheIndexDoesNotYet() throws {
         let generation = try opened.make("a", media, filling: 0..<64 * 4096, 128 * 4096..<media.size)
         #expect(try opened.row("a") == nil)
-        let part = ResourceCoverage(
-            length: media.size, present: [0..<64 * 4096, 128 * 4096..<media.size], isPinned: false, chunkSize: 4096,
-            type: "video/mp4")
-        #expect(try store.coverage(key("a")) == part)
+        let part = CacheCoverage(
+            length: media.size, ranges: [0..<64 * 4096, 128 * 4096..<media.size], isPinned: false)
+        let found = try #require(try store.coverage(key("a")))
+        #expect(found == part && found.chunkSize == 4096 && found.type == "video/mp4")
         #expect(try !store.isComplete(key("a")))
         try opened.fill(generation, media, 64 * 4096..<128 * 4096)
         #expect(try store.isComplete(key("a")))
-        #expect(try store.coverage(key("a"))?.present == [whole])
+        #expect(try store.coverage(key("a"))?.ranges == [whole])
         // Nothing is there that could be called cached.
         _ = try opened.make("b", length: nil)
         _ = try opened.make("c", length: media.size)
@@ -150,10 +150,9 @@ import Testing
         opened.closeUnused()
         #expect(store.openCount == 0)
         #expect(try store.setPinned(true, key("a")))
-        #expect(
-            try store.coverage(key("a"))
-                == ResourceCoverage(
-                    length: media.size, present: [0..<128 * 4096], isPinned: true, chunkSize: 4096, type: "video/mp4"))
+        let found = try #require(try store.coverage(key("a")))
+        #expect(found == CacheCoverage(length: media.size, ranges: [0..<128 * 4096], isPinned: true))
+        #expect(found.chunkSize == 4096 && found.type == "video/mp4")
         #expect(try !store.isComplete(key("a")))
     }
 
@@ -170,7 +169,7 @@ import Testing
     }
 
     @Test func cachedBytesFollowEvictionDamageAndReplacement() throws {
-        func cached() throws -> Int64? { try store.resource(key("a"))?.resource.cached }
+        func cached() throws -> Int64? { try store.resource(key("a"))?.resource.cachedBytes }
         do { _ = try opened.make("a", media, filling: whole) }
         #expect(try cached() == media.size)
         opened.closeUnused()
@@ -346,7 +345,7 @@ import Testing
         #expect(missing == [ByteSpan(5 * 4096..<6 * 4096)])
     }
 
-    private func takeIn(_ name: String, _ media: Media, replaces: Bool = false) throws -> ResourceReport {
+    private func takeIn(_ name: String, _ media: Media, replaces: Bool = false) throws -> CachedResource {
         let importer = try Importer(
             key(name), length: media.size, fields: HeaderFields([.init(name: "Content-Type", value: "audio/mpeg")]),
             replaces: replaces, in: store)
@@ -363,7 +362,7 @@ import Testing
 
     @Test func importedResourceIsThereWhenItIsFinishedAndLater() throws {
         let report = try takeIn("a", media)
-        #expect(report.isComplete && report.type == "audio/mpeg" && report.length == media.size)
+        #expect(report.isComplete && report.contentType == "audio/mpeg" && report.length == media.size)
         #expect(try opened.load("a")?.firstWrongChunk(media) == nil)
         let again = try opened.reopened()
         #expect(try again.load("a")?.isComplete == true)

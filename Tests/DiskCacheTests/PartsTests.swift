@@ -32,13 +32,13 @@ import Testing
 
     private static func name(_ url: String) -> String { url.replacing("https://example.com/", with: "") }
 
-    private func listed(_ order: ResourceQuery.Order = .name) throws -> [String] {
+    private func listed(_ order: CachedResource.Order = .name) throws -> [String] {
         var query = ResourceQuery()
         query.order = order
-        return try store.resources(query).resources.map { Self.name($0.url) }
+        return try store.resources(query).resources.map { Self.name($0.urlText) }
     }
 
-    private func report(_ name: String) throws -> ResourceReport {
+    private func report(_ name: String) throws -> CachedResource {
         try #require(try store.resource(key(name))).resource
     }
 
@@ -68,7 +68,7 @@ import Testing
         try opened.fill(second, media, 0..<media.size)
         #expect(try parts(of: "m") == ["s"])
         #expect(try report("m").parts == 1)
-        #expect(try report("m").cached == 2 * media.size)
+        #expect(try report("m").cachedBytes == 2 * media.size)
     }
 
     @Test func whatIsStoredAlreadyJoins() throws {
@@ -95,8 +95,8 @@ import Testing
         #expect(try report("media").parts == 300)
         try store.parts.join([key("media")], to: key("multi"))
         #expect(try parts(of: "multi").count == 301 && parts(of: "media").isEmpty)
-        #expect(try report("multi").parts == 301 && report("multi").cached == 302 * media.size)
-        #expect(try report("media").parts == nil && report("media").cached == media.size)
+        #expect(try report("multi").parts == 301 && report("multi").cachedBytes == 302 * media.size)
+        #expect(try report("media").parts == nil && report("media").cachedBytes == media.size)
         // What still says that it is a part of the media playlist is one of the whole.
         open.countHit()
         try make("late", partOf: "media")
@@ -191,10 +191,10 @@ import Testing
         try opened.load("plain")?.countHit()
         let all = try store.resources(ResourceQuery())
         #expect(all.total == 2)
-        let whole = try #require(all.resources.first { $0.url == key("m").text })
-        #expect(whole.length == 3 * media.size && whole.cached == 3 * media.size && whole.parts == 2)
+        let whole = try #require(all.resources.first { $0.urlText == key("m").text })
+        #expect(whole.length == 3 * media.size && whole.cachedBytes == 3 * media.size && whole.parts == 2)
         #expect(whole.hits == 5 && whole.lastAccess == 4_000_000_000 && !whole.isComplete)
-        for order in ResourceQuery.Order.allCases { #expect(try listed(order) == ["m", "plain"], "\(order)") }
+        for order in CachedResource.Order.allCases { #expect(try listed(order) == ["m", "plain"], "\(order)") }
         #expect(try store.report().resources == 2)
         var query = ResourceQuery()
         query.filter = "s1"
@@ -208,7 +208,7 @@ import Testing
         #expect(try listed() == ["m"])
         #expect(try store.report().resources == 1)
         let detail = try #require(try store.resource(key("m")))
-        #expect(detail.resource.parts == 1 && detail.resource.cached == media.size && detail.present.isEmpty)
+        #expect(detail.resource.parts == 1 && detail.resource.cachedBytes == media.size && detail.present.isEmpty)
         #expect(try store.remove(key("m"), isDryRun: false)?.parts == 1)
         #expect(try listed().isEmpty && store.resource(key("m")) == nil)
         #expect(try store.core.index.parts.summary(of: key("m")) == nil)
@@ -217,7 +217,7 @@ import Testing
     @Test func aListingOfPlainResourcesReadsTheirIndexesInOrder() throws {
         try make("a", partOf: nil)
         opened.checkpoint()
-        for order in ResourceQuery.Order.allCases {
+        for order in CachedResource.Order.allCases {
             var query = ResourceQuery()
             (query.order, query.limit) = (order, 10)
             let plan = try store.core.index.database.read { db in
@@ -389,7 +389,7 @@ import Testing
         try opened.load("played")?.countHit()
         #expect(try store.restorePoints.restore(point) > 0)
         #expect(try parts(of: "m") == ["before", "played", "some"])
-        #expect(try store.coverage(key("some"))?.present == [0..<64 * 4096])
+        #expect(try store.coverage(key("some"))?.ranges == [0..<64 * 4096])
         #expect(try store.parts.cached(of: key("m")).allSatisfy { !$0.isPinned } && !report("m").isPinned)
     }
 

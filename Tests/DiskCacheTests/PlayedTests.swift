@@ -76,7 +76,7 @@ import Testing
         #expect(tried.resources == 1 && tried.bytes >= 400_000)
         let removed = try opened.store.removeAll(selection, isDryRun: false)
         #expect(removed.resources == 1 && removed.bytes == tried.bytes && removed.pinned == 0)
-        #expect(try opened.store.resources(ResourceQuery()).resources.map(\.url) == [OpenStore.key("b").text])
+        #expect(try opened.store.resources(ResourceQuery()).resources.map(\.urlText) == [OpenStore.key("b").text])
     }
 
     @Test func playedOnesAreMissedLeast() throws {
@@ -94,7 +94,7 @@ import Testing
         try opened.store.restorePoints.noteOrder(
             title: "A title", category: nil, isByHand: false, of: OpenStore.key("a"))
         let found = try opened.store.restorePoints.leastMissed(limit: 2)
-        #expect(found.map(\.url) == ["a", "c"].map { OpenStore.key($0).text })
+        #expect(found.map(\.urlText) == ["a", "c"].map { OpenStore.key($0).text })
         #expect(found.first?.title == "A title")
     }
 

@@ -30,10 +30,7 @@ import Testing
         let desk = try Desk()
         desk.restorePoints.hasPinned(
             pinned.enumerated().map { number, resource in
-                var report = ResourceReport(
-                    url: "https://a/\(number)'.mp3", length: 100, cached: 100, isComplete: true, isPinned: true,
-                    hits: 0,
-                    lastAccess: 0, storedAt: 0)
+                var report = CachedResource(urlText: "https://a/\(number)'.mp3", length: 100, cachedBytes: 100)
                 (report.title, report.played) = resource
                 return report
             })

@@ -17,7 +17,7 @@ final class FakeRestorePoints: RestorePointKeeper {
         var failure: Failure?
         var freed: Int64 = 1000
         var titles: [String: String] = [:]
-        var leastMissed: [ResourceReport] = []
+        var leastMissed: [CachedResource] = []
         var releases: (@Sendable () -> Void)?
     }
 
@@ -52,7 +52,7 @@ final class FakeRestorePoints: RestorePointKeeper {
     }
 
     /// What could go if room is needed.
-    func hasPinned(_ reports: [ResourceReport]) { state.withLock { $0.leastMissed = reports } }
+    func hasPinned(_ reports: [CachedResource]) { state.withLock { $0.leastMissed = reports } }
 
     var titles: [String: String] { state.withLock { $0.titles } }
 
@@ -60,7 +60,7 @@ final class FakeRestorePoints: RestorePointKeeper {
         state.withLock { $0.titles[key] = title }
     }
 
-    func leastMissed(limit: Int) -> [ResourceReport] { state.withLock { Array($0.leastMissed.prefix(limit)) } }
+    func leastMissed(limit: Int) -> [CachedResource] { state.withLock { Array($0.leastMissed.prefix(limit)) } }
 
     func release(_ restorePoint: RestorePoint) throws -> Int64 {
         let (freed, body) = try state.withLock { state in

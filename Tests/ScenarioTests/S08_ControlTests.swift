@@ -55,18 +55,18 @@ extension Scenarios {
                 for _ in 0..<3 { _ = try stage.get("/A.mp4", range: "bytes=0-1") }
                 #expect(try stage.names == ["/A.mp4", "/b.mp3", "/c.mp4"])
                 #expect(
-                    try stage.read(ResourceListing.self, "/resources?sort=size").resources.first?.url
+                    try stage.read(ResourceListing.self, "/resources?sort=size").resources.first?.urlText
                         == stage.origin.url("/b.mp3"))
                 let hits = try stage.read(ResourceListing.self, "/resources?sort=hits").resources
                 #expect(hits.first?.url == stage.origin.url("/A.mp4") && hits.first?.hits == 3)
                 let filtered = try stage.read(ResourceListing.self, "/resources?filter=MP4&sort=name")
                 #expect(filtered.total == 2 && filtered.resources.map(\.length) == [200_000, 200_000])
                 let page = try stage.read(ResourceListing.self, "/resources?sort=name&limit=1&offset=1")
-                #expect(page.total == 3 && page.resources.map(\.url) == [stage.origin.url("/b.mp3")])
+                #expect(page.total == 3 && page.resources.map(\.urlText) == [stage.origin.url("/b.mp3")])
                 #expect(try stage.read(ResourceListing.self, "/resources?filter=none").total == 0)
                 let rest = try stage.read(
                     ResourceListing.self, "/resources?sort=name&after=" + stage.origin.url("/b.mp3"))
-                #expect(rest.total == 3 && rest.resources.map(\.url) == [stage.origin.url("/c.mp4")])
+                #expect(rest.total == 3 && rest.resources.map(\.urlText) == [stage.origin.url("/c.mp4")])
                 #expect(try stage.control("GET", "/resources?after=x").status == 400)
             }
         }
@@ -78,16 +78,18 @@ extension Scenarios {
                 _ = try stage.get("/film.mp4", range: "bytes=131072-196607")
                 let response = try stage.control("GET", "/resources?\(stage.parameter("/film.mp4"))", .nothing)
                 let detail = try response.decoded(ResourceDetail.self)
-                #expect(detail.resource.url == stage.origin.url("/film.mp4") && detail.finalURL == detail.resource.url)
                 #expect(
-                    detail.resource.length == film.size && detail.resource.cached == 65_536
+                    detail.resource.urlText == stage.origin.url("/film.mp4")
+                        && detail.finalURL == detail.resource.urlText)
+                #expect(
+                    detail.resource.length == film.size && detail.resource.cachedBytes == 65_536
                         && !detail.resource.isComplete)
                 #expect(
                     detail.present == [ByteSpan(131_072..<196_608)]
                         && detail.missing == [ByteSpan(0..<131_072), ByteSpan(196_608..<film.size)])
                 #expect(
                     detail.etag == "\"v1\"" && detail.cacheControl == "max-age=60"
-                        && detail.resource.type == "video/mp4")
+                        && detail.resource.contentType == "video/mp4")
                 let members = try response.members
                 #expect(
                     Set(members.keys) == [
@@ -312,8 +314,9 @@ extension Scenarios {
                     ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT"),
                 ]
                 let report = try stage.control("PUT", path, headers: fields, bytes: film.allBytes).decoded(
-                    ResourceReport.self, status: 201)
-                #expect(report.url == url && report.length == size && report.cached == size && report.isComplete)
+                    CachedResource.self, status: 201)
+                #expect(
+                    report.urlText == url && report.length == size && report.cachedBytes == size && report.isComplete)
                 let response = try RawClient.get(port: stage.proxy.port, path: "/http/films.example/a%20b.mkv")
                 expectWhole(response, film)
                 #expect(
@@ -545,7 +548,7 @@ extension Scenarios {
                     return try configuration.withProxy(for: use) { cache in
                         let url = try OriginURL(url: "http://films.example" + path)
                         _ = try cache.importFile(url, file: file, fields: .init(), replaces: false) { _ in true }
-                        return try cache.resources(ResourceQuery()).resources.reduce(0) { $0 + $1.cached }
+                        return try cache.resources(ResourceQuery()).resources.reduce(0) { $0 + $1.cachedBytes }
                     }
                 }
                 #expect(try cachedAfterImport("/a", .lookup) == 3 * large.size + 1_000_000)
@@ -812,9 +815,9 @@ extension Scenarios {
                     Array("GET ".utf8) + target + Array(" HTTP/1.1\r\nHost: 127.0.0.1:\(stage.proxy.port)\r\n\r\n".utf8)
                 )
                 #expect(try client.readResponse().status == 200)
-                let url = try #require(try stage.read(ResourceListing.self, "/resources").resources.first?.url)
+                let url = try #require(try stage.read(ResourceListing.self, "/resources").resources.first?.urlText)
                 #expect(
-                    try stage.read(ResourceDetail.self, "/resources?url=\(stage.percentEncoded(url))").resource.url
+                    try stage.read(ResourceDetail.self, "/resources?url=\(stage.percentEncoded(url))").resource.urlText
                         == url)
             }
         }

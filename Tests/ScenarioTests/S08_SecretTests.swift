@@ -33,15 +33,16 @@ extension Scenarios {
                         expectRefusal(try stage.control("GET", open, showing), 401)
                     }
                 }
-                #expect(try stage.read(ResourceListing.self, "/resources").resources.map(\.url) == [masked])
+                #expect(try stage.read(ResourceListing.self, "/resources").resources.map(\.urlText) == [masked])
                 #expect(try stage.read(ResourceDetail.self, one).finalURL == masked)
                 #expect(try stage.control("GET", one + "&secrets=true").decoded(ResourceDetail.self).finalURL == whole)
                 #expect(
-                    try stage.control("GET", "/resources?secrets").decoded(ResourceListing.self).resources.map(\.url)
+                    try stage.control("GET", "/resources?secrets").decoded(ResourceListing.self).resources.map(
+                        \.urlText)
                         == [whole])
                 #expect(
                     try stage.control("GET", "/resources?secrets=false").decoded(ResourceListing.self).resources.map(
-                        \.url) == [masked])
+                        \.urlText) == [masked])
                 #expect(try stage.control("GET", "/downloads?state=all&secrets=true").text.contains("sig=def"))
                 expectRefusal(
                     try stage.control("GET", "/resources?\(stage.parameter("/a.mp4?id=7&token=***"))", .nothing), 404,
@@ -87,7 +88,7 @@ extension Scenarios {
                 #expect(try stage.get(secret).status == 200)
                 try stage.catchUp()
                 #expect(
-                    try stage.read(ResourceListing.self, "/resources").resources.map(\.url) == [
+                    try stage.read(ResourceListing.self, "/resources").resources.map(\.urlText) == [
                         stage.origin.url("/a.mp4?id=***&token=***")
                     ])
             }

@@ -50,16 +50,16 @@ private extension Stage {
     func requests(_ place: Place) -> Int { origin.requestCount(place.path) }
 
     /// What a list of the cache shows.
-    func listed() throws -> [ResourceReport] { try read(ResourceListing.self, "/resources").resources }
+    func listed() throws -> [CachedResource] { try read(ResourceListing.self, "/resources").resources }
 
     func isListed(_ place: Place) throws -> Bool {
-        try listed().contains { $0.url.hasSuffix(":\(origin.port)\(place.path)") }
+        try listed().contains { $0.urlText.hasSuffix(":\(origin.port)\(place.path)") }
     }
 
     /// Waits until the list shows something of a resource.
-    func waitUntilListed(_ place: Place, _ what: String, _ predicate: (ResourceReport) -> Bool) throws {
+    func waitUntilListed(_ place: Place, _ what: String, _ predicate: (CachedResource) -> Bool) throws {
         try eventually("\(what) of \(place.path) in the list", instead: "\(try listed())") {
-            try listed().contains { $0.url.hasSuffix(":\(origin.port)\(place.path)") && predicate($0) }
+            try listed().contains { $0.urlText.hasSuffix(":\(origin.port)\(place.path)") && predicate($0) }
         }
     }
 }

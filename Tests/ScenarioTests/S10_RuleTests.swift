@@ -111,10 +111,10 @@ extension Scenarios {
                 stage.origin.serve("/film.mp4", film)
                 _ = try stage.get("/film.mp4?token=1")
                 let key = "http://all.example/127.0.0.1:\(stage.origin.port)/film.mp4"
-                #expect(try stage.read(ResourceListing.self, "/resources").resources.map(\.url) == [key])
+                #expect(try stage.read(ResourceListing.self, "/resources").resources.map(\.urlText) == [key])
                 let parameter = name == "key" ? "url=" + stage.percentEncoded(key) : stage.parameter(name)
                 let detail = try stage.read(ResourceDetail.self, "/resources?\(parameter)")
-                #expect(detail.resource.url == key && detail.resource.isComplete)
+                #expect(detail.resource.urlText == key && detail.resource.isComplete)
                 #expect(
                     try stage.control("PATCH", "/resources?\(parameter)", body: "{\"pinned\": true}").decoded(
                         ResourceDetail.self

@@ -27,7 +27,7 @@ extension Scenarios {
             #expect(stage.origin.requestCount(path) == count, sourceLocation: sourceLocation)
         }
 
-        private func resource(_ stage: Stage) throws -> ResourceReport {
+        private func resource(_ stage: Stage) throws -> CachedResource {
             try stage.read(ResourceDetail.self, "/resources?" + stage.parameter(path)).resource
         }
 
@@ -450,7 +450,7 @@ extension Scenarios {
                 let fault = try stage.download(path).fault()
                 #expect(fault?.kind == .final && fault?.message.contains("\(status)") == true)
                 #expect(stage.origin.requestCount(path) == 2)
-                #expect(try resource(stage).cached == (1_000_000 + chunk - 1) / chunk * chunk)
+                #expect(try resource(stage).cachedBytes == (1_000_000 + chunk - 1) / chunk * chunk)
                 // The same where nothing is there.
                 stage.origin.serve("/other.mp4", film)
                 stage.origin.script("/other.mp4") { $0.status = status }

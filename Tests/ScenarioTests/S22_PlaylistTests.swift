@@ -420,7 +420,7 @@ extension Stage {
     /// Waits until the cache lists these resources and no others.
     func waitForListing(_ urls: [String]) throws {
         try eventually("a list of \(urls)") {
-            try read(ResourceListing.self, "/resources?sort=name").resources.map(\.url) == urls.sorted()
+            try read(ResourceListing.self, "/resources?sort=name").resources.map(\.urlText) == urls.sorted()
         }
     }
 }

@@ -191,7 +191,7 @@ extension Scenarios {
                 var alone = configuration(of: resolver)
                 alone.cacheDirectory = stage.cache
                 let page = try OriginURL(url: stage.origin.url("/watch/1"))
-                let cached = try alone.withProxy { try $0.resource(page).resource.cached }
+                let cached = try alone.withProxy { try $0.resource(page).resource.cachedBytes }
                 #expect(cached == film.size)
             }
         }

@@ -142,7 +142,7 @@ extension Scenarios {
                 let told = try #require(try answer.members["urls"] as? [String])
                 #expect(Dictionary(zip(told, listing.resources.map(\.length))) { $1 } == [urls[0]: 10, urls[1]: 20])
                 let masked = stage.origin.url("/film.mp4?token=***")
-                #expect(listing.resources.map(\.url) == [masked, masked])
+                #expect(listing.resources.map(\.urlText) == [masked, masked])
                 #expect(try stage.control("GET", "/feeds?urls=true").members["urls"] as? [String] == [])
                 expectRefusal(try stage.control("GET", "/resources?urls=true&url=\(urls[0])"), 400, naming: "urls")
             }

@@ -10,7 +10,7 @@ extension Scenarios {
 
         private static func played(_ stage: Stage) throws -> [String] {
             try stage.read(ResourceListing.self, "/resources?sort=name").resources.filter { $0.played != nil }.map(
-                \.url)
+                \.urlText)
         }
 
         @Test(

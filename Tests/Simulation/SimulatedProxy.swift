@@ -101,7 +101,7 @@ final class SimulatedProxy {
     /// The bytes that the index has of each resource.
     func savedBytes() throws -> [String: Int64] {
         let resources = try store.resources(ResourceQuery()).resources
-        return Dictionary(uniqueKeysWithValues: resources.map { ($0.url, $0.cached) })
+        return Dictionary(uniqueKeysWithValues: resources.map { ($0.urlText, $0.cachedBytes) })
     }
 
     func remove(_ url: String) throws { _ = try store.remove(CacheKey(text: url), isDryRun: false) }

@@ -315,7 +315,7 @@ private struct WeekRestorePoints: RestorePointKeeper {
     func noteOrder(title: String?, category: String?, isByHand: Bool, of key: String) throws {
         try week.inTime { try real.noteOrder(title: title, category: category, isByHand: isByHand, of: key) }
     }
-    func leastMissed(limit: Int) throws -> [ResourceReport] { try week.inTime { try real.leastMissed(limit: limit) } }
+    func leastMissed(limit: Int) throws -> [CachedResource] { try week.inTime { try real.leastMissed(limit: limit) } }
 }
 
 private struct WeekEpisodes: EpisodeStore {

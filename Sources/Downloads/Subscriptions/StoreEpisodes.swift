@@ -23,9 +23,12 @@ package struct StoreEpisodes: EpisodeStore {
     }
 
     package func cached(_ url: OriginURL) throws -> CachedEpisode? {
-        guard let resource = try policy().find(url, store.resource)?.resource, resource.cached > 0 else { return nil }
+        guard let resource = try policy().find(url, store.resource)?.resource, resource.cachedBytes > 0 else {
+            return nil
+        }
         return CachedEpisode(
-            bytes: resource.cached, isComplete: resource.isComplete || resource.parts != nil, played: resource.played)
+            bytes: resource.cachedBytes, isComplete: resource.isComplete || resource.parts != nil,
+            played: resource.played)
     }
 
     package func remove(_ url: OriginURL) throws -> Bool {

@@ -12,7 +12,7 @@ struct CachedParts {
     /// How many more times the index may be queried for a single resource.
     private var lookUps: Int
     /// Incomplete files of which ranges are named; nil if nothing of one is cached.
-    private var files: [CacheKey: ResourceCoverage?] = [:]
+    private var files: [CacheKey: CacheCoverage?] = [:]
 
     /// The most files remembered at once.
     private static let mostFiles = 1000
@@ -49,20 +49,20 @@ struct CachedParts {
         return state(of: try coverage(ofFile: key), range)
     }
 
-    private func state(of coverage: ResourceCoverage?, _ range: Range<Int64>?) -> State {
+    private func state(of coverage: CacheCoverage?, _ range: Range<Int64>?) -> State {
         guard let coverage else { return State() }
         let whole = 0..<max(0, coverage.length) // no trap: not below 0
         let wanted = range?.clamped(to: whole) ?? whole
         var cached: Int64 = 0
-        for place in coverage.place(of: wanted.lowerBound)..<coverage.present.count {
-            let there = coverage.present[place]
+        for place in coverage.place(of: wanted.lowerBound)..<coverage.ranges.count {
+            let there = coverage.ranges[place]
             guard there.lowerBound < wanted.upperBound else { break }
             cached +|= there.clamped(to: wanted).length
         }
         return State(cached: cached, isWhole: cached == wanted.length && wanted.isEmpty == (range ?? whole).isEmpty)
     }
 
-    private mutating func coverage(ofFile key: CacheKey) throws(StoreError) -> ResourceCoverage? {
+    private mutating func coverage(ofFile key: CacheKey) throws(StoreError) -> CacheCoverage? {
         if let known = files[key] { return known }
         let found = try lookUp(key)
         if files.count >= Self.mostFiles { files = [:] }
@@ -70,21 +70,21 @@ struct CachedParts {
         return found
     }
 
-    private mutating func lookUp(_ key: CacheKey) throws(StoreError) -> ResourceCoverage? {
+    private mutating func lookUp(_ key: CacheKey) throws(StoreError) -> CacheCoverage? {
         guard lookUps > 0 else { return nil }
         lookUps -= 1
         return try store.coverage(key)
     }
 }
 
-extension ResourceCoverage {
-    /// The position in `present` of the first range that ends behind an offset; their count if none does. A file
+extension CacheCoverage {
+    /// The position in `ranges` of the first range that ends behind an offset; their count if none does. A file
     /// may have thousands, and a playlist hundreds of thousands of ranges.
     fileprivate func place(of offset: Int64) -> Int {
-        var (low, high) = (0, present.count)
+        var (low, high) = (0, ranges.count)
         while low < high {
             let middle = low + (high - low) / 2
-            if present[middle].upperBound <= offset { low = middle + 1 } else { high = middle }
+            if ranges[middle].upperBound <= offset { low = middle + 1 } else { high = middle }
         }
         return low
     }

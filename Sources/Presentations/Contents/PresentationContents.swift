@@ -326,7 +326,7 @@ extension PresentationContents {
     /// Adds descriptions to those reports of a page that are presentations: the first hundred, until as many
     /// segments were examined as are allowed for a single one. A presentation that cannot be read keeps its
     /// report: the others are still listed. Blocks.
-    package static func describe(_ reports: inout [ResourceReport], in store: CacheStore, _ policy: ProxyPolicy) {
+    package static func describe(_ reports: inout [CachedResource], in store: CacheStore, _ policy: ProxyPolicy) {
         var segments = 0
         for index in reports.indices.filter({ reports[$0].parts != nil }).prefix(mostDescribed) {
             guard segments < mostSegments, (try? store.checkOpen()) != nil else { return }
@@ -340,12 +340,14 @@ extension PresentationContents {
     /// - Returns: the renditions.
     @discardableResult
     package static func describe(
-        _ report: inout ResourceReport, in store: CacheStore, _ policy: ProxyPolicy, listsSegments: Bool = false,
+        _ report: inout CachedResource, in store: CacheStore, _ policy: ProxyPolicy, listsSegments: Bool = false,
         spreads: Bool = true
     ) throws(StoreError) -> [Rendition] {
-        guard report.parts != nil || report.type.flatMap({ PlaylistKind(mediaType: $0) }) != nil else { return [] }
+        guard report.parts != nil || report.contentType.flatMap({ PlaylistKind(mediaType: $0) }) != nil else {
+            return []
+        }
         let contents = try PresentationContents(
-            of: CacheKey(text: report.url), in: store, policy, listsSegments: listsSegments)
+            of: CacheKey(text: report.urlText), in: store, policy, listsSegments: listsSegments)
         guard let contents, !contents.renditions.isEmpty else { return [] }
         let presentation = spreads ? contents.report : contents.report(contents.renditions.map(\.report))
         (report.presentation, report.isComplete) = (presentation, presentation.isComplete)

@@ -8,7 +8,7 @@ import Presentations
 /// Puts together what the index, the fetches and the plays tell of one resource.
 struct CoverageSurvey: Sendable {
     let key: CacheKey
-    let coverage: ResourceCoverage
+    let coverage: CacheCoverage
     let look: LiveState.Look
     let policy: ProxyPolicy
     let window: CoverageStrip.Window
@@ -24,7 +24,7 @@ struct CoverageSurvey: Sendable {
 
     private var file: CoverageStrip {
         CoverageStrip(
-            unit: .bytes, present: coverage.present, length: coverage.length, chunkSize: coverage.chunkSize, in: window,
+            unit: .bytes, present: coverage.ranges, length: coverage.length, chunkSize: coverage.chunkSize, in: window,
             .init(
                 arriving: look.fetches.filter { $0.key == key }.map {
                     .init(transfer: $0.id, from: $0.from, at: $0.arrived, to: $0.to)

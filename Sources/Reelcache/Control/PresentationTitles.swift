@@ -40,13 +40,13 @@ final class PresentationTitles: Sendable {
     init(now: @escaping @Sendable () -> UInt64) { self.now = now }
 
     /// Adds titles to the first hundred presentations of a list. Blocks.
-    func add(to reports: inout [ResourceReport], in store: CacheStore) {
+    func add(to reports: inout [CachedResource], in store: CacheStore) {
         let places = reports.indices.filter { reports[$0].parts != nil && reports[$0].title == nil }.prefix(
             Self.mostOfAList)
-        let titles = titles(of: places.map { CacheKey(text: reports[$0].url) }) { key in
+        let titles = titles(of: places.map { CacheKey(text: reports[$0].urlText) }) { key in
             (try? PlaylistDocument.stored(key, in: store))?.title
         }
-        for place in places { reports[place].title = titles[CacheKey(text: reports[place].url)] }
+        for place in places { reports[place].title = titles[CacheKey(text: reports[place].urlText)] }
     }
 
     /// - Parameter read: reads a title; blocks.

@@ -59,10 +59,10 @@ struct ResourceRoutes: Sendable {
         let parameters = request.parameters
         var query = ResourceQuery()
         if let sort = parameters[.sort] {
-            guard let order = ResourceQuery.Order(rawValue: sort) else {
+            guard let order = CachedResource.Order(rawValue: sort) else {
                 throw ControlError(
                     400,
-                    "sort is \(ResourceQuery.Order.allCases.map(\.rawValue).joined(separator: ", ")), not \(sort.prefix(100))"
+                    "sort is \(CachedResource.Order.allCases.map(\.rawValue).joined(separator: ", ")), not \(sort.prefix(100))"
                 )
             }
             query.order = order
@@ -75,7 +75,7 @@ struct ResourceRoutes: Sendable {
         query.limit = try parameters.number(.limit, in: 1...Self.maxLimit) ?? Self.defaultLimit
         query.offset = try parameters.number(.offset, in: 0...Int(Int32.max)) ?? 0
         let isBrief = try parameters.flag(.brief)
-        try request.answerList(isLong: true, urls: { $0.resources.map(\.url) }) { [query, policy, titles] store in
+        try request.answerList(isLong: true, urls: { $0.resources.map(\.urlText) }) { [query, policy, titles] store in
             var listing = try store.resources(query)
             titles.add(to: &listing.resources, in: store)
             if !isBrief {
@@ -163,7 +163,7 @@ struct ResourceRoutes: Sendable {
     }
 
     /// Imports a resource from the body.
-    private func importFile(_ request: ControlRequest<Void, ResourceReport>) throws(ControlError) {
+    private func importFile(_ request: ControlRequest<Void, CachedResource>) throws(ControlError) {
         let url = try request.parameters.requiredURL()
         let replaces = try request.parameters.flag(.replace)
         let exchange = request.exchange

@@ -190,8 +190,8 @@ struct Export: PrintingCommand {
 
     /// Whether the type, or else the name, is that of a playlist. Playlists that only their content reveals were
     /// recognized when they were read.
-    private static func isPlaylist(_ resource: ResourceReport, _ url: OriginURL) -> Bool {
-        resource.type.flatMap { PlaylistKind(mediaType: $0) } != nil
+    private static func isPlaylist(_ resource: CachedResource, _ url: OriginURL) -> Bool {
+        resource.contentType.flatMap { PlaylistKind(mediaType: $0) } != nil
             || PresentationExport.isPlaylist(String(url.pathAndQuery.prefix { $0 != "?" }))
     }
 

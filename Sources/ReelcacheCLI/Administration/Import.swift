@@ -49,7 +49,7 @@ struct Import: PrintingCommand {
             }
         }
         guard !printing.json else { return print(try printing.secret.json(report, configuration)) }
-        print("imported \(file), \(report.length.size), as \(try printing.secret.shown(report.url, configuration))")
+        print("imported \(file), \(report.length.size), as \(try printing.secret.shown(report.urlText, configuration))")
     }
 }
 

@@ -15,7 +15,7 @@ struct List: PrintingCommand {
             """)
 
     @Option(help: "Sort by cached bytes (size), by the last read (recent), by hits, or by URL (name).")
-    var sort = ResourceQuery.Order.recent
+    var sort = CachedResource.Order.recent
     @Option(help: ArgumentHelp("List only URLs that contain this text; case does not matter.", valueName: "text"))
     var filter: String?
     @Option(
@@ -49,7 +49,7 @@ struct List: PrintingCommand {
         let isNamed = Terminal.width != nil && !long
         let rows = listing.resources.map { Self.row($0, now: now, isNamed: isNamed) }
         for line in table.lines(Self.columns, isNamed ? "NAME" : "URL", rows) { print(line) }
-        let bytes = listing.resources.reduce(0) { $0 +| $1.cached }
+        let bytes = listing.resources.reduce(0) { $0 +| $1.cachedBytes }
         print("\(listing.resources.count.grouped) of \(listing.total.of("resource")); \(bytes.size)")
     }
 
@@ -60,22 +60,22 @@ struct List: PrintingCommand {
         .init("FLAGS", 6, rank: 2),
     ]
 
-    private static func row(_ resource: ResourceReport, now: Int64, isNamed: Bool) -> TerminalTable.Row {
+    private static func row(_ resource: CachedResource, now: Int64, isNamed: Bool) -> TerminalTable.Row {
         let flags = PresentationText.flags(resource) + (resource.isPinned ? ["pinned"] : [])
         let cells = [
-            resource.cached.size,
+            resource.cachedBytes.size,
             resource.isComplete ? "complete" : PresentationText.share(resource) ?? resource.length.size,
             resource.hits.grouped,
             TimeSpan.ago(resource.lastAccess, now: now),
             flags.joined(separator: ", "),
         ]
         return isNamed
-            ? TerminalTable.Row(cells, text: DisplayName(title: resource.title, url: resource.url).description)
-            : TerminalTable.Row(cells, url: resource.url)
+            ? TerminalTable.Row(cells, text: DisplayName(title: resource.title, url: resource.urlText).description)
+            : TerminalTable.Row(cells, url: resource.urlText)
     }
 }
 
-extension ResourceQuery.Order: ExpressibleByArgument {}
+extension CachedResource.Order: ExpressibleByArgument {}
 
 extension String {
     /// With spaces behind it, or before it where `width` is negative; longer ones stay as they are.

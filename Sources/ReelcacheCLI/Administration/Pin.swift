@@ -55,9 +55,9 @@ private extension ResourceSelection {
             }
         }
         try batch.end(printing, configuration) { resource in
-            let url = Terminal.shown(try printing.secret.shown(resource.url, configuration))
+            let url = Terminal.shown(try printing.secret.shown(resource.urlText, configuration))
             let parts = resource.parts.map { " and its \($0.of("part"))" } ?? ""
-            return "\(isPinned ? "pinned" : "unpinned") \(url)\(parts), \(resource.cached.size)"
+            return "\(isPinned ? "pinned" : "unpinned") \(url)\(parts), \(resource.cachedBytes.size)"
         }
     }
 }

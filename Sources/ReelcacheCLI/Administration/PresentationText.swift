@@ -4,7 +4,7 @@ import HTTPModel
 /// A presentation as lines of text.
 enum PresentationText {
     /// For a listing: its title, and how many parts it has; empty for other resources.
-    static func flags(_ resource: ResourceReport) -> [String] {
+    static func flags(_ resource: CachedResource) -> [String] {
         guard let parts = resource.parts else { return [] }
         guard let presentation = resource.presentation else { return [parts.of("part")] }
         let title = presentation.title.map { [String($0.printable.prefix(longestTitle))] } ?? []
@@ -14,7 +14,7 @@ enum PresentationText {
     private static let longestTitle = 40
 
     /// For a listing: how much of it is cached; nil if that is not known.
-    static func share(_ resource: ResourceReport) -> String? {
+    static func share(_ resource: CachedResource) -> String? {
         resource.presentation.map { "\($0.cachedSegments.grouped)/\($0.segments.of("segment"))" }
     }
 
@@ -24,7 +24,7 @@ enum PresentationText {
     }
 
     /// Labels with their values, for everything known about it.
-    static func rows(_ resource: ResourceReport) -> [(String, String)] {
+    static func rows(_ resource: CachedResource) -> [(String, String)] {
         guard let presentation = resource.presentation else {
             return [("parts", "\(resource.parts ?? 0), but the playlist is not cached")]
         }

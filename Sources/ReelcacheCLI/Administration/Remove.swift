@@ -74,13 +74,13 @@ struct Remove: PrintingCommand {
     private static let mostNamed = 20
 
     /// Names what goes: on standard output, or where it is asked.
-    private func show(_ going: [ResourceReport], _ configuration: ProxyConfiguration) throws {
+    private func show(_ going: [CachedResource], _ configuration: ProxyConfiguration) throws {
         let table = TerminalTable(
             width: Terminal.width, isUnicode: Terminal.isUnicode, mask: try printing.secret.mask(configuration))
         let rows = going.prefix(Self.mostNamed).map {
             TerminalTable.Row(
-                [$0.cached.size, $0.isPinned ? "pinned" : ""],
-                text: DisplayName(title: $0.title, url: $0.url).description)
+                [$0.cachedBytes.size, $0.isPinned ? "pinned" : ""],
+                text: DisplayName(title: $0.title, url: $0.urlText).description)
         }
         var lines = table.lines([.init("SIZE", -9), .init("FLAGS", 6, rank: 1)], "NAME", Array(rows))
         if going.count > rows.count { lines.append("and \((going.count - rows.count).grouped) more") }
@@ -102,7 +102,7 @@ struct Remove: PrintingCommand {
         if isConfirming || dryRun && !printing.json {
             let (found, tried, going) = try configuration.withProxy { proxy in
                 let found = try selection.matches(proxy)
-                var going: [ResourceReport] = []
+                var going: [CachedResource] = []
                 let batch = try Batch(found) { url, text in
                     let removed = Removed(url: text, report: try proxy.remove(url, isDryRun: true))
                     going.append(try proxy.resource(url).resource)

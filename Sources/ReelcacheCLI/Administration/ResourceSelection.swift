@@ -44,7 +44,7 @@ struct ResourceSelection: ParsableArguments {
     /// The resources that are selected.
     /// - Parameter all: selects resources instead of names, patterns and filters.
     /// - Throws: `CacheAccessError` if nothing matches.
-    func matches(_ proxy: RunningProxy, all: ((ResourceReport) -> Bool)? = nil) throws -> [Match] {
+    func matches(_ proxy: RunningProxy, all: ((CachedResource) -> Bool)? = nil) throws -> [Match] {
         if let category { return try matches(proxy, downloadedIn: category) }
         if let all {
             return try found(
@@ -60,7 +60,7 @@ struct ResourceSelection: ParsableArguments {
 
     private static func resources(
         _ proxy: RunningProxy, filter: String? = nil, category: String? = nil
-    ) throws -> [ResourceReport] {
+    ) throws -> [CachedResource] {
         var query = ResourceQuery()
         (query.order, query.filter, query.category) = (.name, filter, category)
         return try ResourceListing.all(query, page: proxy.resources).resources
@@ -81,7 +81,7 @@ struct ResourceSelection: ParsableArguments {
         }
     }
 
-    private func found(_ resources: [ResourceReport], orElse complaint: String) throws -> [Match] {
+    private func found(_ resources: [CachedResource], orElse complaint: String) throws -> [Match] {
         guard !resources.isEmpty else { throw CacheAccessError(complaint) }
         var seen: Set<String> = []
         // A URL stands for all its variants.
@@ -132,7 +132,7 @@ private extension RunningProxy {
     }
 }
 
-private extension ResourceReport {
+private extension CachedResource {
     /// The URL without the request fields of its variant.
-    var plainURL: String { String(url.prefix { $0 != " " }) }
+    var plainURL: String { String(urlText.prefix { $0 != " " }) }
 }

@@ -47,13 +47,14 @@ struct Show: PrintingCommand {
         let resource = detail.resource
         let freshness = Freshness.of(
             detail.freshnessFields, ResponseTimes(validatedAt: detail.validatedAt, initialAge: detail.initialAge),
-            ttl: rule.ttl, isListing: resource.type.map(Listing.isListing(type:)) ?? false, terms: rule.terms, now: now)
+            ttl: rule.ttl, isListing: resource.contentType.map(Listing.isListing(type:)) ?? false, terms: rule.terms,
+            now: now)
         let rows: [(String, String?)] = [
-            ("url", Terminal.shown(resource.url)),
-            ("final url", detail.finalURL == resource.url ? nil : Terminal.shown(detail.finalURL)),
+            ("url", Terminal.shown(resource.urlText)),
+            ("final url", detail.finalURL == resource.urlText ? nil : Terminal.shown(detail.finalURL)),
             ("size", size(resource)),
             ("title", resource.presentation?.title),
-            ("type", resource.type),
+            ("type", resource.contentType),
             ("part of", resource.partOf.map(Terminal.shown)),
             ("etag", detail.etag),
             ("modified", detail.lastModified),
@@ -66,10 +67,11 @@ struct Show: PrintingCommand {
         return rows.compactMap { label, value in value.map { (label, $0.printable) } }
     }
 
-    private static func size(_ resource: ResourceReport) -> String {
+    private static func size(_ resource: CachedResource) -> String {
         if resource.isComplete { return "\(resource.length.size) (\(resource.length.of("byte"))), complete" }
-        let percent = resource.length > 0 ? Int(saturating: Double(resource.cached) / Double(resource.length) * 100) : 0
-        return "\(resource.cached.size) of \(resource.length.size) (\(resource.length.of("byte"))), \(percent) %"
+        let percent =
+            resource.length > 0 ? Int(saturating: Double(resource.cachedBytes) / Double(resource.length) * 100) : 0
+        return "\(resource.cachedBytes.size) of \(resource.length.size) (\(resource.length.of("byte"))), \(percent) %"
     }
 
     private static func coverage(_ detail: ResourceDetail, width: Int) -> [(String, String)] {

@@ -168,7 +168,7 @@ final class Placing: Sendable {
         if !name.hasExtension {
             name = SafeFileName(
                 report.fileName, url: report.urlText,
-                type: try proxy.resource(OriginURL(url: report.urlText)).resource.type)
+                type: try proxy.resource(OriginURL(url: report.urlText)).resource.contentType)
         }
         name = name.titled(report.title)
         return try placement.place(lent.path, copied, length: lent.length, as: name, isHeld: lent.isHeld) { done in

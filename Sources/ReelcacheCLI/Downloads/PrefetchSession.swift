@@ -286,7 +286,7 @@ final class PrefetchSession {
             }
             var report = report
             (report.bytes, report.total) = (
-                min(cached.cached, report.wantedFirst ?? .max), min(cached.length, report.wantedFirst ?? .max)
+                min(cached.cachedBytes, report.wantedFirst ?? .max), min(cached.length, report.wantedFirst ?? .max)
             )
             return report
         }
@@ -303,7 +303,7 @@ final class PrefetchSession {
     /// Warns if the received content is not media.
     private func reportContent(_ report: Download) {
         guard report.segments == nil, let url = try? OriginURL(url: report.urlText), ReceivedContent.mayBeNoMedia(url),
-            let type = try? proxy.resource(url).resource.type,
+            let type = try? proxy.resource(url).resource.contentType,
             let note = ReceivedContent(type: type, url)?.text(type)
         else { return }
         display.event("note", NoteEvent(id: report.id, url: report.urlText, note: note))

@@ -122,7 +122,7 @@ final class TopView {
     private func pin(_ isPinned: Bool, _ url: String, _ watch: NowWatch) {
         watch.perform { proxy in
             let resource = try proxy.setPinned(isPinned, try proxy.url(url)).resource
-            return "\(isPinned ? "pinned" : "unpinned") \(resource.url), \(resource.cached.size)"
+            return "\(isPinned ? "pinned" : "unpinned") \(resource.urlText), \(resource.cachedBytes.size)"
         }
     }
 }

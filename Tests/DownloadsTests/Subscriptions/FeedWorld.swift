@@ -439,5 +439,5 @@ private struct NoRestorePoints: RestorePointKeeper {
     }
     func release(_ restorePoint: RestorePoint) -> Int64 { 0 }
     func noteOrder(title: String?, category: String?, isByHand: Bool, of key: String) {}
-    func leastMissed(limit: Int) -> [ResourceReport] { [] }
+    func leastMissed(limit: Int) -> [CachedResource] { [] }
 }

@@ -1,4 +1,4 @@
-import DiskCache
+import CachePolicy
 import HTTPModel
 
 /// The cached byte ranges of a resource at one moment.
@@ -9,17 +9,25 @@ public struct CacheCoverage: Sendable, Equatable {
     public let ranges: [Range<Int64>]
     /// Whether the resource is pinned.
     public let isPinned: Bool
+    /// The smallest unit that is cached, in bytes.
+    package var chunkSize: Int64 = 0
+    /// The origin's `Content-Type`, if it sent one.
+    package var type: String?
 
     /// For tests of programs that show what is cached. The ranges must be in order, within the length, and must not
     /// touch each other.
     public init(length: Int64, ranges: [Range<Int64>], isPinned: Bool) {
-        self.length = length
-        self.ranges = ranges
-        self.isPinned = isPinned
+        (self.length, self.ranges, self.isPinned) = (length, ranges, isPinned)
     }
 
-    init(_ coverage: ResourceCoverage) {
-        self.init(length: coverage.length, ranges: coverage.present, isPinned: coverage.isPinned)
+    init(length: Int64, ranges: [Range<Int64>], isPinned: Bool, _ geometry: ChunkGeometry, _ fields: HeaderFields) {
+        self.init(length: length, ranges: ranges, isPinned: isPinned)
+        (chunkSize, type) = (geometry.chunkSize, fields["Content-Type"])
+    }
+
+    /// Compares what is cached.
+    public static func == (a: CacheCoverage, b: CacheCoverage) -> Bool {
+        a.length == b.length && a.ranges == b.ranges && a.isPinned == b.isPinned
     }
 
     /// The number of cached bytes.
