@@ -37,7 +37,7 @@ extension ProxyConfiguration {
     /// - Parameters:
     ///   - isWanted: called while waiting; false aborts with an error.
     ///   - none: the result for a cache that does not exist; nil to throw.
-    /// - Throws: `CacheAccessError` if there is no cache, or another command keeps it open; `ProxyError` if it cannot
+    /// - Throws: `ControlError` if there is no cache, or another command keeps it open; `ProxyError` if it cannot
     ///   be opened; the errors of `body`.
     package func withProxy<Result>(
         for use: CacheUse = .lookup, isWanted: () -> Bool = { true }, orElse none: Result? = nil,
@@ -91,7 +91,7 @@ extension ProxyConfiguration {
                     isInterrupted = isInterrupted || !isWanted(progress)
                     return !isInterrupted
                 }
-                if isInterrupted { throw CacheAccessError.interrupted }
+                if isInterrupted { throw ControlError.interrupted }
                 return report
             }
         }
@@ -190,7 +190,7 @@ extension ProxyConfiguration {
         do {
             try DispatchDescriptors.make()
             return try CacheStore(settings, metrics: ProxyMetrics(), logger: Self.commandLogger)
-        } catch { throw CacheAccessError(ControlError(error)) }
+        } catch { throw ControlError(error) }
     }
 
     private static let commandLogger: Logger = {
@@ -204,14 +204,14 @@ extension ProxyConfiguration {
         var info = stat()
         let isThere = stat(cacheDirectory, &info) == 0
         guard !isThere || info.st_mode & S_IFMT == S_IFDIR else {
-            throw CacheAccessError("the cache directory \(cacheDirectory) is not a directory", .otherDirectory)
+            throw ControlError("the cache directory \(cacheDirectory) is not a directory", .otherDirectory)
         }
         guard isThere && access(cacheDirectory, R_OK | W_OK | X_OK) == 0 || errno == ENOENT else {
-            throw CacheAccessError(
+            throw ControlError(
                 "cannot use the cache directory \(cacheDirectory): \(String(errno: errno))", .otherDirectory)
         }
         guard isThere, access(cacheDirectory + "/index.sqlite", F_OK) == 0 else {
-            throw CacheAccessError(
+            throw ControlError(
                 "there is no cache at \(cacheDirectory); name another with --cache-dir, or fill one with "
                     + "reelcache serve"
             )
@@ -228,7 +228,7 @@ extension ProxyConfiguration {
     /// Finds the proxy that serves the cache, or opens the cache in this process. Waits for an owner that will probably
     /// release it soon: another command, a proxy that has not announced itself yet, or one that accepts no more
     /// connections.
-    /// - Throws: the errors of `open` if no process owns the cache; `CacheAccessError` if another process keeps it.
+    /// - Throws: the errors of `open` if no process owns the cache; `ControlError` if another process keeps it.
     private func owner<Own>(_ isWanted: () -> Bool, orElse open: () throws -> Own) throws -> Owner<Own> {
         // Ten seconds, in steps too short to notice.
         for triesLeft in (0...100).reversed() {
@@ -241,11 +241,11 @@ extension ProxyConfiguration {
                     guard CacheOwner.isThere(in: cacheDirectory) else { throw error }
                 }
             }
-            guard isWanted() else { throw CacheAccessError.interrupted }
+            guard isWanted() else { throw ControlError.interrupted }
             if triesLeft > 0 { usleep(100_000) }
         }
         let owner = CacheOwner.current(of: cacheDirectory).map { "process \($0.pid)" } ?? "another process"
-        throw CacheAccessError(
+        throw ControlError(
             "\(owner) has the cache \(cacheDirectory) open but runs no proxy: wait until it has ended")
     }
 }

@@ -2,7 +2,7 @@ import ControlAPI
 import HTTPModel
 import Upstream
 
-/// Sends requests for the endpoints of a proxy. All calls block and throw `CacheAccessError`.
+/// Sends requests for the endpoints of a proxy. All calls block and throw `ControlError`.
 package struct ControlClient: Sendable {
     let baseURL: String
     let processID: Int32
@@ -57,7 +57,7 @@ package struct ControlClient: Sendable {
 
     private func token() throws -> String {
         do throws(TokenError) { return try ControlToken(of: cacheDirectory).text } catch {
-            throw CacheAccessError(
+            throw ControlError(
                 error.isMendedAtStart ? "\(error); then restart the proxy (process \(processID))" : "\(error)")
         }
     }
@@ -68,7 +68,7 @@ package struct ControlClient: Sendable {
         try decode(Answer.self, from: body(of: call), of: call.path)
     }
 
-    /// - Throws: `CacheAccessError` if it is something else: the proxy may be another version.
+    /// - Throws: `ControlError` if it is something else: the proxy may be another version.
     func decode<Value: Decodable>(_ type: Value.Type, from bytes: [UInt8], of path: String) throws -> Value {
         guard let value = try? ControlJSON.decode(type, from: bytes) else { throw refusal(200, bytes, path) }
         return value
@@ -88,7 +88,7 @@ package struct ControlClient: Sendable {
     ///   - failed: see `perform`.
     ///   - take: its second argument says whether the proxy still has the connection open. Returns whether to continue.
     /// - Returns: whether the response has ended, rather than `take`.
-    /// - Throws: the errors of `take`; `CacheAccessError` also if the proxy refuses.
+    /// - Throws: the errors of `take`; `ControlError` also if the proxy refuses.
     func receive<Answer>(
         _ call: Call<Answer>, failed: (UpstreamError) -> String? = { _ in nil },
         _ take: (UnsafeRawBufferPointer, @escaping () -> Bool) throws -> Bool
@@ -117,20 +117,20 @@ package struct ControlClient: Sendable {
         _ receive: @escaping (BlockingFetch.Head, UnsafeRawBufferPointer, @escaping () -> Bool) -> BlockingFetch.Demand
     ) throws -> BlockingFetch.Head {
         do throws(UpstreamError) { return try fetch.perform(receive) } catch {
-            if case .interrupted = error { throw CacheAccessError.interrupted }
-            throw CacheAccessError(failed(error) ?? "the proxy at \(baseURL) does not answer: \(error)")
+            if case .interrupted = error { throw ControlError.interrupted }
+            throw ControlError(failed(error) ?? "the proxy at \(baseURL) does not answer: \(error)")
         }
     }
 
-    package func refusal(_ status: Int, _ body: [UInt8], _ path: String) -> CacheAccessError {
+    package func refusal(_ status: Int, _ body: [UInt8], _ path: String) -> ControlError {
         if status == 401 {
             let token = "the token in \(cacheDirectory)/control-token"
-            return CacheAccessError(
+            return ControlError(
                 "the proxy at \(baseURL) does not accept \(token), which has changed since it started: restart the proxy (process \(processID))"
             )
         }
-        if let error = ControlError(status, body: body) { return CacheAccessError(error) }
-        return CacheAccessError(
+        if let error = ControlError(status, body: body) { return error }
+        return ControlError(
             "the proxy at \(baseURL) answers \(status) to \(path) in an unexpected way: it may be another version"
         )
     }

@@ -1,3 +1,4 @@
+import ControlAPI
 import Foundation
 import HTTPModel
 
@@ -13,7 +14,7 @@ package struct DashboardLaunch: Sendable {
     /// - Parameters:
     ///   - link: of the proxy's own: it is part of the text as it is.
     ///   - directory: only its owner may be able to change it.
-    /// - Throws: `CacheAccessError` if the file cannot be written.
+    /// - Throws: `ControlError` if the file cannot be written.
     package init(_ link: String, in directory: String) throws {
         path = directory + "/reelcache-dashboard.html"
         let new = path + ".new"
@@ -29,8 +30,8 @@ package struct DashboardLaunch: Sendable {
         }
     }
 
-    private static func failure(_ path: String) -> CacheAccessError {
-        CacheAccessError("cannot write \(path): \(String(errno: errno)); open the link of --print yourself")
+    private static func failure(_ path: String) -> ControlError {
+        ControlError("cannot write \(path): \(String(errno: errno)); open the link of --print yourself")
     }
 
     private static func text(_ link: String) -> String {
@@ -57,7 +58,7 @@ package struct DashboardLaunch: Sendable {
     private static let patience = 5.0
 
     /// Opens the file with the desktop's browser, and returns once that has been told.
-    /// - Throws: `CacheAccessError` if there is none.
+    /// - Throws: `ControlError` if there is none.
     package func openInBrowser() throws {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -72,6 +73,6 @@ package struct DashboardLaunch: Sendable {
         guard process.terminationStatus == 0 else { throw Self.noBrowser }
     }
 
-    private static let noBrowser = CacheAccessError(
+    private static let noBrowser = ControlError(
         "xdg-open found no browser: open the link that reelcache dashboard --print prints")
 }

@@ -26,7 +26,7 @@ extension LentFile {
     /// - Parameters:
     ///   - make: makes the file for the decoded bytes, which is not published.
     ///   - isWanted: called now and then; false aborts with an error.
-    /// - Throws: the errors of `body`; `CacheAccessError` if it cannot be decoded.
+    /// - Throws: the errors of `body`; `ControlError` if it cannot be decoded.
     package func withDecoded<Result>(
         of url: OriginURL, into make: () throws -> UnfinishedFile, isWanted: () -> Bool,
         _ body: (LentFile) throws -> Result
@@ -34,7 +34,7 @@ extension LentFile {
         guard let coding = codings.first else { return try body(self) }
         let name = codings.joined(separator: ", ")
         guard codings.count == 1, ContentEncoding.isDecodable(coding) else {
-            throw CacheAccessError(
+            throw ControlError(
                 "\(url.absolute) was sent in the content coding \(name.printable(upTo: 40)), which is not decoded here")
         }
         let (file, source) = (try make(), try UnfinishedFile.open(path))
@@ -42,17 +42,17 @@ extension LentFile {
         var (place, end): (Int64, Int64) = (0, 0)
         do {
             try ContentCoding.decode(coding, mostBytes: length *| Self.mostGrowth) { buffer in
-                guard isWanted() else { throw CacheAccessError.interrupted }
+                guard isWanted() else { throw ControlError.interrupted }
                 let left = Int(min(Int64(buffer.count), length - place)) // no trap: at most the length was read
                 let count = pread(source, buffer.baseAddress, left, off_t(place))
-                guard count >= 0 else { throw CacheAccessError("cannot read \(path): \(String(errno: errno))") }
+                guard count >= 0 else { throw ControlError("cannot read \(path): \(String(errno: errno))") }
                 place += Int64(count) // no trap: at most the length was read
                 return count
             } write: {
                 try file.append($0, at: &end)
             }
         } catch let problem as ContentCoding.Problem {
-            throw CacheAccessError(
+            throw ControlError(
                 problem == .tooLong
                     ? "\(url.absolute) is more than \(Self.mostGrowth) times as long when its \(name) is decoded"
                     : "\(url.absolute) was sent as \(name), but is not valid \(name)")

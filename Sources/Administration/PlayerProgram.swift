@@ -1,3 +1,4 @@
+import ControlAPI
 import Foundation
 
 /// The program that plays a URL.
@@ -15,17 +16,17 @@ package struct PlayerProgram: Equatable, Sendable {
     ///   - words: a name or a path, and arguments; empty for the first known player that is installed.
     ///   - searchPath: directories, as in `PATH`.
     ///   - isProgram: whether a file can be run.
-    /// - Throws: `CacheAccessError` that tells what to install.
+    /// - Throws: `ControlError` that tells what to install.
     package init(
         _ words: [String], searchPath: String?, isProgram: (String) -> Bool = PlayerProgram.isProgram
-    ) throws(CacheAccessError) {
+    ) throws(ControlError) {
         arguments = Array(words.dropFirst())
         for name in words.first.map({ [$0] }) ?? Self.known {
             guard let path = Self.candidates(name, searchPath).first(where: isProgram) else { continue }
             self.path = path
             return
         }
-        throw CacheAccessError(Self.missing(words.first))
+        throw ControlError(Self.missing(words.first))
     }
 
     private static let standardSearchPath = "/usr/local/bin:/usr/bin:/bin"

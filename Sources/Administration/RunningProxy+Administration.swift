@@ -6,7 +6,7 @@ import HTTPModel
 import Reelcache
 import Upstream
 
-/// The operations of commands on a cache. All of them block and throw `CacheAccessError`.
+/// The operations of commands on a cache. All of them block and throw `ControlError`.
 extension RunningProxy {
     package func resources(_ query: ResourceQuery) throws -> ResourceListing {
         try client.call(
@@ -32,9 +32,9 @@ extension RunningProxy {
     package func remove(_ url: OriginURL, isDryRun: Bool) throws -> RemovalReport {
         do {
             return try client.call(\.removeResources, [.url: url.absolute, .dryRun: "\(isDryRun)"])
-        } catch let error as CacheAccessError {
+        } catch let error as ControlError {
             throw error.download.map {
-                CacheAccessError("\(url.absolute) is being downloaded (download \($0))", .cancel(download: $0))
+                ControlError("\(url.absolute) is being downloaded (download \($0))", .cancel(download: $0))
             } ?? error
         }
     }
@@ -112,8 +112,8 @@ extension RunningProxy {
         request.fetch.mayComplete = { !file.hasChanged }
         do { return try client.send(request) } catch {
             if !isInterrupted && file.hasChanged { throw file.changeError }
-            guard (error as? CacheAccessError)?.status == 409 else { throw error }
-            throw CacheAccessError("\(url.absolute) is cached, at least in part: use --replace to replace it")
+            guard (error as? ControlError)?.status == 409 else { throw error }
+            throw ControlError("\(url.absolute) is cached, at least in part: use --replace to replace it")
         }
     }
 
@@ -171,11 +171,11 @@ extension RunningProxy {
                     ": \($0.prefix(300))"
                 } ?? ""
             if line.hasSuffix(ProxyPolicy.mountsAloneReason) {
-                throw CacheAccessError(
+                throw ControlError(
                     "\(url.absolute) cannot be fetched, because the proxy serves mounts only: "
                         + "put its mounts and any_origin into the configuration file, which this command reads too")
             }
-            throw CacheAccessError("\(url.absolute) cannot be fetched: \(head.status)\(line)")
+            throw ControlError("\(url.absolute) cannot be fetched: \(head.status)\(line)")
         }
     }
 

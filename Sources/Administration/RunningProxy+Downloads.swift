@@ -11,7 +11,7 @@ package enum DownloadNews: Sendable, Equatable {
     case removed(Int64)
 }
 
-/// The operations of commands on downloads. All of them block and throw `CacheAccessError`.
+/// The operations of commands on downloads. All of them block and throw `ControlError`.
 extension RunningProxy {
     /// - Parameter limit: of the list; the summary is of all downloads.
     package func downloads(limit: Int? = nil) throws -> DownloadListing {
@@ -71,7 +71,7 @@ extension RunningProxy {
     ///   - ids: the downloads; empty for all that have not ended.
     ///   - isWanted: called at least four times a second, even if nothing arrives.
     ///   - report: returns whether to continue.
-    /// - Throws: the errors of `report`; `CacheAccessError` if the proxy ends.
+    /// - Throws: the errors of `report`; `ControlError` if the proxy ends.
     package func watchDownloads(
         _ ids: [Int64], isWanted: @escaping () -> Bool, _ report: @escaping (DownloadNews) throws -> Bool
     ) throws {

@@ -9,7 +9,7 @@ extension RunningProxy {
     ///   - patience: how long the proxy may send nothing; it sends something each 15 seconds.
     ///   - isWanted: called at least four times a second, even if nothing arrives.
     ///   - report: returns whether to continue.
-    /// - Throws: the errors of `report`; `CacheAccessError` if the proxy ends or hangs.
+    /// - Throws: the errors of `report`; `ControlError` if the proxy ends or hangs.
     package func watchNow(
         patience: Duration = Self.patience, isWanted: @escaping () -> Bool,
         _ report: @escaping (NowReport) throws -> Bool
@@ -27,7 +27,7 @@ extension RunningProxy {
 
 extension ControlClient {
     /// Reads a stream of events until `report` or `isWanted` returns false.
-    /// - Throws: the errors of `report`; `CacheAccessError` if the proxy ends or hangs.
+    /// - Throws: the errors of `report`; `ControlError` if the proxy ends or hangs.
     func follow(
         _ call: Call<Void>, patience: Duration = RunningProxy.patience, isWanted: @escaping () -> Bool,
         _ report: @escaping (EventStream.Event) throws -> Bool
@@ -56,11 +56,11 @@ extension ControlClient {
         } catch {
             if isUnwanted { return }
             if silence.length >= patience {
-                throw CacheAccessError("\(proxy) has sent nothing for \(patience.components.seconds) s")
+                throw ControlError("\(proxy) has sent nothing for \(patience.components.seconds) s")
             }
             throw error
         }
-        if isOver { throw CacheAccessError(ended) }
+        if isOver { throw ControlError(ended) }
     }
 }
 

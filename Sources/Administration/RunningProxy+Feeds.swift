@@ -5,7 +5,7 @@ import Reelcache
 import Upstream
 
 /// Subscriptions, through the proxy that looks after them, or through one of this process that does so on demand only.
-/// All calls block and throw `CacheAccessError`.
+/// All calls block and throw `ControlError`.
 extension RunningProxy {
     /// All subscriptions, in the order of subscribing.
     package func feeds() throws -> [FeedSubscription] { try client.call(\.feeds).feeds }

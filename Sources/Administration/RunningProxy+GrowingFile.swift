@@ -10,7 +10,7 @@ extension RunningProxy {
     ///   - isWanted: called at least four times a second, even if nothing arrives.
     ///   - body: called at once, and then repeatedly with the ranges that have arrived since, until it returns
     ///     false.
-    /// - Throws: the errors of `body`; `CacheAccessError` if nothing of it is cached, or it is removed or replaced.
+    /// - Throws: the errors of `body`; `ControlError` if nothing of it is cached, or it is removed or replaced.
     package func withGrowingFile(
         _ url: OriginURL, isWanted: @escaping () -> Bool, _ body: @escaping (LentFile, [Range<Int64>]) throws -> Bool
     ) throws {
@@ -33,6 +33,6 @@ extension RunningProxy {
             }
             return true
         }
-        if isOver { throw CacheAccessError(gone) }
+        if isOver { throw ControlError(gone) }
     }
 }

@@ -5,9 +5,10 @@ import Downloads
 import Foundation
 import HTTPModel
 
-/// A refusal of the control interface: a status, and one line that tells what to do.
+/// Why an operation on a cache was refused, or has failed: one line that tells what to do.
 package struct ControlError: AdvisedError {
-    package let status: Int
+    /// The status of the control interface; nil for what a command finds by itself.
+    package let status: Int?
     package let reason: String
     package private(set) var advice: Advice?
     /// A header field that the status requires (RFC 9110 §15.5.2, §15.5.6).
@@ -16,12 +17,21 @@ package struct ControlError: AdvisedError {
     package var missing: [ByteSpan]?
     /// The download that prevents the request, if that is the reason.
     package private(set) var download: Int64?
+    /// Whether segments, keys or playlists of a stream are not cached, and that is the reason.
+    package var lacksSegments = false
 
     package init(_ status: Int, _ reason: String, _ advice: Advice? = nil) {
-        self.status = status
-        self.reason = reason
-        self.advice = advice
+        (self.status, self.reason, self.advice) = (status, reason, advice)
     }
+
+    package init(_ reason: String, _ advice: Advice? = nil) {
+        (status, self.reason, self.advice) = (nil, reason, advice)
+    }
+
+    package static let interrupted = ControlError("interrupted")
+
+    /// Nothing of the resource is cached.
+    package var isNotCached: Bool { status == 404 }
 
     package static func method(_ name: String, allowed: String) -> ControlError {
         var error = ControlError(405, "\(name.prefix(20)) is not supported here; use \(allowed)")

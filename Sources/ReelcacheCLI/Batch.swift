@@ -1,5 +1,6 @@
 import Administration
 import ArgumentParser
+import ControlAPI
 import Reelcache
 
 /// The outcomes of several actions: one that fails does not prevent the others.
@@ -17,7 +18,7 @@ struct Batch<Value: Encodable>: Encodable {
 
     mutating func add(_ value: Value) { done.append(value) }
 
-    mutating func add(_ error: CacheAccessError, of url: String) {
+    mutating func add(_ error: ControlError, of url: String) {
         failed.append(Failed(url: url, error: error.text(in: .flags)))
     }
 
@@ -25,7 +26,7 @@ struct Batch<Value: Encodable>: Encodable {
         for url in urls {
             do {
                 done.append(try body(url))
-            } catch let error as CacheAccessError {
+            } catch let error as ControlError {
                 failed.append(Failed(url: url, error: error.text(in: .flags)))
             }
         }

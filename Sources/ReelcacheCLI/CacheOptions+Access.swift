@@ -1,5 +1,6 @@
 import Administration
 import CachePolicy
+import ControlAPI
 import DiskCache
 import Foundation
 import HTTPModel
@@ -12,11 +13,11 @@ extension CacheOptions {
     }
 
     /// The proxy that serves the cache.
-    /// - Throws: `CacheAccessError` if none is running; `SettingsError`.
+    /// - Throws: `ControlError` if none is running; `SettingsError`.
     func runningProxy() throws -> RunningProxy {
         let directory = try path
         guard let proxy = RunningProxy(cacheDirectory: directory) else {
-            throw CacheAccessError(
+            throw ControlError(
                 "no proxy is running for the cache \(directory); start one with reelcache serve, or name its --cache-dir"
             )
         }
@@ -26,9 +27,9 @@ extension CacheOptions {
 
 extension RunningProxy {
     /// The media URL that a user names, as its origin has it or as players open it.
-    func url(_ argument: String) throws(CacheAccessError) -> OriginURL {
+    func url(_ argument: String) throws(ControlError) -> OriginURL {
         do throws(OriginURLError) { return try OriginURL(argument: argument, at: place) } catch {
-            throw CacheAccessError(error.naming(argument))
+            throw ControlError(error.naming(argument))
         }
     }
 }
@@ -41,17 +42,17 @@ extension RunningProxy {
         let feeds = try list ?? feeds()
         if let number = Int(name) {
             guard feeds.indices.contains(number &- 1) else {
-                throw CacheAccessError("there is no feed \(number); reelcache feeds lists their numbers and titles")
+                throw ControlError("there is no feed \(number); reelcache feeds lists their numbers and titles")
             }
             return try url(feeds[number &- 1].urlText)
         }
         let found = feeds.filter { ($0.title ?? "").localizedCaseInsensitiveContains(name) }
         guard let only = found.first else {
-            throw CacheAccessError("no feed has '\(name)' in its title; reelcache feeds lists their numbers and titles")
+            throw ControlError("no feed has '\(name)' in its title; reelcache feeds lists their numbers and titles")
         }
         guard found.count == 1 else {
             let titles = found.prefix(3).compactMap(\.title).map { "\"\($0.printable)\"" }.joined(separator: ", ")
-            throw CacheAccessError(
+            throw ControlError(
                 "\(found.count) feeds have '\(name)' in their titles, such as \(titles): write more, or a number"
             )
         }
@@ -63,7 +64,7 @@ extension RunningProxy {
         let episodes = try feed(feedURL(name), limit: 100).episodes
         let cached = episodes.first { $0.state == .cached }
         guard let episode = cached ?? episodes.first else {
-            throw CacheAccessError("this feed has no episodes yet; reelcache feeds check looks for them")
+            throw ControlError("this feed has no episodes yet; reelcache feeds check looks for them")
         }
         if cached == nil {
             Terminal.writeError("reelcache: no episode of this feed is downloaded; the newest comes from its origin")

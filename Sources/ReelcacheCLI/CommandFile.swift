@@ -1,4 +1,5 @@
 import Administration
+import ControlAPI
 import Foundation
 import HTTPModel
 
@@ -12,7 +13,7 @@ enum CommandFile {
             let count = descriptor >= 0 ? read(descriptor, &buffer, buffer.count) : -1
             if count < 0 && errno == EINTR { continue }
             guard count >= 0 else {
-                throw CacheAccessError(
+                throw ControlError(
                     "cannot read \(file == "-" ? "standard input" : file): \(String(errno: errno))")
             }
             if count == 0 { break }
@@ -25,7 +26,7 @@ enum CommandFile {
     /// - Throws: also if it is not UTF-8.
     static func text(of file: String) throws -> String {
         guard let text = String(validating: try bytes(of: file), as: UTF8.self) else {
-            throw CacheAccessError("\(file) is not UTF-8: write one URL on each line")
+            throw ControlError("\(file) is not UTF-8: write one URL on each line")
         }
         return text
     }

@@ -1,6 +1,7 @@
 import Administration
 import ArgumentParser
 import Configuration
+import ControlAPI
 import Foundation
 import Reelcache
 
@@ -14,7 +15,7 @@ struct ConfigInit: ParsableCommand {
     func run() throws {
         let path = cache.sources().ownFile
         guard try Self.create(path, Data(SampleFile().text.utf8)) else {
-            throw CacheAccessError("\(path) is there already; change it with reelcache config edit")
+            throw ControlError("\(path) is there already; change it with reelcache config edit")
         }
         print("created \(path): change it with reelcache config edit")
     }
@@ -27,16 +28,16 @@ struct ConfigInit: ParsableCommand {
             try FileManager.default.createDirectory(
                 atPath: FileExport.directory(of: path), withIntermediateDirectories: true)
         } catch {
-            throw CacheAccessError("cannot create \(path): \(error.localizedDescription)")
+            throw ControlError("cannot create \(path): \(error.localizedDescription)")
         }
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL, 0o600)
         guard descriptor >= 0 else {
-            throw CacheAccessError("cannot create \(path): \(String(cString: strerror(errno)))")
+            throw ControlError("cannot create \(path): \(String(cString: strerror(errno)))")
         }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         do { try file.write(contentsOf: text) } catch {
             unlink(path)
-            throw CacheAccessError("cannot write \(path): \(error.localizedDescription)")
+            throw ControlError("cannot write \(path): \(error.localizedDescription)")
         }
         return true
     }
@@ -61,7 +62,7 @@ struct ConfigEdit: ParsableCommand {
         let process = try ForegroundProcess(
             "/bin/sh", ["-c", "trap : INT QUIT; \(editor) \"$1\"", editor, path], environment: environment,
             signals: ForegroundSignals(), orElse: "set EDITOR")
-        guard process.waitForEnd() == 0 else { throw CacheAccessError("\(editor) has failed: set EDITOR") }
+        guard process.waitForEnd() == 0 else { throw ControlError("\(editor) has failed: set EDITOR") }
         let report = ConfigurationReport(path, sources: sources)
         print(report.lines.joined(separator: "\n"))
         if !report.ok { throw ExitCode(1) }
@@ -101,10 +102,10 @@ struct Reload: ParsableCommand {
         var file = try Self.checkedFile(nil, sources)
         let directory = try cache.path
         guard let proxy = RunningProxy(cacheDirectory: directory), !proxy.isBrief else {
-            throw CacheAccessError("no proxy is running for the cache \(directory); start one with reelcache serve")
+            throw ControlError("no proxy is running for the cache \(directory); start one with reelcache serve")
         }
         guard proxy.reloads else {
-            throw CacheAccessError(
+            throw ControlError(
                 """
                 the proxy at \(proxy.baseURL) (process \(proxy.processID)) does not read its configuration again, \
                 because it is not reelcache serve: restart it
@@ -120,7 +121,7 @@ struct Reload: ParsableCommand {
             file = try read.flatMap { try Self.checkedFile($0, sources) }
         }
         guard kill(proxy.processID, SIGHUP) == 0 else {
-            throw CacheAccessError("cannot signal process \(proxy.processID): \(String(cString: strerror(errno)))")
+            throw ControlError("cannot signal process \(proxy.processID): \(String(cString: strerror(errno)))")
         }
         let checked = file.map { "\($0) is valid; " } ?? ""
         print("\(checked)the proxy (process \(proxy.processID)) reads its configuration again: see its log")

@@ -36,7 +36,7 @@ enum Failure {
     static func exit(_ error: any Error, isJSON: Bool, message: @autoclosure () -> String) -> Never {
         switch error {
         case let error as ProxyError: exit([error.text(in: .flags)], isJSON: isJSON)
-        case let error as CacheAccessError: exit([error.text(in: .flags)], isJSON: isJSON, missing: error.missing)
+        case let error as ControlError: exit([error.text(in: .flags)], isJSON: isJSON, missing: error.missing)
         case let error as FileError: exit([error.description], isJSON: isJSON)
         // A bad setting is wrong usage, wherever it comes from; a file that cannot be read is a failure.
         case let error as SettingsError: exit(error.lines, code: error.isUsage ? 2 : 1, isJSON: isJSON)

@@ -1,4 +1,5 @@
 import Administration
+import ControlAPI
 import Foundation
 import HTTPModel
 
@@ -11,7 +12,7 @@ struct ForegroundProcess {
 
     /// Starts the program.
     /// - Parameter advice: what to do if it cannot be started.
-    /// - Throws: `CacheAccessError` if the system refuses.
+    /// - Throws: `ControlError` if the system refuses.
     init(
         _ path: String, _ arguments: [String], environment: [String: String], signals: ForegroundSignals,
         orElse advice: String
@@ -32,7 +33,7 @@ struct ForegroundProcess {
         defer { for word in words + variables { free(word) } }
         var pid = pid_t()
         let code = posix_spawn(&pid, path, nil, &attributes, words, variables)
-        guard code == 0 else { throw CacheAccessError("cannot start \(path): \(String(errno: code)); \(advice)") }
+        guard code == 0 else { throw ControlError("cannot start \(path): \(String(errno: code)); \(advice)") }
         self.pid = pid
     }
 

@@ -77,7 +77,7 @@ extension Stats {
         private func look() throws -> (stats: StatsSnapshot, downloads: DownloadTotals) {
             do { return (try proxy.stats(), try proxy.downloads(limit: 1).summary) } catch {
                 guard (try? proxy.get("/healthz")) == nil else { throw error }
-                throw CacheAccessError("the proxy at \(proxy.baseURL) has ended")
+                throw ControlError("the proxy at \(proxy.baseURL) has ended")
             }
         }
     }

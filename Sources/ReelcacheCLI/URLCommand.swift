@@ -1,5 +1,6 @@
 import Administration
 import ArgumentParser
+import ControlAPI
 import Reelcache
 
 struct URLCommand: ParsableCommand {
@@ -21,7 +22,7 @@ struct URLCommand: ParsableCommand {
         let proxy = try cache.sources().read().proxy
         let running = RunningProxy(cacheDirectory: proxy.cacheDirectory)
         guard let base = running.flatMap({ $0.isBrief ? nil : $0.baseURL }) ?? proxy.baseURL else {
-            throw CacheAccessError(
+            throw ControlError(
                 "no proxy is running for the cache \(proxy.cacheDirectory), and listen \(proxy.listen) leaves its port open; start it first"
             )
         }

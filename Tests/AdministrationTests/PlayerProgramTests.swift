@@ -1,4 +1,5 @@
 import Administration
+import ControlAPI
 import Testing
 
 /// Which program plays, and in which environment.
@@ -24,7 +25,7 @@ import Testing
         #expect(try find(["vlc", "--fullscreen"], files).arguments == ["--fullscreen"])
         #expect(try find(["/home/me/play"], files).path == "/home/me/play")
         // Whatever lies in the working directory is no player.
-        #expect(throws: CacheAccessError.self) { try find(["mine"], files, path: ".:") }
+        #expect(throws: ControlError.self) { try find(["mine"], files, path: ".:") }
         #expect(try find(["mpv"], ["/usr/bin/mpv"], path: nil).path == "/usr/bin/mpv")
     }
 
@@ -37,7 +38,7 @@ import Testing
         (["/opt/none"], "the player /opt/none is not a program: name another with --player"),
     ])
     func oneThatIsMissingIsNamed(words: [String], line: String) throws {
-        let error = try #require(throws: CacheAccessError.self) { try find(words, []) }
+        let error = try #require(throws: ControlError.self) { try find(words, []) }
         #expect(error.description == line)
     }
 

@@ -1,3 +1,4 @@
+import ControlAPI
 import Foundation
 import Reelcache
 import TestSupport
@@ -12,7 +13,7 @@ import Testing
             let cache = try TemporaryDirectory()
             let process = try ProxyProcess(cacheDirectory: cache.path)
             let proxy = try #require(RunningProxy(cacheDirectory: cache.path))
-            let error = #expect(throws: CacheAccessError.self) {
+            let error = #expect(throws: ControlError.self) {
                 try proxy.watchNow(patience: .seconds(1), isWanted: { true }) { _ in
                     kill(process.process.pid, SIGSTOP)
                     return true

@@ -103,10 +103,10 @@ import Testing
         var query = ResourceQuery()
         (query.order, query.category, query.limit) = (.name, "news", 1)
         var page = try store.resources(query)
-        #expect(page.total == 2 && page.resources.map(\.url) == [key("alpha").text])
-        (query.after, query.filter) = (page.resources.last?.url, "GAMMA")
+        #expect(page.total == 2 && page.resources.map(\.urlText) == [key("alpha").text])
+        (query.after, query.filter) = (page.resources.last?.urlText, "GAMMA")
         page = try store.resources(query)
-        #expect(page.total == 1 && page.resources.map(\.url) == [key("gamma").text])
+        #expect(page.total == 1 && page.resources.map(\.urlText) == [key("gamma").text])
         query.category = "none"
         #expect(try store.resources(query) == ResourceListing(resources: [], total: 0))
     }

@@ -24,7 +24,7 @@ private extension Stage {
     var names: [String] {
         get throws {
             try read(ResourceListing.self, "/resources?sort=name").resources.map {
-                String($0.url.dropFirst(origin.url("").count))
+                String($0.urlText.dropFirst(origin.url("").count))
             }
         }
     }
@@ -58,7 +58,7 @@ extension Scenarios {
                     try stage.read(ResourceListing.self, "/resources?sort=size").resources.first?.urlText
                         == stage.origin.url("/b.mp3"))
                 let hits = try stage.read(ResourceListing.self, "/resources?sort=hits").resources
-                #expect(hits.first?.url == stage.origin.url("/A.mp4") && hits.first?.hits == 3)
+                #expect(hits.first?.urlText == stage.origin.url("/A.mp4") && hits.first?.hits == 3)
                 let filtered = try stage.read(ResourceListing.self, "/resources?filter=MP4&sort=name")
                 #expect(filtered.total == 2 && filtered.resources.map(\.length) == [200_000, 200_000])
                 let page = try stage.read(ResourceListing.self, "/resources?sort=name&limit=1&offset=1")
@@ -514,7 +514,7 @@ extension Scenarios {
                 try stage.stop()
                 var configuration = ProxyConfiguration()
                 configuration.cacheDirectory = stage.cache
-                let error = #expect(throws: CacheAccessError.self) {
+                let error = #expect(throws: ControlError.self) {
                     try configuration.verify(repairs: false) { ($0?.bytes ?? 0) == 0 }
                 }
                 #expect(error?.description == "interrupted")
@@ -606,9 +606,9 @@ extension Scenarios {
                 try configuration.withProxy { proxy in
                     let total = try proxy.resources(ResourceQuery()).total
                     #expect(total == 1)
-                    let error = #expect(throws: CacheAccessError.self) { try proxy.allDownloads() }
+                    let error = #expect(throws: ControlError.self) { try proxy.allDownloads() }
                     #expect(error?.reason.contains("cannot open the downloads in") == true, "\(error?.reason ?? "")")
-                    #expect(throws: CacheAccessError.self) { try proxy.feeds() }
+                    #expect(throws: ControlError.self) { try proxy.feeds() }
                 }
             }
         }
@@ -631,7 +631,7 @@ extension Scenarios {
                         { _ = try configuration.verify(repairs: false) { $0 != nil } },
                     ]
                     for work in unwanted {
-                        let error = #expect(throws: CacheAccessError.self, performing: work)
+                        let error = #expect(throws: ControlError.self, performing: work)
                         #expect(error?.description == "interrupted")
                     }
                 }
@@ -707,7 +707,7 @@ extension Scenarios {
                         && pwrite(lock, owner, owner.utf8.count, 0) == owner.utf8.count)
                 var configuration = ProxyConfiguration()
                 (configuration.cacheDirectory, configuration.minFree) = (stage.cache, 0)
-                let error = #expect(throws: CacheAccessError.self) {
+                let error = #expect(throws: ControlError.self) {
                     try configuration.withProxy(isWanted: { false }) { try $0.resources(ResourceQuery()).total }
                 }
                 #expect(error?.description == "interrupted")
@@ -727,7 +727,7 @@ extension Scenarios {
                 var configuration = ProxyConfiguration()
                 configuration.cacheDirectory = stage.cache
                 let file = try ImportedFile(film)
-                let error = #expect(throws: CacheAccessError.self) {
+                let error = #expect(throws: ControlError.self) {
                     try configuration.withProxy(for: .adding) { cache in
                         try cache.importFile(
                             OriginURL(url: "http://films.example/a"), file: file, fields: .init(), replaces: false

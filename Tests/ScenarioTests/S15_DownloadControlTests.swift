@@ -418,8 +418,8 @@ extension Scenarios {
                 settings.limitRate = nil
                 #expect(try proxy.set(settings).settings == settings)
                 settings.maxActive = 99
-                #expect(throws: CacheAccessError.self) { try proxy.set(settings) }
-                let error = #expect(throws: CacheAccessError.self) {
+                #expect(throws: ControlError.self) { try proxy.set(settings) }
+                let error = #expect(throws: ControlError.self) {
                     try proxy.change(.ids([5]), DownloadChange(action: .pause))
                 }
                 #expect(error?.status == 404)
@@ -437,7 +437,7 @@ extension Scenarios {
                         try downloads.add(["", "?2"].map { DownloadOrder(url: try OriginURL(ordered: url + $0)) }).first
                     )
                     #expect(report.state == .waiting)
-                    #expect(throws: CacheAccessError.self) {
+                    #expect(throws: ControlError.self) {
                         try downloads.add([
                             DownloadOrder(url: OriginURL(ordered: url), options: .init { $0.connections = 17 })
                         ])
@@ -466,7 +466,7 @@ extension Scenarios {
                 try stage.stop()
                 var configuration = stage.configuration
                 configuration.cacheDirectory += "-new"
-                let error = #expect(throws: CacheAccessError.self) {
+                let error = #expect(throws: ControlError.self) {
                     try configuration.withProxy { try $0.downloads() }
                 }
                 #expect(error?.description.contains("there is no cache") == true)

@@ -276,7 +276,7 @@ extension Scenarios {
                 let proxy = try #require(RunningProxy(cacheDirectory: stage.cache))
                 let running = stage.proxy
                 let stopping = Mutex<Background<Void>?>(nil)
-                let error = #expect(throws: CacheAccessError.self) {
+                let error = #expect(throws: ControlError.self) {
                     try proxy.watchDownloads([], isWanted: { true }) { _ in
                         let background = try Background { try running.stop(grace: .zero) }
                         stopping.withLock { $0 = background }
@@ -287,7 +287,7 @@ extension Scenarios {
                     error?.description.contains("has ended") == true
                         && error?.description.contains(proxy.baseURL) == true)
                 try stopping.withLock { $0 }?.value()
-                let late = #expect(throws: CacheAccessError.self) {
+                let late = #expect(throws: ControlError.self) {
                     try proxy.watchDownloads([], isWanted: { true }) { _ in true }
                 }
                 #expect(late?.description.contains(proxy.baseURL) == true)

@@ -1,5 +1,6 @@
 import Administration
 import CachePolicy
+import ControlAPI
 import Foundation
 import Reelcache
 import TestSupport
@@ -60,7 +61,7 @@ extension Scenarios {
                     if news.isEmpty { _ = try stage.control("DELETE", "/resources?" + stage.parameter(path)) }
                     return true
                 }
-                let error = #expect(throws: CacheAccessError.self) {
+                let error = #expect(throws: ControlError.self) {
                     try proxy.withGrowingFile(url, isWanted: { true }, remove)
                 }
                 #expect(error?.description.contains("was removed or replaced meanwhile") == true)
@@ -85,7 +86,7 @@ extension Scenarios {
                     return true
                 }
                 let (proxy, url, end) = (try proxy(stage), try url(stage), ContinuousClock.now + .patience)
-                #expect(throws: CacheAccessError.self) {
+                #expect(throws: ControlError.self) {
                     try proxy.withGrowingFile(url, isWanted: { ContinuousClock.now < end }, damage)
                 }
                 #expect(told == film.size && ContinuousClock.now < end)
@@ -95,7 +96,7 @@ extension Scenarios {
         @Test func whatIsNotThereIsNotLent() async throws {
             try await scenario { stage in
                 let (proxy, url) = (try proxy(stage), try url(stage))
-                let error = #expect(throws: CacheAccessError.self) {
+                let error = #expect(throws: ControlError.self) {
                     try proxy.withGrowingFile(url, isWanted: { true }) { _, _ in true }
                 }
                 #expect(error?.isNotCached == true)

@@ -20,7 +20,7 @@ extension Exchange {
     }
 
     func respond(_ error: ControlError) {
-        respond(error.status, json: error.line) { response in
+        respond(error.status ?? 500, json: error.line) { response in
             if let field = error.field { response.field(field.name, field.value) }
         }
     }

@@ -1,6 +1,7 @@
 import Administration
 import ArgumentParser
 import CachePolicy
+import ControlAPI
 import DiskCache
 import Downloads
 import Foundation
@@ -81,9 +82,9 @@ struct Export: PrintingCommand {
         let exported: Exported
         do {
             exported = try run(export, configuration, interruption)
-        } catch let error as CacheAccessError {
+        } catch let error as ControlError {
             if fetch && error.isNotCached {
-                throw CacheAccessError("\(url) was fetched, but is not cached: \(Self.notKept)")
+                throw ControlError("\(url) was fetched, but is not cached: \(Self.notKept)")
             }
             guard let missing = error.missing else { throw error }
             throw incomplete(missing)
@@ -106,7 +107,7 @@ struct Export: PrintingCommand {
                 return try copy(proxy, export, interruption, as: configuration)
             }
         }
-        do { return try attempt() } catch let error as CacheAccessError
+        do { return try attempt() } catch let error as ControlError
             where error.lacksSegments && fetch && rendition == nil && !configuration.isOffline
         {
             do { try download(configuration, interruption) } catch is ExitCode where !interruption.isRequested {
@@ -164,7 +165,7 @@ struct Export: PrintingCommand {
             }
         }
         guard let exported else {
-            throw CacheAccessError("the cache did not provide the file of \(origin.absolute): try again")
+            throw ControlError("the cache did not provide the file of \(origin.absolute): try again")
         }
         return exported
     }
@@ -177,7 +178,7 @@ struct Export: PrintingCommand {
         let detail = try proxy.resource(origin, listsSegments: true)
         guard let presentation = detail.resource.presentation else {
             guard detail.missing.isEmpty, Self.isPlaylist(detail.resource, origin) else { return nil }
-            throw CacheAccessError(
+            throw ControlError(
                 "no film can be made from the playlist \(origin.absolute), because it is not cached or cannot be read: name the file .m3u8 or .mpd to copy the playlist itself"
             )
         }
@@ -195,10 +196,10 @@ struct Export: PrintingCommand {
             || PresentationExport.isPlaylist(String(url.pathAndQuery.prefix { $0 != "?" }))
     }
 
-    private func incomplete(_ missing: [ByteSpan]) -> CacheAccessError {
+    private func incomplete(_ missing: [ByteSpan]) -> ControlError {
         let what =
             "\(url) lacks \(missing.byteCount.size) in \(missing.count.of("range")): \(missing.text(atMost: 3))"
-        var error = CacheAccessError(fetch ? "\(what); \(Self.notKept)" : "\(what); use --fetch to fetch them first")
+        var error = ControlError(fetch ? "\(what); \(Self.notKept)" : "\(what); use --fetch to fetch them first")
         error.missing = missing
         return error
     }

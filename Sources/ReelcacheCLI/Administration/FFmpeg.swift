@@ -1,4 +1,5 @@
 import Administration
+import ControlAPI
 import Foundation
 
 /// Runs `ffmpeg` to put several files into one, without encoding anything again.
@@ -27,7 +28,7 @@ struct FFmpeg {
 
     init(_ interruption: Interruption) { self.interruption = interruption }
 
-    /// - Throws: `CacheAccessError` where it is not installed, refuses, or is interrupted.
+    /// - Throws: `ControlError` where it is not installed, refuses, or is interrupted.
     func run(_ inputs: [Input], to output: String) throws {
         let process = Process(), errors = Pipe()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -38,16 +39,16 @@ struct FFmpeg {
             // It may have inherited a blocked SIGTERM.
             if process.isRunning { kill(process.processIdentifier, SIGKILL) }
             process.waitUntilExit()
-            throw CacheAccessError.interrupted
+            throw ControlError.interrupted
         }
         process.waitUntilExit()
         // env(1): the command was not found.
         if process.terminationStatus == 127 {
-            throw CacheAccessError("this needs ffmpeg, which is not installed: install it, or choose one --rendition")
+            throw ControlError("this needs ffmpeg, which is not installed: install it, or choose one --rendition")
         }
         guard process.terminationReason == .exit, process.terminationStatus == 0 else {
             let line = said.split(whereSeparator: \.isNewline).last ?? "no reason given"
-            throw CacheAccessError("ffmpeg cannot make one file of it: \(line.prefix(300))")
+            throw ControlError("ffmpeg cannot make one file of it: \(line.prefix(300))")
         }
     }
 

@@ -1,5 +1,6 @@
 import Administration
 import CachePolicy
+import ControlAPI
 import DiskCache
 import Foundation
 import HTTPModel
@@ -67,21 +68,21 @@ struct PresentationExport {
         if let name {
             guard let named = presentation.renditions.first(where: { $0.name == name }) else {
                 let names = presentation.renditions.map(\.name).joined(separator: "; ")
-                throw CacheAccessError("\(url.absolute) has no rendition '\(name)': choose one of \(names)")
+                throw ControlError("\(url.absolute) has no rendition '\(name)': choose one of \(names)")
             }
             guard named.isComplete else { throw incomplete(named) }
             return [named]
         }
         // Each period has renditions of its own, whose names say so.
         if presentation.kind == "dash", presentation.renditions.contains(where: { $0.name.contains(", period ") }) {
-            throw CacheAccessError(
+            throw ControlError(
                 "\(url.absolute) has several periods, which cannot be joined: choose a --rendition by its name in reelcache show"
             )
         }
         let kind = presentation.renditions.contains { $0.kind == "video" } ? "video" : "audio"
         guard let main = Self.best(kind, presentation.renditions.filter(\.isComplete)) else {
             let best = Self.best(kind, presentation.renditions) ?? presentation.renditions.first
-            throw best.map(incomplete) ?? CacheAccessError("\(url.absolute) has no renditions")
+            throw best.map(incomplete) ?? ControlError("\(url.absolute) has no renditions")
         }
         guard kind == "video" else { return [main] }
         let sounds = presentation.renditions.filter { $0.kind == "audio" }
@@ -96,7 +97,7 @@ struct PresentationExport {
         }
     }
 
-    private func incomplete(_ rendition: Rendition) -> CacheAccessError {
+    private func incomplete(_ rendition: Rendition) -> ControlError {
         let lacking = rendition.segments -| rendition.cachedSegments
         let what =
             rendition.segments == 0
@@ -104,7 +105,7 @@ struct PresentationExport {
             : lacking > 0
                 ? "\(lacking.grouped) of \(rendition.segments.of("segment")) are missing"
                 : "a key or an initialization section is missing"
-        var error = CacheAccessError(
+        var error = ControlError(
             "\(rendition.name) of \(url.absolute) is not complete, because \(what): fetch it with reelcache prefetch")
         error.lacksSegments = true
         return error
@@ -151,7 +152,7 @@ struct PresentationExport {
         defer { progress.clear() }
         var end: Int64 = 0
         for place in Self.places(rendition) {
-            guard !interruption.isRequested else { throw CacheAccessError.interrupted }
+            guard !interruption.isRequested else { throw ControlError.interrupted }
             end = try append(place, to: file, at: end)
             progress.show("export", end, of: rendition.cachedBytes)
         }
@@ -176,7 +177,7 @@ struct PresentationExport {
     private func play(_ renditions: [Rendition], _ export: FileExport, to output: String) throws -> Int64 {
         let playlists = renditions.compactMap(\.url)
         guard playlists.count == renditions.count else {
-            throw CacheAccessError(
+            throw ControlError(
                 "\(url.absolute) is encrypted and plays only with its licence, so it cannot be exported")
         }
         let inputs = try playlists.map { FFmpeg.Input.playlist(try played(try OriginURL(url: $0))) }
@@ -214,7 +215,7 @@ struct PresentationExport {
         try FFmpeg(interruption).run(inputs, to: made)
         var info = stat()
         guard stat(made, &info) == 0 else {
-            throw CacheAccessError("ffmpeg wrote no file for \(url.absolute): try again, or choose one --rendition")
+            throw ControlError("ffmpeg wrote no file for \(url.absolute): try again, or choose one --rendition")
         }
         _ = try export.run(from: made, length: Int64(info.st_size)) { _ in !interruption.isRequested }
         return Int64(info.st_size)

@@ -59,7 +59,7 @@ struct Remove: PrintingCommand {
             }
             try show(going, configuration)
             guard dryRun || report.resources == 0 || Self.isConfirmed(report.resources, report.bytes, pinned: 0) else {
-                throw CacheAccessError("nothing was removed")
+                throw ControlError("nothing was removed")
             }
         }
         let report = try configuration.withProxy { try $0.removeAll(removal, isDryRun: dryRun) }
@@ -114,7 +114,7 @@ struct Remove: PrintingCommand {
             if isConfirming, tried.resources > 0,
                 !Self.isConfirmed(tried.resources, tried.bytes, pinned: going.count(where: \.isPinned))
             {
-                throw CacheAccessError("nothing was removed")
+                throw ControlError("nothing was removed")
             }
             matches = found
         }

@@ -1,6 +1,7 @@
 import Administration
 import ArgumentParser
 import CachePolicy
+import ControlAPI
 import DiskCache
 import Downloads
 import Reelcache
@@ -38,12 +39,12 @@ struct ResourceSelection: ParsableArguments {
     enum Match {
         case url(OriginURL, text: String)
         /// A text that does not name a resource, and why.
-        case failure(CacheAccessError, text: String)
+        case failure(ControlError, text: String)
     }
 
     /// The resources that are selected.
     /// - Parameter all: selects resources instead of names, patterns and filters.
-    /// - Throws: `CacheAccessError` if nothing matches.
+    /// - Throws: `ControlError` if nothing matches.
     func matches(_ proxy: RunningProxy, all: ((CachedResource) -> Bool)? = nil) throws -> [Match] {
         if let category { return try matches(proxy, downloadedIn: category) }
         if let all {
@@ -76,13 +77,13 @@ struct ResourceSelection: ParsableArguments {
                 glob.matches(Array($0.plainURL.utf8))
             }
             return try self.found(found, orElse: "no cached URL matches \(text)")
-        } catch let error as CacheAccessError {
+        } catch let error as ControlError {
             return [.failure(error, text: text)]
         }
     }
 
     private func found(_ resources: [CachedResource], orElse complaint: String) throws -> [Match] {
-        guard !resources.isEmpty else { throw CacheAccessError(complaint) }
+        guard !resources.isEmpty else { throw ControlError(complaint) }
         var seen: Set<String> = []
         // A URL stands for all its variants.
         return resources.map(\.plainURL).filter { seen.insert($0).inserted }.compactMap { text in
@@ -95,14 +96,14 @@ struct ResourceSelection: ParsableArguments {
         // Those that run, and what an earlier version downloaded.
         let reports = try proxy.allDownloads().downloads.filter { $0.category == category }
         guard !reports.isEmpty || !labelled.isEmpty else {
-            throw CacheAccessError("no download has the category '\(category)': reelcache ls --json names them")
+            throw ControlError("no download has the category '\(category)': reelcache ls --json names them")
         }
         var seen = Set(labelled.map(\.plainURL))
         let cached = try reports.map(\.urlText).compactMap { text in
             (try? OriginURL(url: text)).map { (text, $0) }
         }.filter { try seen.insert($0.1.cacheKey.text).inserted && proxy.isCached($0.1) }
         guard !cached.isEmpty || !labelled.isEmpty else {
-            throw CacheAccessError("nothing downloaded in the category '\(category)' is cached")
+            throw ControlError("nothing downloaded in the category '\(category)' is cached")
         }
         return try (labelled.isEmpty ? [] : found(labelled, orElse: ""))
             + cached.map { .url($0.1, text: $0.0) }
@@ -117,7 +118,7 @@ extension Batch {
             switch match {
             case .failure(let error, let text): add(error, of: text)
             case .url(let url, let text):
-                do { add(try body(url, text)) } catch let error as CacheAccessError { add(error, of: text) }
+                do { add(try body(url, text)) } catch let error as ControlError { add(error, of: text) }
             }
         }
     }
@@ -128,7 +129,7 @@ private extension RunningProxy {
         do {
             _ = try resource(url)
             return true
-        } catch let error as CacheAccessError where error.isNotCached { return false }
+        } catch let error as ControlError where error.isNotCached { return false }
     }
 }
 

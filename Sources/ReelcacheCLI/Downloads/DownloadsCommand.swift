@@ -118,15 +118,15 @@ struct DownloadsWatch: ParsableCommand {
                 display.draw(followed)
                 return !interruption.isRequested
             }
-        } catch let error as CacheAccessError {
+        } catch let error as ControlError {
             guard !interruption.isRequested else { return }
             throw (try? proxy.get("/healthz")) == nil ? Self.gone(proxy) : error
         }
         if !interruption.isRequested { throw Self.gone(proxy) }
     }
 
-    private static func gone(_ proxy: RunningProxy) -> CacheAccessError {
-        CacheAccessError("the proxy at \(proxy.baseURL) has ended")
+    private static func gone(_ proxy: RunningProxy) -> ControlError {
+        ControlError("the proxy at \(proxy.baseURL) has ended")
     }
 }
 
@@ -216,7 +216,7 @@ extension RunningProxy {
         if let id = Int64(name) { return id }
         let url: String
         do { url = try self.url(name).absolute } catch {
-            throw CacheAccessError("\(error); or write the number of a download")
+            throw ControlError("\(error); or write the number of a download")
         }
         let all = try listed ?? allDownloads().downloads
         listed = all
@@ -231,8 +231,8 @@ extension Download? {
         return self
     }
 
-    static func unknown(_ name: String) -> CacheAccessError {
-        CacheAccessError("there is no download \(name): reelcache downloads list --all lists all of them")
+    static func unknown(_ name: String) -> ControlError {
+        ControlError("there is no download \(name): reelcache downloads list --all lists all of them")
     }
 }
 

@@ -1,5 +1,6 @@
 import Administration
 import CachePolicy
+import ControlAPI
 import Downloads
 import Foundation
 import Reelcache
@@ -74,10 +75,10 @@ final class GrowingCopy: Sendable {
             try proxy.withGrowingFile(url, isWanted: continues) { lent, news in
                 if source < 0 {
                     // Decoded as a whole, at the end.
-                    guard lent.codings.isEmpty else { throw CacheAccessError.interrupted }
+                    guard lent.codings.isEmpty else { throw ControlError.interrupted }
                     source = try UnfinishedFile.open(lent.path)
                     // A file that can be cloned at the end need not be copied now.
-                    guard try !file.clone(source, length: 0) else { throw CacheAccessError.interrupted }
+                    guard try !file.clone(source, length: 0) else { throw ControlError.interrupted }
                 }
                 for range in news {
                     if try file.copy(from: source, range, isWanted: { _ in continues() }) == .copy { method = .copy }
@@ -85,7 +86,7 @@ final class GrowingCopy: Sendable {
                     done += Int64(range.count) // no trap: no byte is reported twice, nor one beyond the length
                 }
                 guard done >= lent.length else { return true }
-                guard let report = self.awaitCompletion(isWanted) else { throw CacheAccessError.interrupted }
+                guard let report = self.awaitCompletion(isWanted) else { throw ControlError.interrupted }
                 placed = (report, try place(report, lent, (file, method)))
                 return false
             }

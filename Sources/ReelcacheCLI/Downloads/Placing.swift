@@ -1,5 +1,6 @@
 import Administration
 import CachePolicy
+import ControlAPI
 import Downloads
 import Foundation
 import Reelcache
@@ -147,12 +148,12 @@ final class Placing: Sendable {
                 }
             }
             guard let placed else {
-                throw CacheAccessError("the cache did not provide the file of \(report.urlText): try again")
+                throw ControlError("the cache did not provide the file of \(report.urlText): try again")
             }
             return .placed(report, placed)
         } catch {
             if interruption.isRequested { return .left(report) }
-            guard !report.isPinned, let error = error as? CacheAccessError, error.isNotCached || error.missing != nil
+            guard !report.isPinned, let error = error as? ControlError, error.isNotCached || error.missing != nil
             else { return .failed(report, "\(error)") }
             return .failed(
                 report,

@@ -176,7 +176,7 @@ struct Prefetch: ParsableCommand {
                     proxy.own?.cache.downloader.start()
                     let orders = isContinuing ? [] : try wanted(proxy)
                     if configuration.isOffline && proxy.isOwn {
-                        throw CacheAccessError(
+                        throw ControlError(
                             "offline is set, so no origin may be contacted: set it to false in the configuration file, or use --detach"
                         )
                     }
@@ -209,7 +209,7 @@ struct Prefetch: ParsableCommand {
                 return order
             }
         }
-        guard !found.isEmpty else { throw CacheAccessError("\(feed.absolute) has no episodes that can be downloaded") }
+        guard !found.isEmpty else { throw ControlError("\(feed.absolute) has no episodes that can be downloaded") }
         display.say("\((preview.title ?? feed.absolute).printable): \(found.count.of("episode"))")
         return found
     }

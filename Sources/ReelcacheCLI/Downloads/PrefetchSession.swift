@@ -1,6 +1,7 @@
 import Administration
 import ArgumentParser
 import CachePolicy
+import ControlAPI
 import Downloads
 import Foundation
 import HTTPModel
@@ -115,18 +116,18 @@ final class PrefetchSession {
                 }
                 return self.continues() && !self.isDone
             }
-        } catch let error as CacheAccessError {
+        } catch let error as ControlError {
             guard !interruption.isRequested else { return }
             throw (try? proxy.get("/healthz")) == nil ? gone : error
         }
         if !interruption.isRequested && !isDone { throw gone }
     }
 
-    private var gone: CacheAccessError {
+    private var gone: ControlError {
         let count = followed.open.count
         let what =
             count == 1 ? "1 download stays queued and continues" : "\(count.of("download")) stay queued and continue"
-        return CacheAccessError(
+        return ControlError(
             "the proxy at \(proxy.baseURL) has ended: \(what) when a proxy is started, or with the same command")
     }
 
@@ -237,8 +238,7 @@ final class PrefetchSession {
                 display.warn("\(report.urlText): \(reason)")
             case .left(let report):
                 display.event(
-                    "file",
-                    FileEvent(id: report.id, url: report.urlText, error: CacheAccessError.interrupted.description))
+                    "file", FileEvent(id: report.id, url: report.urlText, error: ControlError.interrupted.description))
             }
         }
     }
@@ -267,8 +267,8 @@ final class PrefetchSession {
             let reports = try proxy.change(.possible(ids), DownloadChange(action: .pause))
             for report in lookedUp(reports) { note(report) }
             for id in Set(ids).subtracting(reports.map(\.id)) { noteRemoval(id) }
-        } catch let error as CacheAccessError {
-            throw CacheAccessError("the downloads cannot be paused: \(error)")
+        } catch let error as ControlError {
+            throw ControlError("the downloads cannot be paused: \(error)")
         }
     }
 

@@ -4,6 +4,7 @@ import ArgumentParser
 import CLinux
 import CachePolicy
 import Configuration
+import ControlAPI
 import Foundation
 import Logging
 import Reelcache
@@ -94,12 +95,12 @@ struct Play: ParsableCommand {
         } catch ProxyError.portInUse {
             // A Reelcache of the household, or of another user, plays just as well.
             guard let base = settings.proxy.baseURL, LocalProxy.answers(at: base) else {
-                throw CacheAccessError(
+                throw ControlError(
                     "another program uses \(settings.proxy.listen): choose another address with --listen, or find that program with reelcache doctor"
                 )
             }
             guard let url else {
-                throw CacheAccessError("the proxy at \(base) is someone else's, whose feeds are not yours")
+                throw ControlError("the proxy at \(base) is someone else's, whose feeds are not yours")
             }
             if prefetchNext {
                 Terminal.writeError(
@@ -135,7 +136,7 @@ struct Play: ParsableCommand {
     private func play(
         _ url: String, with program: PlayerProgram, _ environment: [String: String], _ signals: ForegroundSignals
     ) throws -> Int32 {
-        guard !signals.isEndRequested else { throw CacheAccessError.interrupted }
+        guard !signals.isEndRequested else { throw ControlError.interrupted }
         let host = URLComponents(string: url)?.host ?? "127.0.0.1"
         let player = try ForegroundProcess(
             program.path, program.arguments + arguments + [url],

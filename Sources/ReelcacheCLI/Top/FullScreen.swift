@@ -1,5 +1,6 @@
 import Administration
 import CLinux
+import ControlAPI
 import Foundation
 import Glibc
 import HTTPModel
@@ -27,18 +28,18 @@ final class FullScreen {
     static var hasStyles: Bool { (ProcessInfo.processInfo.environment["NO_COLOR"] ?? "").isEmpty }
 
     /// Create it after signals have been blocked.
-    /// - Throws: `CacheAccessError` if the terminal cannot be used.
+    /// - Throws: `ControlError` if the terminal cannot be used.
     init() throws {
         // After su, the first belongs to another user.
         let files = ["/proc/self/fd/1", "/dev/tty"].lazy.map { (path: String) in
             open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
         }
         guard let output = files.first(where: { $0 >= 0 }) else {
-            throw CacheAccessError("the terminal cannot be opened: \(String(errno: errno))")
+            throw ControlError("the terminal cannot be opened: \(String(errno: errno))")
         }
         var modes = termios()
         guard tcgetattr(STDIN_FILENO, &modes) == 0 else {
-            throw CacheAccessError("the terminal's modes cannot be read: \(String(errno: errno))")
+            throw ControlError("the terminal's modes cannot be read: \(String(errno: errno))")
         }
         (self.output, saved) = (output, modes)
         // Keys arrive one by one and are not shown; Ctrl-C and Ctrl-Z still send their signals.

@@ -35,14 +35,14 @@ final class NowWatch: Sendable {
     /// Outcomes that nobody has read; a person does not press keys faster than they are drawn.
     private static let mostOutcomes = 10
 
-    /// - Throws: `CacheAccessError` if the process has no descriptor left.
+    /// - Throws: `ControlError` if the process has no descriptor left.
     init(cacheDirectory: String) throws {
         self.cacheDirectory = cacheDirectory
         var ends: [Int32] = [-1, -1]
-        guard reel_pipe(&ends) == 0 else { throw CacheAccessError("no pipe can be created: \(String(errno: errno))") }
+        guard reel_pipe(&ends) == 0 else { throw ControlError("no pipe can be created: \(String(errno: errno))") }
         (descriptor, wakeUp) = (ends[0], ends[1])
         for end in ends where fcntl(end, F_SETFL, O_NONBLOCK) != 0 {
-            throw CacheAccessError("a pipe blocks: \(String(errno: errno))")
+            throw ControlError("a pipe blocks: \(String(errno: errno))")
         }
     }
 
@@ -70,7 +70,7 @@ final class NowWatch: Sendable {
             do {
                 guard let proxy = RunningProxy(cacheDirectory: cacheDirectory) else { throw Self.noProxy }
                 line = try work(proxy)
-            } catch let error as CacheAccessError {
+            } catch let error as ControlError {
                 line = error.text(in: .flags)
             } catch {
                 line = "\(error)"
@@ -79,7 +79,7 @@ final class NowWatch: Sendable {
         }
     }
 
-    private static let noProxy = CacheAccessError("no proxy is running")
+    private static let noProxy = ControlError("no proxy is running")
 
     private var isOver: Bool { state.withLock { $0.isOver } }
 
@@ -91,7 +91,7 @@ final class NowWatch: Sendable {
                     self.publish(.now(report))
                     return !self.isOver
                 }
-            } catch let error as CacheAccessError {
+            } catch let error as ControlError {
                 publish(.lost(error.text(in: .flags)))
             } catch {
                 publish(.lost("\(error)"))

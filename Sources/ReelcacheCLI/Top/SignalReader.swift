@@ -1,5 +1,6 @@
 import Administration
 import CLinux
+import ControlAPI
 import Foundation
 import HTTPModel
 
@@ -10,14 +11,14 @@ struct SignalReader {
     let descriptor: Int32
 
     /// Create it before anything that starts threads.
-    /// - Throws: `CacheAccessError` if the process has no descriptor left.
+    /// - Throws: `ControlError` if the process has no descriptor left.
     init(_ numbers: [Int32]) throws {
         var set = sigset_t()
         sigemptyset(&set)
         for number in numbers { sigaddset(&set, number) }
         pthread_sigmask(SIG_BLOCK, &set, nil)
         descriptor = reel_signals(&set)
-        guard descriptor >= 0 else { throw CacheAccessError("signals cannot be read: \(String(errno: errno))") }
+        guard descriptor >= 0 else { throw ControlError("signals cannot be read: \(String(errno: errno))") }
     }
 
     /// The next signal that has arrived; nil if there is none.

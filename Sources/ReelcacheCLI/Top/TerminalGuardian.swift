@@ -1,5 +1,6 @@
 import Administration
 import CLinux
+import ControlAPI
 import Foundation
 import HTTPModel
 
@@ -14,17 +15,17 @@ struct TerminalGuardian: ~Copyable {
     ///   - output: of the terminal; it does not block.
     ///   - saved: the modes to restore.
     ///   - taken: those that this process sets; others are the shell's, and stay.
-    /// - Throws: `CacheAccessError` if the process has no descriptor left, or the system starts no process.
+    /// - Throws: `ControlError` if the process has no descriptor left, or the system starts no process.
     init(output: Int32, saved: termios, taken: termios) throws {
         var ends: [Int32] = [-1, -1]
-        guard reel_pipe(&ends) == 0 else { throw CacheAccessError("no pipe can be created: \(String(errno: errno))") }
+        guard reel_pipe(&ends) == 0 else { throw ControlError("no pipe can be created: \(String(errno: errno))") }
         defer { close(ends[0]) }
         var (saved, taken) = (saved, taken)
         let pid = reel_guard_terminal(ends[0], output, ScreenPainter.leave, &saved, &taken)
         guard pid > 0 else {
             let reason = String(errno: errno)
             close(ends[1])
-            throw CacheAccessError("no process can be started: \(reason)")
+            throw ControlError("no process can be started: \(reason)")
         }
         (self.pid, news) = (pid, ends[1])
     }

@@ -1,6 +1,7 @@
 import Administration
 import ArgumentParser
 import CachePolicy
+import ControlAPI
 import Foundation
 import Reelcache
 
@@ -19,7 +20,7 @@ struct Top: ParsableCommand {
 
     func run() throws {
         guard FullScreen.isPossible else {
-            throw CacheAccessError(
+            throw ControlError(
                 "top needs a terminal for input and output: for a pipe or a file there are reelcache stats --watch, reelcache ls and reelcache downloads list --json"
             )
         }

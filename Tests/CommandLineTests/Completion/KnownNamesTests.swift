@@ -67,7 +67,7 @@ import Testing
         let proxy = try #require(RunningProxy(cacheDirectory: directory.path))
         var listed: [Download]?
         for name in ["https://a.test/1", "https://a.test/2"] {
-            #expect(throws: CacheAccessError.self) { try proxy.downloadID(name, in: &listed) { _ in true } }
+            #expect(throws: ControlError.self) { try proxy.downloadID(name, in: &listed) { _ in true } }
         }
         #expect(try proxy.downloadID("7", in: &listed) { _ in true } == 7)
         #expect(origin.requestCount("/api/v1/downloads?secrets=true") == 1)
