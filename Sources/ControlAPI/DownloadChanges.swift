@@ -4,27 +4,22 @@ import Downloads
 extension DownloadChange: RequestBody {
     package static let example = "{\"action\": \"pause\"}"
 
-    private enum CodingKeys: String, CodingKey, CaseIterable {
-        case action, priority, position, limitRate
-    }
+    private static let members: [BodyMember<DownloadChange>] = [
+        .init("action", \.action, .init("one of \(Action.allCases.map(\.rawValue).joined(separator: ", "))")),
+        .init("priority", \.priority, .priority),
+        .init("position", \.position, .number),
+        .init("limitRate", \.limitRate, .size),
+    ]
 
     package init(from decoder: any Decoder) throws {
-        let members = try decoder.members(CodingKeys.self)
-        let actions = Action.allCases.map(\.rawValue).joined(separator: ", ")
-        self.init(
-            action: try members.decodeIfThere(Action.self, forKey: .action, form: "one of \(actions)"),
-            priority: try members.decodeIfThere(
-                Download.Priority.self, forKey: .priority, form: Download.Priority.form),
-            position: try members.decodeIfThere(Int.self, forKey: .position, form: "a whole number"),
-            limitRate: try members.decodeIfThere(ReceivedSize.self, forKey: .limitRate)?.bytes)
+        self.init()
+        let members = try decoder.members(Self.members.map(\.name))
+        for member in Self.members { try member.read(members, &self) }
     }
 
     package func encode(to encoder: any Encoder) throws {
-        var members = encoder.container(keyedBy: CodingKeys.self)
-        try members.encodeIfPresent(action, forKey: .action)
-        try members.encodeIfPresent(priority, forKey: .priority)
-        try members.encodeIfPresent(position, forKey: .position)
-        try members.encodeIfPresent(limitRate, forKey: .limitRate)
+        var members = encoder.container(keyedBy: BodyKey.self)
+        for member in Self.members { try member.write(self, &members) }
     }
 }
 
@@ -55,8 +50,4 @@ package struct DownloadSettingsChange: RequestBody {
             throw ControlError(422, "nothing to change: give max_active, limit_rate or both")
         }
     }
-}
-
-extension Download.Priority {
-    static let form = allCases.map(\.rawValue).joined(separator: ", ")
 }

@@ -25,65 +25,49 @@ package struct DownloadOrders: RequestBody {
 }
 
 extension DownloadOrder: Codable {
-    private enum Member: String, CodingKey, CaseIterable {
-        case url, first, limitRate, priority, connections, category, pinned, quality, audio, subtitles, all
-        case last, atOnce, title
-        case recordFor = "for"
-    }
+    private static let urlKey = BodyKey("url")
+
+    /// The other members.
+    private static let members: [BodyMember<DownloadOrder>] = [
+        .init("first", \.options.first, .size),
+        .init("limitRate", \.options.bytesPerSecond, .size),
+        .init("priority", \.options.priority, .priority),
+        .init("connections", \.options.connections, .number),
+        .init("category", \.options.category, .string),
+        .init("pinned", \.options.isPinned, .flag),
+        .init(
+            "quality", \.options.renditions.quality,
+            .init(RenditionChoice.Quality.forms, value: { RenditionChoice.Quality($0) }, sent: { $0.text }),
+            unless: standard.quality),
+        .init("audio", \.options.renditions.audio, .languages, unless: standard.audio),
+        .init("subtitles", \.options.renditions.subtitles, .languages, unless: standard.subtitles),
+        .init("all", \.options.renditions.isEverything, .flag, unless: false),
+        .init("last", \.options.last, .size),
+        .init("atOnce", \.options.isAtOnce, .flag, unless: false),
+        .init("title", \.title, .init("a string", value: { $0.beginning(500) }, sent: { $0 })),
+        .init("for", \.options.recordFor, .span),
+    ]
+    private static let standard = RenditionChoice()
 
     package init(from decoder: any Decoder) throws {
-        let members = try decoder.members(Member.self)
-        guard let url = try members.decodeIfThere(String.self, forKey: .url, form: "a media URL") else {
+        let members = try decoder.members([Self.urlKey] + Self.members.map(\.name))
+        guard let url = try members.decodeIfThere(String.self, forKey: Self.urlKey, form: "a media URL") else {
             throw ControlError(422, "\(decoder.place ?? "it") has no url: send the URL to download")
         }
         self.init(url: try OriginURL(ordered: url))
-        func flag(_ key: Member) throws -> Bool? {
-            try members.decodeIfThere(Bool.self, forKey: key, form: "true or false")
-        }
-        func text<Value>(_ key: Member, _ form: String, _ read: (String) -> Value?) throws -> Value? {
-            try members.decodeIfThere(String.self, forKey: key, form: form) { read($0) != nil }.flatMap(read)
-        }
-        typealias Languages = RenditionChoice.Languages
-        options.first = try members.decodeIfThere(ReceivedSize.self, forKey: .first)?.bytes
-        options.last = try members.decodeIfThere(ReceivedSize.self, forKey: .last)?.bytes
-        let rate = try members.decodeIfThere(ReceivedSize.self, forKey: .limitRate)?.bytes
-        options.bytesPerSecond = rate == 0 ? nil : rate
-        options.priority =
-            try members.decodeIfThere(Download.Priority.self, forKey: .priority, form: Download.Priority.form)
-            ?? options.priority
-        options.connections =
-            try members.decodeIfThere(Int.self, forKey: .connections, form: "a whole number") ?? options.connections
-        options.category = try members.decodeIfThere(String.self, forKey: .category, form: "a string")
-        title = try members.decodeIfThere(String.self, forKey: .title, form: "a string").map { $0.beginning(500) }
-        options.isPinned = try flag(.pinned) ?? options.isPinned
-        options.isAtOnce = try flag(.atOnce) ?? options.isAtOnce
-        let standard = options.renditions
-        options.renditions = RenditionChoice(
-            quality: try text(.quality, RenditionChoice.Quality.forms, RenditionChoice.Quality.init)
-                ?? standard.quality,
-            audio: try text(.audio, Languages.forms, Languages.init) ?? standard.audio,
-            subtitles: try text(.subtitles, Languages.forms, Languages.init) ?? standard.subtitles,
-            isEverything: try flag(.all) ?? standard.isEverything)
-        options.recordFor = try members.decodeIfThere(ReceivedSpan.self, forKey: .recordFor)?.seconds
+        for member in Self.members { try member.read(members, &self) }
+        if options.bytesPerSecond == 0 { options.bytesPerSecond = nil }
     }
 
     package func encode(to encoder: any Encoder) throws {
-        var members = encoder.container(keyedBy: Member.self)
-        try members.encode(url.absolute, forKey: .url)
-        try members.encodeIfPresent(title, forKey: .title)
-        try members.encodeIfPresent(options.first, forKey: .first)
-        try members.encodeIfPresent(options.last, forKey: .last)
-        try members.encodeIfPresent(options.bytesPerSecond, forKey: .limitRate)
-        try members.encode(options.priority, forKey: .priority)
-        try members.encode(options.connections, forKey: .connections)
-        try members.encodeIfPresent(options.category, forKey: .category)
-        try members.encode(options.isPinned, forKey: .pinned)
-        if options.isAtOnce { try members.encode(true, forKey: .atOnce) }
-        let choice = options.renditions, standard = RenditionChoice()
-        if choice.quality != standard.quality { try members.encode(choice.quality.text, forKey: .quality) }
-        if choice.audio != standard.audio { try members.encode(choice.audio.text, forKey: .audio) }
-        if choice.subtitles != standard.subtitles { try members.encode(choice.subtitles.text, forKey: .subtitles) }
-        if choice.isEverything { try members.encode(true, forKey: .all) }
-        try members.encodeIfPresent(options.recordFor, forKey: .recordFor)
+        var members = encoder.container(keyedBy: BodyKey.self)
+        try members.encode(url.absolute, forKey: Self.urlKey)
+        for member in Self.members { try member.write(self, &members) }
+    }
+}
+
+extension BodyForm<RenditionChoice.Languages> {
+    fileprivate static var languages: Self {
+        Self(RenditionChoice.Languages.forms, value: { RenditionChoice.Languages($0) }, sent: { $0.text })
     }
 }

@@ -31,13 +31,10 @@ private struct MemberNames: Decodable {
     private let listed: [MemberNames]
 
     init(from decoder: any Decoder) throws {
-        let members = try decoder.container(keyedBy: AnyKey.self)
+        let members = try decoder.container(keyedBy: BodyKey.self), listed = BodyKey("downloads")
         names = members.allKeys.map(\.stringValue)
         // The only list of objects in any body.
-        listed =
-            try AnyKey(stringValue: "downloads").map {
-                members.contains($0) ? try members.decode([MemberNames].self, forKey: $0) : []
-            } ?? []
+        self.listed = members.contains(listed) ? try members.decode([MemberNames].self, forKey: listed) : []
     }
 
     /// Refuses other spellings of a name, which another version might not accept.
@@ -84,10 +81,15 @@ extension Decoder {
 
     /// The members of an object. Refuses unknown ones, so that a misspelt member is not taken for a missing one.
     func members<Key: CodingKey & CaseIterable>(_ key: Key.Type) throws -> KeyedDecodingContainer<Key> {
-        let members = try container(keyedBy: AnyKey.self).allKeys.map(\.stringValue)
-        let known = Key.allCases.map(\.stringValue)
-        guard let unknown = members.filter({ !known.contains($0) }).sorted().first else {
-            return try container(keyedBy: key)
+        _ = try members(key.allCases.map { BodyKey($0.stringValue) })
+        return try container(keyedBy: key)
+    }
+
+    /// As `members(_:)` for an enum.
+    func members(_ known: [BodyKey]) throws -> KeyedDecodingContainer<BodyKey> {
+        let members = try container(keyedBy: BodyKey.self), known = known.map(\.stringValue)
+        guard let unknown = members.allKeys.map(\.stringValue).filter({ !known.contains($0) }).sorted().first else {
+            return members
         }
         let names = known.map(ControlJSON.snakeCase).joined(separator: " and ")
         throw ControlError(
@@ -124,10 +126,12 @@ extension [any CodingKey] {
     }
 }
 
-private struct AnyKey: CodingKey {
+/// Any name of a member.
+struct BodyKey: CodingKey {
     let stringValue: String
     let intValue: Int? = nil
 
+    init(_ name: String) { stringValue = name }
     init?(stringValue: String) { self.stringValue = stringValue }
     init?(intValue: Int) { nil }
 }

@@ -10,39 +10,36 @@ package struct SubscriptionRequest: RequestBody {
 
     package init(_ url: OriginURL, _ change: SubscriptionChange) { (self.url, self.change) = (url, change) }
 
-    private enum CodingKeys: String, CodingKey, CaseIterable {
-        case url, latest, category, every, keep, titlePattern, cap
-    }
+    private static let urlKey = BodyKey("url")
+
+    /// The other members.
+    private static let members: [BodyMember<SubscriptionChange>] = [
+        .init("latest", \.latest, .number),
+        .init("category", \.category, .string),
+        .init("every", \.every, .span),
+        .init("keep", \.keep, .init(ReceivedKeep.self, value: { $0.keep }, sent: { $0.text })),
+        .init("titlePattern", \.title, .string),
+        .init(
+            "cap", \.caps, .init(SubscriptionText.capForm, value: { DownloadCap.list($0) }, sent: DownloadCap.text)),
+    ]
 
     package init(from decoder: any Decoder) throws {
-        let members = try decoder.members(CodingKeys.self)
-        guard let text = try members.decodeIfThere(String.self, forKey: .url, form: "the URL of a feed") else {
+        let members = try decoder.members([Self.urlKey] + Self.members.map(\.name))
+        guard let text = try members.decodeIfThere(String.self, forKey: Self.urlKey, form: "the URL of a feed") else {
             throw ControlError(422, "it has no url: send the URL of the feed")
         }
         do throws(OriginURLError) { url = try OriginURL(url: text) } catch {
             throw ControlError(422, "url: \(error.reason)")
         }
         var change = SubscriptionChange()
-        change.latest = try members.decodeIfThere(Int.self, forKey: .latest, form: "a whole number")
-        change.category = try members.decodeIfThere(String.self, forKey: .category, form: "a string")
-        change.every = try members.decodeIfThere(ReceivedSpan.self, forKey: .every)?.seconds
-        change.keep = try members.decodeIfThere(ReceivedKeep.self, forKey: .keep)?.keep
-        change.title = try members.decodeIfThere(String.self, forKey: .titlePattern, form: "a string")
-        change.caps = try members.decodeIfThere(String.self, forKey: .cap, form: SubscriptionText.capForm) {
-            DownloadCap.list($0) != nil
-        }.flatMap(DownloadCap.list)
+        for member in Self.members { try member.read(members, &change) }
         self.change = change
     }
 
     package func encode(to encoder: any Encoder) throws {
-        var members = encoder.container(keyedBy: CodingKeys.self)
-        try members.encode(url.absolute, forKey: .url)
-        try members.encodeIfPresent(change.latest, forKey: .latest)
-        try members.encodeIfPresent(change.category, forKey: .category)
-        try members.encodeIfPresent(change.every, forKey: .every)
-        try members.encodeIfPresent(change.keep?.text, forKey: .keep)
-        try members.encodeIfPresent(change.title, forKey: .titlePattern)
-        try members.encodeIfPresent(change.caps.map(DownloadCap.text), forKey: .cap)
+        var members = encoder.container(keyedBy: BodyKey.self)
+        try members.encode(url.absolute, forKey: Self.urlKey)
+        for member in Self.members { try member.write(change, &members) }
     }
 }
 
