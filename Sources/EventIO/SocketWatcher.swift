@@ -4,7 +4,9 @@ import CEvent
 package final class SocketWatcher {
     package enum Interest { case read, write }
 
-    private var event: OpaquePointer!
+    /// Made when it is armed for the first time: most sockets are never full.
+    private var event: OpaquePointer?
+    private let (socket, interest): (Int32, Interest)
     /// Its base must outlive the event.
     private let loop: EventLoop
     private let handler: () -> Void
@@ -15,21 +17,25 @@ package final class SocketWatcher {
     ///   - handler: called on the loop, as long as the socket is ready.
     package init(_ fd: Int32, _ interest: Interest, on loop: EventLoop, handler: @escaping () -> Void) {
         self.handler = loop.counted(handler)
-        self.loop = loop
+        (self.loop, socket, self.interest) = (loop, fd, interest)
+    }
+
+    deinit { if let event { event_free(event) } }
+
+    private func makeEvent() -> OpaquePointer? {
         let what = (interest == .read ? EV_READ : EV_WRITE) | EV_PERSIST
-        event = event_new(
-            loop.base, fd, Int16(what),
+        return event_new(
+            loop.base, socket, Int16(what),
             { _, _, context in
                 let watcher = Unmanaged<SocketWatcher>.fromOpaque(context!).takeUnretainedValue()
                 withExtendedLifetime(watcher) { watcher.handler() }
             }, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    deinit { event_free(event) }
-
     package func arm() {
         guard !isArmed else { return }
         isArmed = true
+        event = event ?? makeEvent()
         event_add(event, nil)
     }
 

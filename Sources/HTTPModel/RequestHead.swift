@@ -58,7 +58,7 @@ package final class RequestHead: Sendable {
     }
 
     /// All of a head after its target: one copy of the bytes as received, and the place of each field in them. A
-    /// connection's requests often have the same, byte for byte: they share it.
+    /// client's requests often have the same, byte for byte but for the value of `Range`: they share it.
     package final class Rest: Sendable {
         package let bytes: [UInt8]
         let version: HTTPVersion
@@ -68,6 +68,10 @@ package final class RequestHead: Sendable {
         let names: UInt64
         /// The bits that several fields have: the names of all others stand in one line.
         let repeatedNames: UInt64
+        /// The value of `Range`, if one line has it: that of a head which shares this may differ.
+        let range: ByteSpan?
+        /// Whether there are preconditions (RFC 9110 §13.1) but `If-Range`, and whether there is that: most have none.
+        package let isConditional, hasIfRange: Bool
 
         init(_ bytes: [UInt8], _ version: HTTPVersion, _ framing: MessageFraming, _ fields: [FieldSpan]) {
             (self.bytes, self.version, self.framing, fieldSpans) = (bytes, version, framing, fields)
@@ -80,6 +84,14 @@ package final class RequestHead: Sendable {
                 }
             }
             (names, repeatedNames) = (known, repeated)
+            let first = { (name: StaticString) in
+                known & RequestHead.bit(of: name) == 0 ? nil : fields.first { RequestHead.has($0, name, in: bytes) }
+            }
+            range = repeated & RequestHead.bit(of: "range") == 0 ? first("range")?.value : nil
+            isConditional =
+                first("if-match") != nil || first("if-none-match") != nil || first("if-modified-since") != nil
+                || first("if-unmodified-since") != nil
+            hasIfRange = first("if-range") != nil
         }
     }
 
@@ -90,10 +102,12 @@ package final class RequestHead: Sendable {
     /// The framing of the body after the head.
     package let body: BodyFraming
     package let rest: Rest
+    /// The value of `Range`, where it is another than in `rest`.
+    private let otherRange: String?
 
-    init(_ method: RequestMethod, _ target: String, _ rest: Rest) throws(RequestFault) {
+    init(_ method: RequestMethod, _ target: String, _ rest: Rest, otherRange: String?) throws(RequestFault) {
         body = try rest.framing.check(method, rest.version)
-        (self.method, self.target, self.rest) = (method, target, rest)
+        (self.method, self.target, self.rest, self.otherRange) = (method, target, rest, otherRange)
     }
 
     package var version: HTTPVersion { rest.version }
@@ -107,29 +121,31 @@ package final class RequestHead: Sendable {
         1 << UInt64((name.count &* 5 &+ Int(name[0] & 0x1F)) & 63) // no trap: a name has a letter
     }
 
+    private static func bit(of name: StaticString) -> UInt64 { name.withUTF8Buffer { bit(of: $0) } }
+
     /// The first value of the field, without the white space around it; nil, without an allocation, if absent.
     package func value(of name: StaticString) -> String? {
-        first(name).map { text($0.value) }
+        first(name).map { value(of: $0) }
     }
 
     private func first(_ name: StaticString) -> FieldSpan? {
-        guard rest.names & name.withUTF8Buffer(Self.bit) != 0 else { return nil }
+        guard rest.names & Self.bit(of: name) != 0 else { return nil }
         return rest.fieldSpans.first { isNamed($0, name) }
     }
 
     /// All values of the field, joined by ", " (RFC 9110 §5.3); nil, without an allocation, if absent.
     package func combined(_ name: StaticString) -> String? {
         guard var list = value(of: name) else { return nil }
-        guard rest.repeatedNames & name.withUTF8Buffer(Self.bit) != 0 else { return list }
+        guard rest.repeatedNames & Self.bit(of: name) != 0 else { return list }
         for field in rest.fieldSpans.drop(while: { !isNamed($0, name) }).dropFirst() where isNamed(field, name) {
-            list += ", " + text(field.value)
+            list += ", " + value(of: field)
         }
         return list
     }
 
     /// All field lines, in their order.
     package var fields: HeaderFields {
-        HeaderFields(rest.fieldSpans.map { .init(name: text($0.name), value: text($0.value)) })
+        HeaderFields(rest.fieldSpans.map { .init(name: text($0.name), value: value(of: $0)) })
     }
 
     /// Whether the connection may be reused for another request (RFC 9112 §9.3).
@@ -156,10 +172,12 @@ package final class RequestHead: Sendable {
             }
     }
 
-    private func isNamed(_ field: FieldSpan, _ name: StaticString) -> Bool {
+    private func isNamed(_ field: FieldSpan, _ name: StaticString) -> Bool { Self.has(field, name, in: rest.bytes) }
+
+    private static func has(_ field: FieldSpan, _ name: StaticString, in bytes: [UInt8]) -> Bool {
         let count = name.utf8CodeUnitCount
         guard Int(field.name.upper - field.name.lower) == count else { return false } // no trap: bounds of a range
-        return rest.bytes.withUnsafeBufferPointer { bytes in
+        return bytes.withUnsafeBufferPointer { bytes in
             let sent = bytes.baseAddress! + Int(field.name.lower), requested = name.utf8Start
             // The names looked up consist of letters and hyphens, in which this bit is only the case.
             for place in 0..<count where sent[place] | 0x20 != requested[place] | 0x20 { return false }
@@ -169,6 +187,11 @@ package final class RequestHead: Sendable {
 
     private func matches(_ bytes: ArraySlice<UInt8>, _ name: StaticString) -> Bool {
         name.withUTF8Buffer { ASCII.equalIgnoringCase(bytes, $0) }
+    }
+
+    private func value(of field: FieldSpan) -> String {
+        if let otherRange, field.value.lower == rest.range?.lower { return otherRange }
+        return text(field.value)
     }
 
     private func text(_ span: ByteSpan) -> String {

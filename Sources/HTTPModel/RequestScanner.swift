@@ -31,8 +31,8 @@ struct RequestScanner {
         try skipEmptyLines()
         let method = try scanMethod()
         let target = try scanTarget()
-        let rest = try scanRest()
-        do { return try RequestHead(method, text(target), rest) } catch { throw .fault(error) }
+        let (rest, otherRange) = try scanRest()
+        do { return try RequestHead(method, text(target), rest, otherRange: otherRange) } catch { throw .fault(error) }
     }
 
     private func text(_ target: Range<Int>) -> String {
@@ -41,17 +41,37 @@ struct RequestScanner {
             ? String(decoding: sent, as: UTF8.self) : PercentEncoding.encodingNonASCII(sent)
     }
 
-    private mutating func scanRest() throws(Stop) -> RequestHead.Rest {
+    /// - Returns: also the value of `Range`, if all but that equals the former head.
+    private mutating func scanRest() throws(Stop) -> (RequestHead.Rest, otherRange: String?) {
         // It ends with an empty line: if all of it stands here, the head ends there, too.
-        if let former, starts(with: former.bytes) {
-            position += former.bytes.count
-            return former
+        if let former {
+            if former.bytes.withUnsafeBytes({ has($0, at: position) }) {
+                position += former.bytes.count
+                return (former, nil)
+            }
+            if let range = takeOtherRange(than: former) { return (former, range) }
         }
         start = position
         let version = try scanVersion()
         var framing = MessageFraming()
         let fields = try scanFields(&framing)
-        return RequestHead.Rest([UInt8](bytes[start..<position]), version, framing, fields)
+        return (RequestHead.Rest([UInt8](bytes[start..<position]), version, framing, fields), nil)
+    }
+
+    /// Takes the same as in a former head up to its end, but for the value of `Range`, if that is of plain characters:
+    /// a player seeks, or reads on.
+    private mutating func takeOtherRange(than former: RequestHead.Rest) -> String? {
+        guard let value = former.range?.range else { return nil }
+        return former.bytes.withUnsafeBytes { known in
+            let after = UnsafeRawBufferPointer(rebasing: known[value.upperBound...])
+            guard has(UnsafeRawBufferPointer(rebasing: known[..<value.lowerBound]), at: position) else { return nil }
+            let first = position + value.lowerBound
+            var last = first
+            while last < end, bytes[last] > ASCII.space, bytes[last] < 0x7F { last += 1 }
+            guard last > first, has(after, at: last) else { return nil }
+            position = last + after.count
+            return String(decoding: bytes[first..<last], as: UTF8.self)
+        }
     }
 
     // MARK: - Request line
@@ -192,8 +212,8 @@ struct RequestScanner {
 
     // MARK: - Bytes
 
-    private func starts(with other: [UInt8]) -> Bool {
-        end - position >= other.count && memcmp(bytes.baseAddress! + position, other, other.count) == 0
+    private func has(_ other: UnsafeRawBufferPointer, at place: Int) -> Bool {
+        end - place >= other.count && memcmp(bytes.baseAddress! + place, other.baseAddress!, other.count) == 0
     }
 
     @inline(__always)

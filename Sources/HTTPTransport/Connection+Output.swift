@@ -43,7 +43,7 @@ extension Connection {
     /// Sends as much of the answer as is possible now.
     private func pump() {
         guard let exchange else { return }
-        switch output.send(to: socket, server.limits, begin: { exchange.noteFirstByte() }) {
+        switch output.send(to: socket, begin: { exchange.noteFirstByte() }) {
         // It stays armed until nothing is unsent, so that a long body costs no system calls for changing it.
         case .waiting: writeWatcher.disarm()
         // The write event fires as soon as the socket accepts bytes.

@@ -26,17 +26,17 @@ final class Connection {
     /// Bytes received and not used yet.
     var pending = ReadAhead()
     var turn = InputTurn()
-    var former = FormerRequest()
+    var former: FormerRequest
     /// The body of the request that is being answered, until it is complete.
     var incoming: IncomingBody?
     var times: ConnectionTimes
-    let output = Output()
+    let output: Output
     private(set) var readWatcher: SocketWatcher!
     private(set) var writeWatcher: SocketWatcher!
 
     init(_ accepted: AcceptedSocket, server: LoopServer) {
-        (socket, self.server) = (accepted.descriptor, server)
-        peer = Peer(accepted, server.clients)
+        (socket, self.server, output) = (accepted.descriptor, server, Output(server.limits))
+        (peer, former) = (Peer(accepted, server.clients), server.former)
         times = ConnectionTimes(
             MonotonicClock.nanoseconds(), deadline: server.deadline(in: server.limits.requestSeconds))
         if peer.sendsHeader { phase = .introducing }
@@ -191,16 +191,15 @@ final class Connection {
 
     /// Stops reading while the bytes are not used, so that the client has to wait.
     func updateReading() {
-        if incoming?.isPaused == true || pending.count >= Self.maxReadAhead {
-            readWatcher.disarm()
-        } else {
-            readWatcher.arm()
-        }
+        let isPaused = incoming?.isPaused == true || pending.count >= Self.maxReadAhead
+        if isPaused { readWatcher.disarm() } else { readWatcher.arm() }
     }
 
     private func begin(_ head: RequestHead) {
         var forwarded: ForwardedRequest?, fault: RequestFault?
-        do throws(RequestFault) { forwarded = try peer.forwarded(head, server.clients) } catch { fault = error }
+        if peer.isTrusted {
+            do throws(RequestFault) { forwarded = try peer.forwarded(head, server.clients) } catch { fault = error }
+        }
         let exchange = Exchange(head, forwarded, on: self)
         phase = .answering(exchange)
         former.note(head.rest)

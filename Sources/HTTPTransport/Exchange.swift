@@ -58,6 +58,7 @@ package final class Exchange {
     init(_ request: RequestHead, _ forwarded: ForwardedRequest?, on connection: Connection) {
         (self.request, self.forwarded) = (request, forwarded)
         (self.connection, loop) = (connection, connection.server.loop)
+        isRecorded = connection.server.isRecording
     }
 
     // Other modules reach no stored `var`: each access of theirs would be checked for another at the same time.
@@ -90,17 +91,20 @@ package final class Exchange {
 
     package func count(as role: Role) { self.role = role }
 
-    /// What the handler has read from the fields and the client alone. It is kept for the connection's next request if
-    /// that has the same fields, byte for byte, and few of them.
-    package var reading: AnyObject? {
-        get { connection.former.reading }
-        set { connection.former.keep(newValue) }
+    /// What the handler has read from the client and the fields but `Range`, for an earlier request with the same ones.
+    package var reading: AnyObject? { connection.former.reading(for: client.address) }
+
+    /// Keeps what the handler has read from the client and the fields but `Range`, for the next request that has the
+    /// same ones, byte for byte, and few of them.
+    package func keep(_ reading: AnyObject) {
+        connection.former.keep(reading, for: client.address)
+        connection.server.former = connection.former
     }
 
     // MARK: What is counted of it
 
     /// Whether the request is recorded, so that `resourceURL` is worth setting.
-    package var isRecorded: Bool { connection.server.isRecording }
+    package let isRecorded: Bool
 
     /// Whether it has a line in the access log.
     var isLogged: Bool { !account.isRefused && (role != .page || account.status ?? 0 >= 400) }

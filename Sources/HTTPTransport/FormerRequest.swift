@@ -1,11 +1,13 @@
+import CachePolicy
 import HTTPModel
 
-/// What a connection keeps of its last request, for the next one that has the same fields.
+/// What is kept of a request for the next one that has the same fields: of a connection's last one, and of a loop's for
+/// the next connection.
 struct FormerRequest {
     /// Nil if it is too long to be kept.
     private(set) var rest: RequestHead.Rest?
-    /// What the handler has read from it (`Exchange.reading`).
-    private(set) var reading: AnyObject?
+    /// What the handler has read from it (`Exchange.reading`), and whose it was.
+    private var reading: (of: AnyObject, client: IPAddress)?
 
     mutating func note(_ rest: RequestHead.Rest) {
         guard rest !== self.rest else { return }
@@ -14,5 +16,12 @@ struct FormerRequest {
         self.rest = rest.bytes.count <= InputTurn.shortHead ? rest : nil
     }
 
-    mutating func keep(_ reading: AnyObject?) { if rest != nil { self.reading = reading } }
+    /// What was read from it for this client.
+    func reading(for client: IPAddress) -> AnyObject? {
+        if let reading, reading.client == client { reading.of } else { nil }
+    }
+
+    mutating func keep(_ reading: AnyObject, for client: IPAddress) {
+        if rest != nil { self.reading = (reading, client) }
+    }
 }

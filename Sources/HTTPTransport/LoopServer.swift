@@ -18,6 +18,8 @@ final class LoopServer {
     let table: ClientLedger.SharedClients
     private let probes: ProbeLedger.SharedProbes
     var refusals = Refusals()
+    /// The last request that something was read from: the next connection's first is often like it.
+    var former = FormerRequest()
     private let balance: ConnectionBalance
     private var listener: SocketWatcher?
     /// Nil if another loop accepts the connections of this one.
@@ -186,9 +188,8 @@ final class LoopServer {
     func remove(_ connection: Connection) {
         metrics.connections.add(-1)
         balance.removed(from: loop.index)
-        // Its watcher's callback may be running: release it after that has returned.
-        let removed = connections.removeValue(forKey: ObjectIdentifier(connection))
-        loop.afterCallback { withExtendedLifetime(removed) {} }
+        // Whoever calls it holds it until that returns: its watchers' handlers, too, which these hold meanwhile.
+        connections[ObjectIdentifier(connection)] = nil
         callBackIfEmpty()
     }
 

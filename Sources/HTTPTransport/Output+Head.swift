@@ -14,6 +14,7 @@ extension Output {
         // RFC 9110 §9.3.2, §15.4.5: no content in these answers.
         let hasContent = request.method != .head && response.status != 304 && response.status != 204
         frame { head in
+            head.reserveCapacity(response.fieldBytes.count + lines.count + 256) // no trap: arrays in memory
             head.append(contentsOf: StatusCode.line(response.status))
             if !response.hasDate { head.append(contentsOf: date) }
             head.append(contentsOf: response.fieldBytes)

@@ -23,11 +23,11 @@ extension Output {
 
     /// Sends until the socket is full, the source has nothing, the answer is sent, or the turn is over.
     /// - Parameter begin: called before the first bytes of the body are sent.
-    func send(to socket: Int32, _ limits: TransportLimits, begin: () -> Void) -> Progress {
+    func send(to socket: Int32, begin: () -> Void) -> Progress {
         var turn = limits.writeTurnBytes
         while true {
             if span.isEmpty, !isComplete, let source {
-                guard pull(from: source, limits, begin) else { return .broken }
+                guard pull(from: source, begin) else { return .broken }
             }
             guard hasUnsent else { return isComplete ? .complete : .waiting }
             guard turn > 0 else { return .full }
@@ -45,7 +45,7 @@ extension Output {
     /// Requests the next span from the source.
     /// - Returns: false if the answer cannot be completed. RFC 9112 §8: closing the connection marks a message as
     ///   incomplete; the client must not take it for complete.
-    private func pull(from source: any BodySource, _ limits: TransportLimits, _ begin: () -> Void) -> Bool {
+    private func pull(from source: any BodySource, _ begin: () -> Void) -> Bool {
         let limit = min(limits.maxWriteBytes, max(limits.firstWriteBytes, bodyBytesTaken))
         let step = source.next(limit: owed > 0 ? min(limit, owed) : limit)
         // It may have ended the connection.

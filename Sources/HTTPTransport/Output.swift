@@ -14,6 +14,7 @@ final class Output {
     /// Header, chunk sizes, line ends; sent up to `framedBytesSent`. Kept between answers for its capacity. It grows
     /// outside of this object (`frame`), so that no access to it has to be checked for another at the same time.
     private var framed: [UInt8] = []
+    let limits: TransportLimits
     private var framedBytesSent = 0
     private(set) var span = UnsafeRawBufferPointer(start: nil, count: 0)
     private(set) var file: (descriptor: Int32, offset: Int64)?
@@ -28,6 +29,8 @@ final class Output {
     var keepsAlive = false
     /// The source has no end.
     var isEndless = false
+
+    init(_ limits: TransportLimits) { self.limits = limits }
 
     var hasUnsentFraming: Bool { framedBytesSent < framed.count }
     var hasUnsent: Bool { hasUnsentFraming || !span.isEmpty }

@@ -36,10 +36,9 @@ struct Peer {
         isSenderTrusted = header.client.map { rules.trusted.contains($0.address) } ?? false
     }
 
-    /// What it states about a request; nil if it is not believed.
+    /// What it states about a request, if it is trusted.
     /// - Throws: if that is malformed: a client of a balancer must not act for another.
-    func forwarded(_ request: RequestHead, _ rules: ClientRules) throws(RequestFault) -> ForwardedRequest? {
-        guard isTrusted else { return nil }
+    func forwarded(_ request: RequestHead, _ rules: ClientRules) throws(RequestFault) -> ForwardedRequest {
         var stated = isSenderTrusted ? try ForwardedRequest(request, trusted: rules.trusted) : ForwardedRequest()
         if header?.isSecure == true, stated.scheme == nil { stated.scheme = .https }
         return stated

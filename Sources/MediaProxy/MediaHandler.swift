@@ -20,25 +20,24 @@ package final class MediaHandler: RequestHandler {
     }
 
     package func handle(_ exchange: Exchange) {
-        let request = exchange.request
-        if let passed = request.combined("Via"), proxy.via.isNamed(in: passed) { return refuse(exchange, .loop) }
-        if case .other("CONNECT") = request.method { return connect(exchange) }
+        let reading = proxy.reading(of: exchange)
+        if reading.isLooping { return refuse(exchange, .loop) }
+        if case .other("CONNECT") = exchange.request.method { return connect(exchange) }
         let target = exchange.target
-        guard target.utf8.first != UInt8(ascii: "/") else { return handleOriginForm(exchange, target) }
-        guard target != "*" else { return handleAsterisk(exchange) }
-        handleAbsoluteForm(exchange, target)
+        guard target.utf8.first != UInt8(ascii: "/") else { return handleOriginForm(exchange, target, reading) }
+        guard target != "*" else { return handleAsterisk(exchange, reading) }
+        handleAbsoluteForm(exchange, target, reading)
     }
 
     // MARK: Forms of targets (RFC 9112 §3.2)
 
-    private func handleOriginForm(_ exchange: Exchange, _ target: String) {
-        guard let reading = readingIfAccepted(exchange) else { return refuse(exchange, .misdirected) }
+    private func handleOriginForm(_ exchange: Exchange, _ target: String, _ reading: FieldReading) {
+        guard isForProxy(exchange, reading) else { return refuse(exchange, .misdirected) }
         handle(exchange, target, reading)
     }
 
     /// The target identifies the resource; `Host` is ignored (§3.2.2).
-    private func handleAbsoluteForm(_ exchange: Exchange, _ target: String) {
-        let reading = proxy.reading(of: exchange)
+    private func handleAbsoluteForm(_ exchange: Exchange, _ target: String, _ reading: FieldReading) {
         guard let url = try? OriginURL(url: target), proxy.isOwn(url, exchange) else {
             return handle(exchange, target, reading)
         }
@@ -47,17 +46,15 @@ package final class MediaHandler: RequestHandler {
     }
 
     /// §3.2.4
-    private func handleAsterisk(_ exchange: Exchange) {
-        guard readingIfAccepted(exchange) != nil else { return refuse(exchange, .misdirected) }
+    private func handleAsterisk(_ exchange: Exchange, _ reading: FieldReading) {
+        guard isForProxy(exchange, reading) else { return refuse(exchange, .misdirected) }
         guard exchange.request.method == .options else { return refuse(exchange, .asterisk) }
         exchange.respond(Self.options)
     }
 
-    /// What its fields say; nil if they name another host. Both names have to be the proxy's own: a balancer may pass
-    /// on a `X-Forwarded-Host` that a page invented.
-    private func readingIfAccepted(_ exchange: Exchange) -> FieldReading? {
-        let reading = proxy.reading(of: exchange), stated = exchange.forwarded?.host
-        return reading.namesProxy && stated.map { proxy.hosts.accepts($0) } != false ? reading : nil
+    /// Both names have to be the proxy's own: a balancer may pass on a `X-Forwarded-Host` that a page invented.
+    private func isForProxy(_ exchange: Exchange, _ reading: FieldReading) -> Bool {
+        reading.namesProxy && exchange.forwarded?.host.map { proxy.hosts.accepts($0) } != false
     }
 
     // MARK: Methods
@@ -72,7 +69,7 @@ package final class MediaHandler: RequestHandler {
             return refuse(exchange, error)
         }
         if exchange.isRecorded { exchange.record(url: route.text) }
-        if let refusal = refusal(of: exchange.request, route) {
+        if let refusal = refusal(of: exchange.request, route, reading) {
             proxy.metrics.errors.add("refused")
             return refuse(exchange, refusal)
         }
@@ -120,10 +117,10 @@ package final class MediaHandler: RequestHandler {
     // MARK: Refusals
 
     /// Why a page may not send this request, whatever its origin would answer; nil if it may.
-    private func refusal(of request: RequestHead, _ route: Route) -> MediaRoutes.Refusal? {
+    private func refusal(of request: RequestHead, _ route: Route, _ reading: FieldReading) -> MediaRoutes.Refusal? {
         switch (request.method, route.form) {
         // Service Workers §4.3: it would intercept all pages below its path, of whatever origin.
-        case (.get, .path), (.head, .path): request.value(of: "Service-Worker") == nil ? nil : .serviceWorker
+        case (.get, .path), (.head, .path): reading.isServiceWorker ? .serviceWorker : nil
         case (.other, .mount) where !route.isOpen: Requester(request) == .own ? nil : .foreign
         default: nil
         }

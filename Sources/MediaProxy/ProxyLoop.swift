@@ -36,8 +36,8 @@ package final class ProxyLoop {
 
     func reading(of exchange: Exchange) -> FieldReading {
         if let known = exchange.reading as? FieldReading, known.version == routes.policy.version { return known }
-        let reading = FieldReading(exchange, routes, accepts: accepts)
-        exchange.reading = reading
+        let reading = FieldReading(exchange, routes, via, accepts: accepts)
+        exchange.keep(reading)
         return reading
     }
 

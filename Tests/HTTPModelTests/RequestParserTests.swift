@@ -47,11 +47,48 @@ import Testing
         #expect(head.rest === former && head.target == "/b" && head.value(of: "range") == "bytes=0-")
     }
 
+    /// A player seeks: nothing but `Range` differs, which is read as it is sent.
+    @Test(arguments: ["bytes=5-9", "bytes=123456789-", "b", "bytes=0-0,5-9", "BYTES=-7"])
+    func headThatDiffersInItsRangeSharesTheRest(range: String) throws {
+        let former = try SampleRequest.head(SampleRequest.browser).rest
+        let seek = SampleRequest.browser.replacing("bytes=0-", with: range)
+        let result = SampleRequest.parse((seek + seek).utf8, former: former)
+        guard case .complete(let head, let consumed) = result else {
+            Issue.record("not complete")
+            return
+        }
+        #expect(head.rest === former && consumed == seek.utf8.count)
+        #expect(head.value(of: "Range") == range && head.combined("range") == range && head.fields["Range"] == range)
+        #expect(head.value(of: "Host") == "127.0.0.1:7335")
+        #expect(summary(result) == summary(SampleRequest.parse((seek + seek).utf8)))
+    }
+
+    /// What is not one range of plain characters is read anew.
+    @Test(arguments: [
+        "Range: a b", "Range:", "Range: \u{E9}", "Range: a\r\nRange: b", "Range : a", "Range: a\r\n b", "Rango: a",
+        "X: a",
+        "Range: \u{7F}", "Range: a ", "Range:  a", "range: a",
+    ])
+    func otherRangeIsReadAsItStands(line: String) throws {
+        for former in ["Range: bytes=0-", line] {
+            let samples = [former, line].map { SampleRequest.browser.replacing("Range: bytes=0-", with: $0) }
+            guard case .complete(let head, _) = SampleRequest.parse(samples[0].utf8) else { continue }
+            for end in 0...samples[1].utf8.count {
+                let part = Array(samples[1].utf8.prefix(end))
+                #expect(summary(SampleRequest.parse(part, former: head.rest)) == summary(SampleRequest.parse(part)))
+            }
+        }
+    }
+
     /// Nothing else changes the outcome: not a method for which the same fields are faulty, nor a part of a head, nor
     /// one that goes on where the former ended.
     @Test(arguments: SampleRequest.valid) func theFormerRequestChangesNoOutcome(sample: String) throws {
         let former = try SampleRequest.head(sample).rest
-        let others = [sample.replacing("POST", with: "GET"), sample.replacing("a", with: "b"), sample + sample]
+        let others = [
+            sample.replacing("POST", with: "GET"), sample.replacing("a", with: "b"),
+            sample.replacing("0-", with: "7-8"),
+            sample.replacing("0-", with: " "), sample + sample,
+        ]
         let parts = (0..<sample.utf8.count).map { Array(sample.utf8.prefix($0)) }
         for other in (SampleRequest.valid + others).map({ Array($0.utf8) }) + parts {
             #expect(summary(SampleRequest.parse(other, former: former)) == summary(SampleRequest.parse(other)))

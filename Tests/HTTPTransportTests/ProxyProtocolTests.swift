@@ -49,6 +49,33 @@ import Testing
         #expect(try client.readResponse().text == "\(Self.forwarded) /a\n")
     }
 
+    /// What was read for one client is not another's, although it sends the same fields.
+    @Test func whatWasReadOfFieldsIsForTheirClientAlone() throws {
+        final class Reading { let client: String; init(_ client: String) { self.client = client } }
+        let made = Monitor(0)
+        var clients = ClientRules()
+        clients.trusted = try TrustedAddresses(["127.0.0.1"])
+        clients.expectsProxyHeader = true
+        let server = try TestServer(clients: clients) { exchange in
+            let reading = exchange.reading as? Reading ?? Reading(exchange.clientHost)
+            if reading !== exchange.reading { made.update { $0 += 1 } }
+            exchange.keep(reading)
+            exchange.respond(200, text: "\(reading.client) \(exchange.request.combined("Range") ?? "-")")
+        }
+        func text(of client: Int, from byte: Int, _ fields: [(String, String)] = []) throws -> String {
+            let connection = try server.client()
+            try connection.send("PROXY TCP4 192.0.2.\(client) 198.51.100.2 4660 443\r\n")
+            return try connection.get("/", range: "bytes=\(byte)-", headers: fields).text
+        }
+        // The second and the third connection share what was read on the first.
+        for byte in 1...3 { #expect(try text(of: 1, from: byte) == "192.0.2.1 bytes=\(byte)-\n") }
+        #expect(made.read { $0 } == 1)
+        for client in [2, 1] { #expect(try text(of: client, from: 3) == "192.0.2.\(client) bytes=3-\n") }
+        #expect(made.read { $0 } == 3)
+        #expect(try text(of: 1, from: 3, [("Accept", "a")]) == "192.0.2.1 bytes=3-\n")
+        #expect(made.read { $0 } == 4)
+    }
+
     @Test func balancerThatSpeaksForItselfIsTheClient() throws {
         let server = try server(trusted: ["127.0.0.1"])
         let client = try server.client()
