@@ -20,9 +20,14 @@ package struct PlaySample: Sendable {
         /// When it was requested; monotonic, in nanoseconds.
         package var requestedAt: UInt64
 
-        package init(rendition: String, position: Int, count: Int, requestedAt: UInt64) {
+        package init(rendition: String, position: Int = 0, count: Int = 0, requestedAt: UInt64 = 0) {
             (self.rendition, self.position, self.count) = (rendition, position, count)
             self.requestedAt = requestedAt
+        }
+
+        /// Another one of the same rendition was requested.
+        package mutating func note(_ position: Int, of count: Int, at now: UInt64) {
+            (self.position, self.count, requestedAt) = (position, count, now)
         }
     }
 

@@ -53,7 +53,8 @@ package final class CacheReader {
     private let filler: LoopFiller
     private let resource: OpenResource
     private var wanted: Wanted
-    private let host: String
+    /// The counters of its origin.
+    private let origin: OriginCounters.Origin
     private let follower: FollowerID
     private var lease: ExtentLease?
     private var window: ReaderWindow
@@ -102,9 +103,8 @@ package final class CacheReader {
         (current, place, start) = (generation, offset, offset)
         self.end = end
         self.resource = resource
-        self.host = host
         wanted = .later(demand)
-        self.filler = filler
+        (self.filler, origin) = (filler, filler.origins.counters(of: host))
         self.follower = follower
         window = ReaderWindow(readable: offset)
         if !generation.isStored { source = .bypass }
@@ -203,21 +203,24 @@ package final class CacheReader {
     }
 
     private func give(_ limit: Int, _ copies: Bool) -> Step {
-        if !window.maps(offset) {
+        // Held once: each look at a property that may change counts a reference.
+        let (generation, offset) = (current, place), mapping: MappedBytes
+        if let known = window.mapping, known.range.contains(offset) {
+            mapping = known
+        } else {
             if copies, generation.isStored { return copyFirst(limit) ?? copy() }
             do throws(StoreError) {
-                if window.last.range.isEmpty {
-                    window.mapping = try generation.file.mappingOfSecondUse(at: offset)
-                    if window.mapping == nil, let step = copyFirst(limit) { return step }
-                }
-                if !window.maps(offset) { window.mapping = try generation.file.mapping(at: offset) }
+                let isFirst = window.last.range.isEmpty
+                let known = isFirst ? try generation.file.mappingOfSecondUse(at: offset) : nil
+                if isFirst, known == nil, let step = copyFirst(limit) { return step }
+                mapping = if let known { known } else { try generation.file.mapping(at: offset) }
+                window.mapping = mapping
             } catch {
                 if error.isUnmappable { return copy() }
                 filler.filler.store.reportDisk("map a cached file", error, label: "disk-read")
                 return .failed(.notStored("\(error)"))
             }
         }
-        guard let mapping = window.mapping else { return .wait }
         let range = offset..<min(window.readable, offset + Int64(limit), mapping.range.upperBound)
         let isFresh = isFresh
         do throws(StoreError) { try generation.checkBytes(upTo: range.upperBound) } catch {
@@ -266,10 +269,14 @@ package final class CacheReader {
     }
 
     private func countLast() {
-        let (range, isFresh) = window.last, count = Int64(range.count), metrics = filler.filler.metrics
-        (isFresh ? metrics.bytesFromUpstream : metrics.bytesFromCache).add(count)
-        let origin = filler.origins.counters(of: host)
-        (isFresh ? origin.sentFromOrigin : origin.sentFromCache).add(count)
+        let count = Int64(window.last.range.count)
+        if window.last.isFresh {
+            filler.filler.metrics.bytesFromUpstream.add(count)
+            origin.sentFromOrigin.add(count)
+        } else {
+            filler.filler.metrics.bytesFromCache.add(count)
+            origin.sentFromCache.add(count)
+        }
     }
 
     /// Takes the last `count` of the last returned bytes back, because they could not be read: they are returned again,

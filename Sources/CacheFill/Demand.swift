@@ -53,6 +53,7 @@ package final class Demand: Sendable {
     }
 
     /// - Parameters:
+    ///   - address: the URL as text, if that is known.
     ///   - absence: makes out how long an error says that the origin does not have it yet; nil where only the error
     ///     itself does.
     ///   - isTransparent: whether the client takes the proxy for the origin itself, or for the way to it.
@@ -62,15 +63,15 @@ package final class Demand: Sendable {
     ///   - passesCredentials: whether `Authorization` is meant for this origin.
     ///   - referrer: the value of `Referer` for the origin.
     package init(
-        url: OriginURL, span: ByteRangeSpec?, request: RequestHead?, directives: RequestDirectives,
-        resolvedRule: ResolvedRule = ResolvedRule(), whole: CacheKey? = nil,
+        url: OriginURL, as address: String? = nil, span: ByteRangeSpec?, request: RequestHead?,
+        directives: RequestDirectives, resolvedRule: ResolvedRule = ResolvedRule(), whole: CacheKey? = nil,
         absence: (@Sendable () -> ExpectedAbsence?)? = nil,
         isTransparent: Bool = false, isForwarded: Bool = false, passesCookies: Bool = false,
         passesCredentials: Bool = true,
         referrer: Referrer = .asSent, client: IPAddress? = nil
     ) {
         self.url = url
-        address = url.absolute
+        self.address = address ?? url.absolute
         self.span = span
         self.request = request
         self.resolvedRule = resolvedRule
@@ -97,8 +98,8 @@ package final class Demand: Sendable {
     /// The same demand for another part; nil for the whole.
     package func of(_ span: ByteRangeSpec?) -> Demand {
         Demand(
-            url: url, span: span, request: request, directives: directives, resolvedRule: resolvedRule, whole: whole,
-            absence: absence, isTransparent: isTransparent, isForwarded: isForwarded,
+            url: url, as: address, span: span, request: request, directives: directives, resolvedRule: resolvedRule,
+            whole: whole, absence: absence, isTransparent: isTransparent, isForwarded: isForwarded,
             passesCookies: passesCookies, passesCredentials: passesCredentials, referrer: referrer,
             client: client)
     }

@@ -88,9 +88,9 @@ package final class Prefetch: LoopFiller.Work, ResourceResolver.User {
 
     package var purpose: ResourceResolver.Purpose {
         guard order.isFresh else { return .presence }
-        var directives = RequestDirectives()
-        directives.control.noCache = true
-        return .answer(directives, ttl: resolvedRule.ttl, isOffline: loop.origins.isOffline)
+        return .answer(
+            RequestDirectives(cacheControl: "no-cache", pragma: nil), ttl: resolvedRule.ttl,
+            isOffline: loop.origins.isOffline)
     }
 
     private func act(on resolution: Resolution) {

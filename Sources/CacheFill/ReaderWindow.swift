@@ -14,8 +14,6 @@ struct ReaderWindow {
     /// The buffer with the first piece, if that was copied rather than mapped.
     var piece: UnsafeMutableRawBufferPointer?
 
-    func maps(_ offset: Int64) -> Bool { mapping?.range.contains(offset) == true }
-
     /// What is to be read again from an offset on.
     mutating func rewind(to offset: Int64) { (readable, mapping) = (offset, nil) }
 }

@@ -23,6 +23,6 @@ extension OriginURL {
     package var cacheKey: CacheKey {
         // Most URLs have nothing encoded, so their spelling is already normalised.
         guard pathAndQuery.utf8.contains(UInt8(ascii: "%")) else { return CacheKey(text: absolute) }
-        return CacheKey(text: scheme.rawValue + "://" + authority + PercentEncoding.normalized(pathAndQuery))
+        return CacheKey(text: text("", "://", PercentEncoding.normalized(pathAndQuery)))
     }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import HTTPModel
 
 /// Resolves references found in an answer from this URL (RFC 3986 §5.2).
@@ -31,8 +32,19 @@ extension OriginURL {
         let path = other.pathAndQuery.utf8
         // no trap: two texts in memory
         guard path.count == length + name.count else { return false }
-        let end = path.index(path.startIndex, offsetBy: length)
-        return other.pathAndQuery[..<end] == pathAndQuery[..<end] && other.pathAndQuery[end...] == reference
+        return Self.isSame(pathAndQuery.utf8, path, from: 0, length)
+            && Self.isSame(name, path, from: length, name.count)
+    }
+
+    /// Whether the first `count` bytes of a text stand in another at an offset. Neither is shorter.
+    private static func isSame(_ text: String.UTF8View, _ other: String.UTF8View, from offset: Int, _ count: Int)
+        -> Bool
+    {
+        text.withContiguousStorageIfAvailable { text in
+            other.withContiguousStorageIfAvailable { other in
+                count == 0 || memcmp(text.baseAddress!, other.baseAddress! + offset, count) == 0
+            } ?? false
+        } ?? false
     }
 
     /// Whether the bytes are the same. Swift also takes other characters for equal (U+212A and K), which are longer.

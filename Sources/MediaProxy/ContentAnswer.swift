@@ -73,6 +73,7 @@ final class ContentAnswer: BodySource {
 
     /// Otherwise, the answer is given.
     private func meetsConditions(following status: SharedFetch?) -> Bool {
+        guard request.head.rest.isConditional else { return true }
         switch Conditional.evaluate(request.head, against: view.head.validators) {
         case .notModified: close(304, following: status)
         case .failed: close(412, following: status)
@@ -313,13 +314,13 @@ final class ContentAnswer: BodySource {
     func takeBack(_ count: Int) -> Bool { reader?.rewind(by: count) == true }
 
     func finish() {
-        lastReading = reading
-        if let reader {
-            request.exchange.note(reader)
-            noteItem(reader)
-        }
-        if reader?.remaining != 0 { request.leaveReading() }
-        finishReader()
+        guard let reader else { return request.leaveReading() }
+        self.reader = nil
+        lastReading = (reader.offset, reader.generation.length)
+        request.exchange.note(reader)
+        noteItem(reader)
+        if reader.remaining != 0 { request.leaveReading() }
+        reader.finish()
     }
 
     /// Ends the reading, as the client has left, or waits no longer.
@@ -338,13 +339,11 @@ final class ContentAnswer: BodySource {
         reader.count(asPlay: isPlay)
         // Segments of a stream have read-ahead of their own.
         guard request.membership == nil, !view.isPart else { return }
-        let url = request.route.url
-        guard let length = statedLength, request.proxy.next.mayFollow(url, length: length, request.route.resolvedRule)
-        else {
-            return
-        }
-        item = request.proxy.next.begin(
-            url, resource.key, by: request.reading.player, at: reader.offset, length: length)
+        let route = request.route, next = request.proxy.next
+        guard next.mayFollow(route.resolvedRule.prefetchesNext), let length = statedLength,
+            next.mayFollow(route.url, length: length, route.resolvedRule)
+        else { return }
+        item = next.begin(route.url, resource.key, by: request.reading.player, at: reader.offset, length: length)
         itemMark = item?.mark ?? .max
     }
 

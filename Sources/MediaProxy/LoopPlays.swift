@@ -16,10 +16,6 @@ package final class LoopPlays {
     private var plays: [PlaySample.Key: LoopPlay] = [:]
     /// The play of the last request: the next one is often of the same.
     private var last: LoopPlay?
-    /// The last play of a route, which is found faster than by its key. A route may be gone, and its address another's:
-    /// the key decides.
-    private var lastOfRoutes: [ObjectIdentifier: LoopPlay] = [:]
-
     /// The `User-Agent` of the last play that began, which that of the next one often has, and whether it is a
     /// downloader's.
     private var lastAgent: (text: String?, isDownload: Bool)?
@@ -33,32 +29,40 @@ package final class LoopPlays {
 
     /// Adds a request to its play.
     func begin(_ answer: MediaAnswer) {
-        let request = answer.request, now = request.exchange.startedAt
-        let key = PlaySample.Key(player: request.reading.player, whole: request.membership?.whole ?? request.route.key)
-        let play = play(key, of: request.route, at: now)
+        let request = answer.request
+        let play = known(to: request) ?? play(of: request)
         last = play
         play.begin(answer, shelf)
         request.isOfDownloader = play.isDownload
         request.exchange.follow(by: play)
     }
 
-    private func play(_ key: PlaySample.Key, of route: Route, at now: UInt64) -> LoopPlay {
-        if let last, last.key == key, !isOver(last, at: now) { return last }
-        if let known = lastOfRoutes[ObjectIdentifier(route)], known.key == key, !isOver(known, at: now) { return known }
-        let play = plays[key].flatMap { isOver($0, at: now) ? nil : $0 } ?? begin(key, at: now)
-        if key.whole == route.key {
-            if lastOfRoutes.count >= limit { lastOfRoutes = [:] }
-            lastOfRoutes[ObjectIdentifier(route)] = play
-        }
+    /// The play that a request continues, if it is the last one of its route, or that of the last request for the same
+    /// presentation: found without looking for its key.
+    private func known(to request: MediaRequest) -> LoopPlay? {
+        let known = request.membership == nil ? request.route.play as? LoopPlay : last
+        guard let known, known.reading === request.reading, !known.isForgotten,
+            request.membership.map({ $0.whole == known.key.whole }) != false,
+            !isOver(known, at: request.exchange.startedAt)
+        else { return nil }
+        return known
+    }
+
+    private func play(of request: MediaRequest) -> LoopPlay {
+        let route = request.route, now = request.exchange.startedAt
+        let key = PlaySample.Key(player: request.reading.player, whole: request.membership?.whole ?? route.key)
+        let play = plays[key].flatMap { isOver($0, at: now) ? nil : $0 } ?? begin(key, request.reading, at: now)
+        play.reading = request.reading
+        if request.membership == nil { route.play = play }
         return play
     }
 
-    private func begin(_ key: PlaySample.Key, at now: UInt64) -> LoopPlay {
+    private func begin(_ key: PlaySample.Key, _ reading: FieldReading, at now: UInt64) -> LoopPlay {
         forgetSurplus(at: now)
         if lastAgent == nil || lastAgent?.text != key.player.agent {
             lastAgent = (key.player.agent, PlayerName(userAgent: key.player.agent).isDownloadClient)
         }
-        let play = LoopPlay(key, isDownload: lastAgent?.isDownload ?? false, began: now)
+        let play = LoopPlay(key, reading, isDownload: lastAgent?.isDownload ?? false, began: now)
         plays[key] = play
         return play
     }
@@ -83,8 +87,8 @@ package final class LoopPlays {
     }
 
     private func forget(_ play: LoopPlay) {
+        play.isForgotten = true
         plays[play.key] = nil
-        (last, lastOfRoutes) = (nil, [:])
     }
 
     /// Adds the plays at this moment; if there are very many, those that began first. Forgets those that ended long
@@ -104,6 +108,10 @@ package final class LoopPlays {
 /// What one player reads of one thing through one loop. Loop-bound.
 final class LoopPlay: ExchangeFollower {
     let key: PlaySample.Key
+    /// Of its last request; another request with the same one is of the same player.
+    var reading: FieldReading
+    /// Whether it is kept no more: what goes on is another play.
+    var isForgotten = false
     let began: UInt64
     /// Whether its player fetches files to be played later.
     let isDownload: Bool
@@ -124,8 +132,8 @@ final class LoopPlay: ExchangeFollower {
     /// Video, audio, subtitles, and the rendition before a switch.
     private static let mostSegments = 4
 
-    init(_ key: PlaySample.Key, isDownload: Bool, began: UInt64) {
-        (self.key, self.isDownload, self.began, lastUse) = (key, isDownload, began, began)
+    init(_ key: PlaySample.Key, _ reading: FieldReading, isDownload: Bool, began: UInt64) {
+        (self.key, self.reading, self.isDownload, self.began, lastUse) = (key, reading, isDownload, began, began)
     }
 
     var isIdle: Bool { answers.isEmpty }
@@ -134,15 +142,14 @@ final class LoopPlay: ExchangeFollower {
         lastUse = answer.request.exchange.startedAt
         answers.append(answer)
         guard let place = answer.request.membership?.place else { return }
-        let known = segments.firstIndex { $0.rendition == place.rendition }.map { segments.remove(at: $0) }
-        let name = known?.shown.rendition ?? shelf.name(of: place.rendition) ?? "media"
-        segments.append(
-            (
-                place.rendition,
-                PlaySample.Segment(
-                    rendition: name, position: place.position, count: place.segments.count, requestedAt: lastUse)
-            ))
-        if segments.count > Self.mostSegments { segments.removeFirst() }
+        if let known = segments.firstIndex(where: { $0.rendition == place.rendition }) {
+            if known < segments.count - 1 { segments.append(segments.remove(at: known)) }
+        } else {
+            let name = shelf.name(of: place.rendition) ?? "media"
+            segments.append((place.rendition, PlaySample.Segment(rendition: name)))
+            if segments.count > Self.mostSegments { segments.removeFirst() }
+        }
+        segments[segments.count - 1].shown.note(place.position, of: place.segments.count, at: lastUse)
     }
 
     func ended(_ exchange: Exchange) {

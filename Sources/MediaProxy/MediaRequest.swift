@@ -86,11 +86,13 @@ final class MediaRequest: ResourceResolver.User {
 
     /// Whether `If-Range` allows ranges of what a head describes.
     func honoursRange(of stored: GenerationHead) -> Bool {
-        Conditional.rangeApplies(
-            head, against: stored.validators, isDateStrong: Freshening.hasStrongDate(stored.fields))
+        !head.rest.hasIfRange
+            || Conditional.rangeApplies(
+                head, against: stored.validators, isDateStrong: Freshening.hasStrongDate(stored.fields))
     }
 
     private func findMembership() -> Membership? {
+        guard proxy.library.shelf.isUsed else { return nil }
         let first: Int64? =
             switch wanted {
             case .bounded(let first, _), .from(let first): first
@@ -124,13 +126,14 @@ final class MediaRequest: ResourceResolver.User {
         variant.of(demand.sentFields, fingerprint: filler.filler.store.fingerprint)
     }
 
-    /// For most requests without a demand.
-    var isAuthorized: Bool { head.value(of: "Authorization") != nil && demand.isAuthorized }
+    /// `Demand.isAuthorized`, for most requests without one.
+    var isAuthorized: Bool { reading.hasCredentials && demand.isAuthorized }
 
     func makeDemand(_ span: ByteRangeSpec?) -> Demand {
         Demand(
-            url: route.url, span: span, request: head, directives: directives, resolvedRule: resolvedRule,
-            whole: membership?.whole, absence: absence, isTransparent: route.form.isTransparent,
+            url: route.url, as: route.text, span: span, request: head, directives: directives,
+            resolvedRule: resolvedRule, whole: membership?.whole, absence: absence,
+            isTransparent: route.form.isTransparent,
             isForwarded: exchange.isForwarded, passesCookies: route.passesCookies,
             referrer: proxy.referrer(of: exchange, route), client: exchange.countedClient)
     }

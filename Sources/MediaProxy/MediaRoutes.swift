@@ -38,6 +38,8 @@ final class Route {
     /// How the last client of this playlist reaches what it lists, and that client's `Host`: a proxy has only a few
     /// names.
     var listing: (host: String, form: PlaylistForm)?
+    /// The play of its last request that no playlist named (`LoopPlays`).
+    var play: AnyObject?
 
     /// - Parameter bypasses: whether it is neither stored nor answered from the cache, whatever the rules say.
     init(_ url: OriginURL, _ form: RouteForm, _ policy: ProxyPolicy, bypasses: Bool = false) {

@@ -1,26 +1,32 @@
 import HTTPModel
 
-/// The cache directives of a request (RFC 9111 §5.2.1, §5.4).
-package struct RequestDirectives: Sendable, Equatable {
-    package var control = CacheControl(parsing: nil)
+/// The cache directives of a request (RFC 9111 §5.2.1, §5.4). Shared by all that decide about it.
+package final class RequestDirectives: Sendable, Equatable {
+    package let control: CacheControl
 
-    package init() {}
+    package init(_ control: CacheControl = CacheControl(parsing: nil)) { self.control = control }
 
     /// - Parameters: the values of the request's fields; nil if absent.
-    package init(cacheControl: String?, pragma: String?) {
-        control = CacheControl(parsing: cacheControl)
+    package convenience init(cacheControl: String?, pragma: String?) {
+        var control = CacheControl(parsing: cacheControl)
         // §5.4: Pragma counts only without Cache-Control.
         if cacheControl == nil, CacheControl(parsing: pragma).noCache { control.noCache = true }
+        self.init(control)
+    }
+
+    package static func == (first: RequestDirectives, second: RequestDirectives) -> Bool {
+        first.control == second.control
     }
 
     /// The same directives without the demand to revalidate a fresh response (`no-cache`, `max-age=0`, `Pragma`),
     /// which some players send with every segment out of habit. Other limits on the age (`max-age=60`, `min-fresh`)
     /// and prohibitions (`only-if-cached`, `no-store`) stay.
     package var ignoringReload: RequestDirectives {
-        var directives = self
-        directives.control.noCache = false
-        if control.maxAge == 0 { directives.control.maxAge = nil }
-        return directives
+        guard control.noCache || control.maxAge == 0 else { return self }
+        var control = control
+        control.noCache = false
+        if control.maxAge == 0 { control.maxAge = nil }
+        return RequestDirectives(control)
     }
 }
 

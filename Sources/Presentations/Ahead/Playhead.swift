@@ -88,7 +88,9 @@ struct Playhead {
     /// segment is missing. The player requests the items of the first segment itself.
     private func pieces(at position: Int) -> [AheadPiece] {
         let segment = segments[position]
-        let companions = known > start && position > 0 ? companions(of: segment, after: segments[position - 1]) : []
+        let needsOthers = !segment.keys.isEmpty || segment.initialization != nil
+        let companions =
+            needsOthers && known > start && position > 0 ? companions(of: segment, after: segments[position - 1]) : []
         guard let url = segment.url, !segment.isGap else { return companions }
         return companions + [AheadPiece(url: url, range: segment.range)]
     }

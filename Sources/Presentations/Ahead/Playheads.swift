@@ -42,6 +42,14 @@ struct Playheads<Requester: Sendable> {
 
         /// - Returns: the piece to start; nil if one is being fetched, or none is left.
         mutating func next() -> AheadPiece? { run == nil ? head.next() : nil }
+
+        /// - Returns: whether the request continues what is being fetched.
+        mutating func take(
+            _ place: SegmentPlace, _ requester: Requester, ahead: Int, turn: UInt64, at now: UInt64
+        ) -> Bool {
+            (self.requester, self.turn, lastUse) = (requester, turn, now)
+            return head.move(to: place.position, in: place.segments, ahead: ahead)
+        }
     }
 
     private(set) var entries: [PlayheadID: Entry] = [:]
@@ -74,10 +82,7 @@ struct Playheads<Requester: Sendable> {
         turns &+= 1
         // This runs for every request of a player: an index avoids hashing the key on each line.
         if let known = entries.index(forKey: id) {
-            let continues = entries.values[known].head.move(to: place.position, in: place.segments, ahead: ahead)
-            entries.values[known].requester = requester
-            entries.values[known].turn = turns
-            entries.values[known].lastUse = now
+            let continues = entries.values[known].take(place, requester, ahead: ahead, turn: turns, at: now)
             guard !continues else { return (Reading(head: id, turn: turns), startNext(at: known)) }
             actions = stop(id)
         } else {

@@ -59,7 +59,8 @@ package final class PlaylistLibrary {
     /// - Parameter beginsAtStart: whether the answer begins with the first byte, which is then examined. If not, XML
     ///   whose beginning has not come has to be read before it is.
     package func isPlaylist(
-        _ generation: Generation, _ view: Generation.Snapshot, at url: OriginURL, beginsAtStart: Bool
+        _ generation: Generation, _ view: Generation.Snapshot, at url: @autoclosure () -> OriginURL,
+        beginsAtStart: @autoclosure () -> Bool
     ) -> Bool {
         if let length = view.length, length > PlaylistLimits.bytes {
             // It is not going to be parsed, so its lifetime is what its origin states.
@@ -67,7 +68,7 @@ package final class PlaylistLibrary {
             return false
         }
         guard !view.head.isCertainListing else { return !refused.contains(generation.id) }
-        if view.head.isListing, ContentEncoding.isCodedListing(view.head.fields, at: url) {
+        if view.head.isListing, ContentEncoding.isCodedListing(view.head.fields, at: url()) {
             return !refused.contains(generation.id)
         }
         switch generation.beginning {
@@ -76,7 +77,7 @@ package final class PlaylistLibrary {
         case .feed where generation.isStored && !StrayPage.isPage(view.head.fields): break
         case .playlist, .feed: return false
         case .unknown, .text:
-            guard !beginsAtStart, FeedRecognition.mayBe(type: view.head.fields["Content-Type"] ?? "") else {
+            guard !beginsAtStart(), FeedRecognition.mayBe(type: view.head.fields["Content-Type"] ?? "") else {
                 return false
             }
         }

@@ -3,12 +3,16 @@ import HTTPModel
 import Playlists
 import Synchronization
 
-/// The place of a request in a rendition.
-package struct SegmentPlace: Sendable {
+/// The place of a request in a rendition. One object, passed on by all that follow the request.
+package final class SegmentPlace: Sendable {
     package let rendition: RenditionID
     package let segments: any SegmentSequence
     /// The position of the segment in `segments`.
     package let position: Int
+
+    package init(rendition: RenditionID, segments: any SegmentSequence, position: Int) {
+        (self.rendition, self.segments, self.position) = (rendition, segments, position)
+    }
 
     package var segment: MediaSegment { segments[position] }
 }
@@ -198,11 +202,16 @@ package final class PlaylistShelf: Sendable {
         var entries: Entries = [:]
         /// Those with segments on a host, the newest last.
         var hosts: [String: [Entry]] = [:]
+        /// Whether one of very many hosts was put.
+        var hasOfAnyHost = false
         /// How often a document was put.
         var version: UInt64 = 0
     }
 
     package init() {}
+
+    /// Whether a playlist was ever put on it. Costs one atomic load.
+    package var isUsed: Bool { !isEmpty.load(ordering: .acquiring) }
 
     /// The memory that all take, in bytes.
     var weight: Int { state.withLock { $0.entries.values.reduce(0) { $0 +| $1.weight } } }
@@ -324,8 +333,7 @@ package final class PlaylistShelf: Sendable {
         }
     }
 
-    /// The presentation to which a URL belongs; nil if no playlist names it. Costs one atomic load while the shelf
-    /// is empty.
+    /// The presentation to which a URL belongs; nil if no playlist names it.
     /// - Parameters:
     ///   - byte: the first requested byte; nil for a request without a range.
     ///   - budget: that of all documents on the URL's host.
@@ -334,9 +342,11 @@ package final class PlaylistShelf: Sendable {
         of url: OriginURL, at byte: Int64?, within budget: @autoclosure () -> WorkBudget = .ofMatch,
         now: () -> Duration
     ) -> Membership? {
-        guard !isEmpty.load(ordering: .acquiring) else { return nil }
+        guard isUsed else { return nil }
         // Outside the lock of all loops: only the documents on the host are looked up under it.
-        let (entries, others) = state.withLock { ($0.hosts[url.host] ?? [], $0.hosts[NamedHosts.any] ?? []) }
+        let (entries, others) = state.withLock { state in
+            (state.hosts[url.host] ?? [], state.hasOfAnyHost ? state.hosts[NamedHosts.any] ?? [] : [])
+        }
         guard !entries.isEmpty || !others.isEmpty else { return nil }
         var hashes: RepresentationSegments.Index.Address?
         let budget = budget()
@@ -373,6 +383,7 @@ extension PlaylistShelf.State {
         remove(key)
         entries[key] = entry
         for host in entry.names.hosts { hosts[host, default: []].append(entry) }
+        if entry.names.hosts.contains(NamedHosts.any) { hasOfAnyHost = true }
         let joined = named.compactMap { entries[$0] }.filter { $0.whole == $0.key }
         for each in joined { replace(each, by: each.with(whole: key)) }
         for each in outdated { remove(each) }

@@ -88,6 +88,9 @@ package final class NextItems: Sendable {
 
     // MARK: Reading
 
+    /// Whether anything may be fetched after any file: by its rule, or as something is played with its next items.
+    package func mayFollow(_ prefetchesNext: Bool) -> Bool { prefetchesNext || hasWanted.load(ordering: .acquiring) }
+
     /// Whether anything may be fetched after a file.
     /// - Parameter length: of the whole file.
     package func mayFollow(_ url: OriginURL, length: Int64, _ rule: ResolvedRule) -> Bool {
