@@ -102,14 +102,9 @@ final class Checkpointer {
             return nil
         } catch {
             core.faults.note("make chunks durable, so dropped them", error, label: "disk-sync")
-            for extent in update.extents {
-                let dropped = generation.withChunks {
-                    $0.drop(Presence(extent.checksums.keys), ofExtent: extent.ordinal)
-                }
-                core.metrics.droppedChunks.add(Int64(dropped))
-            }
-            // The rest of the update goes with the next checkpoint.
+            // What has come since the update was taken may be lost, too. The rest of it goes with the next checkpoint.
             generation.restore(update)
+            core.metrics.droppedChunks.add(Int64(generation.withChunks { $0.dropUnsaved() }))
             return nil
         }
     }

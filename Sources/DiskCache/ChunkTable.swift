@@ -40,6 +40,8 @@ struct ChunkTable: Sendable {
         let writer: Int
         let chunk: Int
         var frontier: Int64
+        /// Whether the disk may have lost what was written of it.
+        var isLost = false
     }
 
     /// - Parameters:
@@ -267,8 +269,9 @@ struct ChunkTable: Sendable {
         claims[place].frontier = frontier
     }
 
-    /// The whole chunk is in the file: readers find it from now on.
+    /// The whole chunk is in the file: readers find it from now on, unless the disk may have lost some of it.
     mutating func complete(_ chunk: Int, by writer: Int, checksum: UInt64, now: Int64) {
+        guard !claims.contains(where: { $0.writer == writer && $0.isLost }) else { return abandon(chunk, by: writer) }
         claims.removeAll { $0.writer == writer }
         absentCount -= 1
         extents[geometry.extent(ofChunk: chunk)].complete(
@@ -362,6 +365,16 @@ struct ChunkTable: Sendable {
         absentCount += dropped.count
         losses += 1
         return dropped.count
+    }
+
+    /// Drops all chunks that the index does not know, as the disk has failed to keep some of what was written. It says
+    /// so once: the next `fdatasync` succeeds without those bytes. So chunks in progress are absent at their end, too.
+    /// - Returns: how many were present.
+    mutating func dropUnsaved() -> Int {
+        for place in claims.indices { claims[place].isLost = true }
+        var dropped = 0
+        for ordinal in extents.ordinals { dropped += drop(extents[ordinal].unsaved, ofExtent: ordinal) }
+        return dropped
     }
 
     // MARK: Verification

@@ -133,6 +133,23 @@ import Testing
         #expect(table.allocated == taken - 6 * 4096 && table.extents.ordinals == [0])
     }
 
+    /// Chunk 1 was taken to be saved when 2 came, and 3 was in progress.
+    @Test func whatWasWrittenBeforeASyncFailedIsDropped() {
+        var table = table(present: 0..<1)
+        let writer = table.makeWriter()
+        _ = table.takeNews(isSynced: true)
+        fill(&table, 1, by: writer)
+        let news = table.takeNews(isSynced: true)
+        fill(&table, 2, by: writer)
+        #expect(table.claimWithBlocks(3, by: writer, bytes: 4096) == true)
+        table.restore(news)
+        #expect(table.dropUnsaved() == 2)
+        table.complete(3, by: writer, checksum: 3, now: 5)
+        fill(&table, 4, by: writer)
+        #expect(table.takeNews(isSynced: true).map(\.present) == [Presence([0, 4])])
+        #expect(!table.isLeased)
+    }
+
     // MARK: What the index is told
 
     @Test func newsThatCouldNotBeToldIsToldAgain() throws {

@@ -101,6 +101,25 @@ import Testing
         #expect(try generation.firstWrongChunk(media) == nil)
     }
 
+    /// The disk says once that it has lost bytes: that a later sync succeeds means nothing for those.
+    @Test func whatWasWrittenBeforeASyncFailedIsNotSavedByTheNext() throws {
+        let generation = try opened.make("a", media, filling: 0..<4096)
+        let writer = ChunkWriter(generation, at: 4096, stopsAtPresent: false, in: opened.store)
+        #expect(Taken(writer.append(media, 4095)) == .taken(4095))
+        // Without its directory, the file's name cannot be made durable.
+        let shard = (opened.path(generation) as NSString).deletingLastPathComponent
+        try FileManager.default.moveItem(atPath: shard, toPath: shard + "-away")
+        opened.checkpoint()
+        try FileManager.default.moveItem(atPath: shard + "-away", toPath: shard)
+        #expect(opened.metrics.droppedChunks.value == 1)
+        #expect(Taken(writer.append(media, 4097)) == .taken(4097))
+        opened.checkpoint()
+        #expect(generation.presentChunks == [2])
+        #expect(try opened.rows(of: generation.id) == [0: Presence([2])])
+        try opened.fill(generation, media, 0..<3 * 4096)
+        #expect(try generation.firstWrongChunk(media) == nil)
+    }
+
     @Test func writerThatIsLetGoOfAbandonsItsChunk() throws {
         let generation = try opened.make("a", length: media.size)
         do {
