@@ -369,7 +369,7 @@ package final class Prefetch: LoopFiller.Work, ResourceResolver.User {
             var isPinned = false
             // The prefetch may have been stopped meanwhile, and its bytes removed.
             do throws(StoreError) {
-                isPinned = state.isWanted ? try store.setPinned(true, generation.key) : false
+                isPinned = try store.setPinned(true, generation.key) { state.isWanted }
             } catch {
                 logger.error("could not pin \(generation.key.text): \(error)")
             }

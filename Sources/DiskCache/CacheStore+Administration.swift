@@ -71,14 +71,19 @@ extension CacheStore {
     }
 
     /// Pins or unpins a resource; a presentation with all its parts, those that join later included.
-    /// - Parameter isByHand: whether a person does so: `unpinPlayed` leaves such a pin.
+    /// - Parameters:
+    ///   - isByHand: whether a person does so: `unpinPlayed` leaves such a pin.
+    ///   - isWanted: called on the store's queue, where `restorePoints` unpins what a stopped download leaves: of the
+    ///     two, the later knows of the other. False skips the rest.
     /// - Returns: false if nothing of it is cached.
-    package func setPinned(_ isPinned: Bool, _ key: CacheKey, isByHand: Bool = false) throws(StoreError) -> Bool {
+    package func setPinned(
+        _ isPinned: Bool, _ key: CacheKey, isByHand: Bool = false, isWanted: () -> Bool = { true }
+    ) throws(StoreError) -> Bool {
         // The presentation's own row first: parts that join meanwhile are then pinned with it.
         let isKnown = try queue.sync { work throws(StoreError) in
-            try work.setPinned(isPinned, key, isByHand: isByHand)
+            try isWanted() ? work.setPinned(isPinned, key, isByHand: isByHand) : false
         }
-        if isKnown { _ = try parts.setPinned(isPinned, of: key) }
+        if isKnown { _ = try parts.setPinned(isPinned, of: key, isWanted: isWanted) }
         return isKnown
     }
 
@@ -199,7 +204,7 @@ extension CacheStore {
     }
 
     /// Makes the present chunks of a range durable, marks the resource as downloaded, and pins it if wanted.
-    /// - Parameter isWanted: called when everything before is done; false skips the rest.
+    /// - Parameter isWanted: false if it was stopped, which skips the rest (`setPinned`).
     /// - Throws: if the index could not be updated.
     package func commit(_ range: Range<Int64>, of generation: Generation, isPinned: Bool, isWanted: () -> Bool)
         throws(StoreError)
@@ -208,9 +213,12 @@ extension CacheStore {
         guard !generation.hasUnsaved(in: range) else {
             throw .index(detail: "the fetched bytes could not be saved: see the log")
         }
-        guard generation.length != 0, isWanted() else { return }
-        try setDownloaded([generation.key])
-        if isPinned { _ = try setPinned(true, generation.key) }
+        if generation.length != 0 { try noteDownloaded(generation.key, isPinned, isWanted) }
+    }
+
+    private func noteDownloaded(_ key: CacheKey, _ isPinned: Bool, _ isWanted: () -> Bool) throws(StoreError) {
+        try queue.sync { work throws(StoreError) in if isWanted() { try work.noteDownloaded([key]) } }
+        if isPinned { _ = try setPinned(true, key, isWanted: isWanted) }
     }
 
     /// Makes the bytes of a presentation's parts durable, joins the parts to it, and marks them as downloaded.
@@ -225,9 +233,9 @@ extension CacheStore {
     }
 
     /// Marks a presentation as downloaded, and pins it with its parts if wanted.
-    package func commit(whole: CacheKey, isPinned: Bool) throws(StoreError) {
+    /// - Parameter isWanted: as above.
+    package func commit(whole: CacheKey, isPinned: Bool, isWanted: () -> Bool) throws(StoreError) {
         queue.sync { $0.checkpointer.checkpoint() }
-        try setDownloaded([whole])
-        if isPinned { _ = try setPinned(true, whole) }
+        try noteDownloaded(whole, isPinned, isWanted)
     }
 }

@@ -82,9 +82,11 @@ package struct Parts: Sendable {
 
     /// Includes parts that already have the flag: a crash between two transactions may have left their extents
     /// unchanged.
+    /// - Parameter isWanted: called for each page, on the queue; false skips it.
     /// - Returns: the number of parts.
-    func setPinned(_ isPinned: Bool, of whole: CacheKey) throws(StoreError) -> Int {
+    func setPinned(_ isPinned: Bool, of whole: CacheKey, isWanted: () -> Bool) throws(StoreError) -> Int {
         let sum = try visit(whole) { page, work throws(StoreError) in
+            guard isWanted() else { return Sum() }
             try setPinned(isPinned, page, work)
             return Sum(count: page.count)
         }

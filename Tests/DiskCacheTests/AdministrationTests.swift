@@ -18,6 +18,28 @@ import Testing
     private var whole: Range<Int64> { 0..<media.size }
     private func key(_ name: String) -> CacheKey { OpenStore.key(name) }
 
+    // MARK: Downloading
+
+    /// It is stopped and put back while its end is being noted.
+    @Test(arguments: [true, false]) func cancelledDownloadIsNotPinned(isWhole: Bool) throws {
+        let generation = try opened.make("a", media, filling: whole), isWanted = Monitor(true)
+        let answer = { @Sendable [store, key = key("a")] in
+            defer {
+                store.queue.async { work in
+                    isWanted.update { $0 = false }
+                    _ = try? work.setPinned(false, key)
+                }
+            }
+            return isWanted.read { $0 }
+        }
+        if isWhole {
+            try store.commit(whole: key("a"), isPinned: true, isWanted: answer)
+        } else {
+            try store.commit(whole, of: generation, isPinned: true, isWanted: answer)
+        }
+        #expect(try !store.core.index.pins.kept(key("a")).isPinned)
+    }
+
     // MARK: Listing
 
     private func listed(_ change: (inout ResourceQuery) -> Void = { _ in }) throws -> [String] {

@@ -240,7 +240,8 @@ final class LiveRecording {
     private func write(then proceed: @escaping @Sendable (LiveRecording) -> Void) {
         let writing = RecordingWriting(
             store: fill.loop.filler.store, key: { [policy = fill.loop.filler.policy] in policy.value.resolve($0).key },
-            name: order.name, document: document, url: fill.order.url, isPinned: fill.order.isPinned)
+            name: order.name, document: document, url: fill.order.url, isPinned: fill.order.isPinned,
+            isWanted: { [budget = fill.budget] in !budget.isCancelled })
         let (renditions, lacking) = (renditions, Set(pending))
         fill.offLoop(isLong: true) { _ throws(PresentationFault) in
             try writing.write(renditions.map { $0.without(lacking) })

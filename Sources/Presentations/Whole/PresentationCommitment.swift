@@ -30,7 +30,7 @@ extension PresentationFill {
             }
             try store.commit(keys, partsOf: whole)
             let missing = try missing(of: items)
-            if missing.isEmpty, isWanted() { try store.commit(whole: whole, isPinned: isPinned) }
+            if missing.isEmpty { try store.commit(whole: whole, isPinned: isPinned, isWanted: isWanted) }
             return missing
         }
 

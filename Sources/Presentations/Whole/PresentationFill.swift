@@ -55,7 +55,7 @@ package final class PresentationFill {
     private var group: PrefetchGroup?
     private(set) var recording: LiveRecording?
     /// Cancelled when it is over.
-    private let budget = WorkBudget(bytes: 0)
+    let budget = WorkBudget(bytes: 0)
 
     private var reading = Reading.notYet
     /// What the first resource is: it is read while the resource is still being saved.

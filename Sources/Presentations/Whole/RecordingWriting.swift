@@ -13,6 +13,8 @@ struct RecordingWriting: Sendable {
     let document: PlaylistDocument
     let url: OriginURL
     let isPinned: Bool
+    /// Called at the end; false if the recording was stopped meanwhile.
+    let isWanted: @Sendable () -> Bool
 
     func write(_ renditions: [RecordedRendition]) throws(PresentationFault) {
         let renditions = renditions.filter { !$0.segments.isEmpty }
@@ -31,7 +33,7 @@ struct RecordingWriting: Sendable {
             for rendition in renditions {
                 try store.commit([key(name.url(of: rendition.url))] + keys(of: rendition), partsOf: whole)
             }
-            try store.commit(whole: whole, isPinned: isPinned)
+            try store.commit(whole: whole, isPinned: isPinned, isWanted: isWanted)
         } catch { throw .cache("\(error)") }
     }
 
