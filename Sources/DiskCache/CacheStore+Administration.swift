@@ -167,8 +167,9 @@ extension CacheStore {
     func hold(_ key: CacheKey, verifying range: Range<Int64>?) throws(StoreError) -> FileHold? {
         guard let generation = try loader.load(key), let length = generation.length else { return nil }
         let path = GenerationFiles.relativePath(of: generation.id)
-        return FileHold(generation, length: length, path: path, verifying: range) {
-            verifier.verify(generation, extent: $0)
+        return try FileHold(generation, length: length, path: path, verifying: range) { ordinal throws(StoreError) in
+            try checkOpen()
+            verifier.verify(generation, extent: ordinal)
         }
     }
 

@@ -26,16 +26,21 @@ package final class FileHold: Sendable {
 
     /// - Parameters:
     ///   - range: verify only the extents that it touches; nil for all.
-    ///   - verify: compares the checksums of an extent's unverified chunks and drops those that differ.
+    ///   - verify: compares the checksums of an extent's unverified chunks and drops those that differ. May end the
+    ///     verification, which takes long, with an error.
     init(
         _ generation: Generation, length: Int64, path: String, verifying range: Range<Int64>? = nil,
-        verify: (_ ordinal: Int) -> Void
-    ) {
+        verify: (_ ordinal: Int) throws(StoreError) -> Void
+    ) throws(StoreError) {
         self.generation = generation
         (self.length, self.path) = (length, path)
         codings = ContentEncoding.codings(generation.head.fields)
         Self.hold(generation, true)
-        losses = Self.verify(generation, range, length: length, verify)
+        do throws(StoreError) { losses = try Self.verify(generation, range, length: length, verify) } catch {
+            // There will be no `deinit`.
+            Self.hold(generation, false)
+            throw error
+        }
     }
 
     deinit { Self.hold(generation, false) }
@@ -49,14 +54,15 @@ package final class FileHold: Sendable {
 
     /// - Returns: `losses` at the time when no unverified chunk was left.
     private static func verify(
-        _ generation: Generation, _ range: Range<Int64>?, length: Int64, _ verify: (_ ordinal: Int) -> Void
-    ) -> Int {
+        _ generation: Generation, _ range: Range<Int64>?, length: Int64,
+        _ verify: (_ ordinal: Int) throws(StoreError) -> Void
+    ) throws(StoreError) -> Int {
         let wanted = range.map { extents(touching: $0, length: length, generation.geometry) }
         while true {
             let (unverified, losses) = generation.withChunks { ($0.unverifiedExtents, $0.losses) }
             let ordinals = unverified.filter { wanted?.contains($0) ?? true }
             guard !ordinals.isEmpty else { return losses }
-            for ordinal in ordinals { verify(ordinal) }
+            for ordinal in ordinals { try verify(ordinal) }
         }
     }
 

@@ -36,6 +36,14 @@ extension CacheEngine {
         }
     }
 
+    /// Holds a complete file, all of which it may have to verify.
+    func hold(_ url: OriginURL) async throws -> FileHold.Holding? {
+        let policy = policy.value
+        return try await perform(isLong: true) { store throws(StoreError) in
+            try policy.find(url) { key throws(StoreError) in try store.hold(key) }
+        }
+    }
+
     /// Changes a resource.
     /// - Parameter body: returns whether anything of it is cached; otherwise this throws `.notCached`.
     func change(_ url: URL, _ body: (CacheStore, CacheKey) throws(StoreError) -> Bool) throws {

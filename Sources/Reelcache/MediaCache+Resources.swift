@@ -143,7 +143,7 @@ extension MediaCache {
     /// and not replaced by a newer version from its origin; copy it to keep it longer.
     /// - Throws: `CacheError`: `.notCached`, `.incomplete`, `.unsupportedURL`, `.disk`, `.closed`.
     public func fileURL(of url: URL) async throws -> URL {
-        switch try await engine.find(OriginURL(url), { store, key throws(StoreError) in try store.hold(key) }) {
+        switch try await engine.hold(OriginURL(url)) {
         case nil: throw CacheError.notCached(url)
         case .incomplete(let missing)?: throw CacheError.incomplete(url, missing: missing.reduce(0) { $0 +| $1.count })
         case .complete(let hold)?:

@@ -35,6 +35,18 @@ import Testing
         #expect(!hold.isLost)
     }
 
+    /// Reading a long film takes minutes.
+    @Test func closingDoesNotWaitForTheRestToBeVerified() throws {
+        do { _ = try opened.make("a", media, filling: 0..<media.size) }
+        opened.checkpoint()
+        let again = try opened.killed()
+        let generation = try #require(try again.load("a"))
+        again.store.core.beginEnding()
+        #expect(throws: StoreError.self) { try hold(again) }
+        #expect(generation.chunks.unverifiedExtents == [0, 1, 2, 3])
+        #expect(!generation.isInUse)
+    }
+
     @Test func aRangeIsReadWithoutVerifyingTheRest() throws {
         do { _ = try opened.make("a", media, filling: half) }
         opened.checkpoint()

@@ -210,7 +210,7 @@ import Testing
         let generation = try opened.make("a", media, filling: whole)
         _ = try opened.make("b", media, filling: whole)
         opened.checkpoint()
-        let hold = FileHold(generation, length: media.size, path: "") { _ in }
+        let hold = try FileHold(generation, length: media.size, path: "") { _ in }
         defer { withExtendedLifetime(hold) {} }
         try opened.store.core.index.database.write {
             try $0.execute(sql: "UPDATE extent SET \(change) WHERE generation = \(generation.id.value) AND ordinal = 1")
