@@ -6,12 +6,13 @@ import HTTPModel
 import Synchronization
 
 /// Threads for work that waits for the disk: large writes, look-ups, cold reads, verification. They keep running,
-/// because starting a thread takes longer than most of this work.
+/// because starting a thread takes longer than most of this work, and may fail.
 final class BlockingPool: Sendable {
-    private let state: Mutex<State>
+    private let state = Mutex(State())
     /// Counts the queued items, and once more for each thread that has to end.
     private let work = DispatchSemaphore(value: 0)
     private let name: String
+    private let threads: Int
     private let isJoined: Bool
     /// Takes the place of the threads in a simulation.
     private let driver: (any StoreDriver)?
@@ -27,18 +28,16 @@ final class BlockingPool: Sendable {
         var later: [String: Deque<Item>] = [:]
         var isStopped = false
         var threads: [pthread_t] = []
-        var threadsToStart: Int
     }
 
     /// - Parameters:
     ///   - name: the name of the threads in the system's lists.
     ///   - isJoined: whether `stop` finishes the work. If not, it drops what is queued, and what runs is left alone.
     init(_ name: String, threads: Int, isJoined: Bool = true, _ driver: (any StoreDriver)? = nil) {
-        (self.name, self.isJoined, self.driver) = (name, isJoined, driver)
-        state = Mutex(State(threadsToStart: threads))
+        (self.name, self.threads, self.isJoined, self.driver) = (name, threads, isJoined, driver)
     }
 
-    /// Runs `item` on one of the threads.
+    /// Runs `item` on one of the threads, once they are started.
     /// - Parameter party: for whom, if a party is to have one thread at most; parties take turns.
     /// - Returns: whether it will run; false after `stop`.
     @discardableResult
@@ -50,7 +49,6 @@ final class BlockingPool: Sendable {
         }
         let (runs, isNext) = state.withLock { state in
             guard !state.isStopped else { return (false, false) }
-            startThreads(&state)
             let item = Item(work: item, party: party)
             if let party, state.later[party]?.append(item) != nil { return (true, false) }
             if let party { state.later[party] = [] }
@@ -71,9 +69,14 @@ final class BlockingPool: Sendable {
         if isNext { work.signal() }
     }
 
-    /// Starts the threads early, so that the first item does not wait for them.
-    func start() {
-        state.withLock { state in if driver == nil, !state.isStopped { startThreads(&state) } }
+    /// Starts the threads, once.
+    /// - Throws: if the system refuses one; `stop` ends the others.
+    func start() throws(StoreError) {
+        guard driver == nil else { return }
+        for _ in 0..<threads {
+            let thread = try startThread()
+            state.withLock { $0.threads.append(thread) }
+        }
     }
 
     /// Finishes all queued items and ends the threads, unless the pool is not joined. Not to be called on one of them.
@@ -93,13 +96,9 @@ final class BlockingPool: Sendable {
         _ = dropped
     }
 
-    private func startThreads(_ state: inout State) {
-        for _ in 0..<state.threadsToStart { state.threads.append(startThread()) }
-        state.threadsToStart = 0
-    }
-
-    private func startThread() -> pthread_t {
+    private func startThread() throws(StoreError) -> pthread_t {
         var thread = pthread_t()
+        let pool = Unmanaged.passRetained(self)
         let status = pthread_create(
             &thread, nil,
             { context in
@@ -110,8 +109,11 @@ final class BlockingPool: Sendable {
                     pool.ended(item)
                 }
                 return nil
-            }, Unmanaged.passRetained(self).toOpaque())
-        precondition(status == 0, "pthread_create: \(String(errno: status))")
+            }, pool.toOpaque())
+        guard status == 0 else {
+            pool.release()
+            throw .system(operation: "start a thread for", path: name, code: status)
+        }
         return thread
     }
 

@@ -111,9 +111,14 @@ package final class CacheStore: Sendable {
             scrubbers.run { recount.run() }
         }
         queue.everySecond { $0.tick() }
-        readers.start()
-        writers.start()
+        // All of them now: in the midst of the work, there would be no way out if the system refused one.
+        do throws(StoreError) { for pool in pools { try pool.start() } } catch {
+            try? close()
+            throw error
+        }
     }
+
+    private var pools: [BlockingPool] { [texts, writers, readers, clerks, scrubbers] }
 
     /// Changes the limits, and evicts until they are met, as far as extents are not in use.
     /// - Throws: `.setting` if the limits cannot work.
@@ -141,7 +146,7 @@ package final class CacheStore: Sendable {
     /// Ends all threads but the queue's, once their work is done; work on documents is dropped, or left alone.
     package func endThreads() {
         core.beginEnding()
-        for pool in [texts, writers, readers, clerks, scrubbers] { pool.stop() }
+        for pool in pools { pool.stop() }
     }
 
     /// - Throws: once the cache is being closed, whose end long work that only reads is not to delay.

@@ -149,8 +149,28 @@ import Testing
 }
 
 @Suite struct BlockingPoolTests {
+    /// Otherwise the first command that needs one would end the process, and all that it sends.
+    @Test func threadThatTheSystemRefusesIsAnErrorOfTheOpening() async {
+        await #expect(processExitsWith: .success) {
+            let directory = try TemporaryDirectory()
+            try OpenStore(directory).close()
+            var limit = rlimit()
+            getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)
+            let (before, statm) = (limit, try String(contentsOfFile: "/proc/self/statm", encoding: .utf8))
+            // Not enough for the stacks of all.
+            let pages = try #require(statm.split(separator: " ").first.flatMap { rlim_t($0) })
+            limit.rlim_cur = pages * rlim_t(getpagesize()) + 7 << 20
+            setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)
+            #expect(throws: StoreError.self) { try OpenStore(directory) }
+            limit = before
+            setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)
+            try OpenStore(directory).close()
+        }
+    }
+
     @Test func poolRunsEverything() throws {
         let pool = BlockingPool("test", threads: 4)
+        try pool.start()
         let done = Monitor(Set<Int>())
         _ = try concurrently(4) { thread in
             for item in 0..<500 { pool.run { done.update { _ = $0.insert(thread * 500 + item) } } }
@@ -161,6 +181,7 @@ import Testing
 
     @Test func workWaitsForAFreeThreadAndNotForOthers() throws {
         let pool = BlockingPool("test", threads: 2)
+        try pool.start()
         let gate = Monitor(false), done = Monitor(0)
         pool.run { try? gate.wait(for: "the gate") { $0 ? () : nil } }
         // The other thread does all this meanwhile.
@@ -172,6 +193,7 @@ import Testing
 
     @Test func stopWaitsForQueuedWorkAndTakesNoMore() throws {
         let pool = BlockingPool("test", threads: 1)
+        try pool.start()
         let gate = Monitor(false), done = Monitor(0)
         pool.run { try? gate.wait(for: "the gate") { $0 ? () : nil } }
         for _ in 0..<100 { pool.run { done.update { $0 += 1 } } }
