@@ -66,7 +66,12 @@ package final class HTTPServer: Sendable {
         let first = try address.listen(shared: true, unsentBytes: limits.unsentBytes)
         let bound = address.withPort(ListenAddress.port(of: first))
         var sockets = [first]
-        for _ in 1..<count { sockets.append(try bound.listen(shared: true, unsentBytes: limits.unsentBytes)) }
+        do throws(ListenError) {
+            for _ in 1..<count { sockets.append(try bound.listen(shared: true, unsentBytes: limits.unsentBytes)) }
+        } catch {
+            for socket in sockets { close(socket) }
+            throw error
+        }
         return (sockets, bound)
     }
 

@@ -114,6 +114,32 @@ import Testing
         }
     }
 
+    /// One file may be opened yet: a socket for the first loop, none for the second.
+    @Test func listeningThatFailsLeavesThePortFree() async {
+        await #expect(processExitsWith: .success) {
+            let group = try EventLoopGroup(count: 2)
+            group.start()
+            let port = try TestServer({ _ in }).port
+            let next = open("/dev/null", O_RDONLY)
+            close(next)
+            var limit = rlimit()
+            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            let before = limit
+            limit.rlim_cur = rlim_t(next) + 1
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            #expect(throws: ListenError.self) {
+                try HTTPServer(
+                    ListenAddress(host: "127.0.0.1", port: port), loops: group.loops, limits: .init(),
+                    metrics: ProxyMetrics()
+                ) { _ in Silent() }
+            }
+            limit = before
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            _ = try TestServer(port: port) { _ in }
+            group.stop()
+        }
+    }
+
     // MARK: The end
 
     @Test func stopLetsARunningAnswerEndAndClosesTheRest() throws {
