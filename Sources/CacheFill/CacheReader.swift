@@ -217,6 +217,7 @@ package final class CacheReader {
                 window.mapping = mapping
             } catch {
                 if error.isUnmappable { return copy() }
+                if error.isShortageOfMemory, generation.isStored { return copyFirst(limit) ?? copy() }
                 filler.filler.store.reportDisk("map a cached file", error, label: "disk-read")
                 return .failed(.notStored("\(error)"))
             }

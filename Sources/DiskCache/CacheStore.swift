@@ -300,12 +300,12 @@ package final class CacheStore: Sendable {
         }
     }
 
-    /// The same for a file that cannot be mapped. Calls back with a copy of the range; nil if it could not be read.
+    /// The same where a file cannot be mapped. Calls back with a copy of the range; nil if it is only warmed.
     package func copy(
         _ generation: Generation, _ range: Range<Int64>, then deliver: @escaping @Sendable (MappedBytes?) -> Void
     ) {
         readers.run { [loader] in
-            deliver(loader.read(range, of: generation) { file throws(StoreError) in try file.copy(range) })
+            deliver(loader.read(range, of: generation) { file throws(StoreError) in try file.copy(range) } ?? nil)
         }
     }
 }

@@ -106,8 +106,12 @@ extension GenerationBytes {
     }
 
     /// A copy of bytes in memory, where the file system maps no files. May wait for the disk.
-    func copy(_ range: Range<Int64>) throws(StoreError) -> MappedBytes {
-        let copy = try MappedBytes(inMemory: range)
+    /// - Returns: nil if there is no memory for it; the range is then warm, so that `readAtOnce` finds it.
+    func copy(_ range: Range<Int64>) throws(StoreError) -> MappedBytes? {
+        guard let copy = try? MappedBytes(inMemory: range) else {
+            try warm(range)
+            return nil
+        }
         let buffer = UnsafeMutableRawBufferPointer(start: copy.base, count: range.count)
         guard try read(into: buffer, at: range.lowerBound) == range.count else {
             throw .system(operation: "pread", path: path, code: EIO)

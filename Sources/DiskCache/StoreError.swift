@@ -60,6 +60,11 @@ package enum StoreError: AdvisedError, Sendable {
         if case .system("mmap", _, let code) = self { code == ENODEV || code == EINVAL } else { false }
     }
 
+    /// Whether no more can be mapped, by a limit of the machine or of this process; files are sound.
+    package var isShortageOfMemory: Bool {
+        if case .system("mmap", _, let code) = self { code == ENOMEM || code == EAGAIN } else { false }
+    }
+
     static func lastSystemError(_ operation: String, _ path: String) -> StoreError {
         .system(operation: operation, path: path, code: errno)
     }

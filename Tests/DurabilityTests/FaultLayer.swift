@@ -16,6 +16,8 @@ final class FaultLayer: Sendable {
         static let inMemory = Call(rawValue: 2048)
         /// Sending mapped bytes.
         static let sendMapped = Call(rawValue: 4096)
+        /// Mapping files, or memory for what they hold.
+        static let map = Call(rawValue: 8192)
         /// All that a disk refuses that has become read-only.
         static let everyChange: Call = [.write, .create, .openForWriting, .truncate, .punch, .allocate, .remove, .name]
     }

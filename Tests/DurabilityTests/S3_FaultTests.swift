@@ -379,6 +379,19 @@ extension Durability {
             }
         }
 
+        /// The disk is sound: nothing is cut, fetched again or dropped, at once or in the middle of the film.
+        @Test(arguments: [0, 1]) func whatCannotBeMappedForLackOfMemoryIsRead(after calls: Int) async throws {
+            try await blocking {
+                let proxy = try playAndStartAgain()
+                layer.fail(.map, in: .data, with: ENOMEM, after: UInt64(calls))
+                #expect(try isHit(film, proxy))
+                #expect(layer.failures > 0)
+                layer.heal()
+                #expect(try isHit(film, proxy))
+                #expect(try proxy.statistics.errors["disk-read"] == nil)
+            }
+        }
+
         /// A file system check may have moved it to lost+found.
         @Test func aFileThatIsGoneAfterACrashIsFetchedAgain() async throws {
             try await blocking {

@@ -30,7 +30,7 @@
 // Which files: bits for rules.
 enum { DATA = 1, INDEX = 2, OTHER = 4, SHARED_MEMORY = 8 };
 // Which calls: bits for rules.
-enum { WRITE = 1, READ = 2, CREATE = 4, OPEN_FOR_WRITING = 8, TRUNCATE = 16, PUNCH = 32, ALLOCATE = 64, SYNC = 128, REMOVE = 256, NAME = 512, OPEN_DIRECTORY = 1024, IN_MEMORY = 2048, SEND_MAPPED = 4096 };
+enum { WRITE = 1, READ = 2, CREATE = 4, OPEN_FOR_WRITING = 8, TRUNCATE = 16, PUNCH = 32, ALLOCATE = 64, SYNC = 128, REMOVE = 256, NAME = 512, OPEN_DIRECTORY = 1024, IN_MEMORY = 2048, SEND_MAPPED = 4096, MAP = 8192 };
 
 struct rule { uint64_t calls, files, code, passes, hits; }; // `passes` calls get through first
 
@@ -253,6 +253,14 @@ static int is_mapped(const char *place) {
 }
 
 void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset) {
+    // Memory for bytes of files counts as theirs.
+    int is_data = fd < 0 ? flags & MAP_NORESERVE : class(fd) == DATA;
+    if (is_data) {
+        pthread_mutex_lock(&lock);
+        int is_denied = denied(MAP, DATA);
+        pthread_mutex_unlock(&lock);
+        if (is_denied) return MAP_FAILED;
+    }
     void *start = (void *)syscall(SYS_mmap, address, size, protection, flags, fd, offset);
     if (start != MAP_FAILED && class(fd) == DATA) note_mapped(NULL, 0, start, size);
     return start;
