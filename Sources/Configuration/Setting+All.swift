@@ -47,11 +47,11 @@ extension Setting {
             """, example: "1h"),
         Setting(
             "max_connections", .optional(.number(in: ProxyConfiguration.connectionsRange)), at: \.proxy.maxConnections,
-            standard: "as many as there are files for",
+            standard: "as many as the limit of open files allows",
             "Answer connections beyond this number with 503 and Retry-After.",
             """
             Idle connections are closed first, to make room. Without this setting, connections wait until there is room. \
-            If there are files for fewer, connections beyond those are refused, and the log says so.
+            If the limit of open files allows fewer, connections beyond those are refused, and the log says so.
             """, example: "4000"),
         Setting(
             "max_connections_per_client", .optional(.number(in: ProxyConfiguration.connectionsRange)),

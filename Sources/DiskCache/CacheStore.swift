@@ -84,8 +84,8 @@ package final class CacheStore: Sendable {
     /// - Throws: `StoreError`: another process has it open, or the directory or the index cannot be used.
     package init(_ configuration: StoreConfiguration, metrics: ProxyMetrics, logger: Logger) throws(StoreError) {
         let opening = try StoreOpening(configuration, metrics: metrics, logger: logger)
-        let (unfinished, wasClean, isNew) = (opening.unfinished, opening.wasClean, opening.isNew)
-        let isRecountDue = opening.isRecountDue
+        let (unfinished, wasClean) = (opening.unfinished, opening.wasClean)
+        let (isNew, isRecountDue) = (opening.isNew, opening.isRecountDue)
         (core, lock, fingerprintSeed) = (opening.core, opening.lock, opening.fingerprintSeed)
         (ledger, listeners) = (core.ledger, core.listeners)
         let driver = configuration.driver
@@ -105,11 +105,7 @@ package final class CacheStore: Sendable {
             work.recovery.finish(unfinished)
             work.recovery.completePins(wasClean: wasClean)
         }
-        if isRecountDue {
-            let recount = Recount(core: core, queue: queue)
-            recount.begin(isNew: isNew)
-            scrubbers.run { recount.run() }
-        }
+        if isRecountDue { Recount(core: core, queue: queue).begin(isNew: isNew, on: scrubbers) }
         queue.everySecond { $0.tick() }
         // All of them now: in the midst of the work, there would be no way out if the system refused one.
         do throws(StoreError) { for pool in pools { try pool.start() } } catch {

@@ -81,12 +81,12 @@ struct Recount: Sendable {
     let queue: StoreQueue
 
     /// - Parameter isNew: whether the index is new, so that nothing is known.
-    func begin(isNew: Bool) {
+    func begin(isNew: Bool, on pool: BlockingPool) {
         core.ledger.setUncounted(isNew ? .max / 4 : min(core.ledger.limit / 4, 256 << 20))
+        pool.run { run() }
     }
 
-    /// Blocks.
-    func run() {
+    private func run() {
         var (files, bytes) = (0, 0 as Int64)
         let isDone = core.files.visitAll { id in
             guard !core.isEnding else { return false }

@@ -172,7 +172,7 @@ import Testing
                 "trusted  (none)  default",
                 "proxy_protocol  false  default",
                 "drain_time  5s  default",
-                "max_connections  (as many as there are files for)  default",
+                "max_connections  (as many as the limit of open files allows)  default",
                 "max_connections_per_client  (any number)  default",
                 "max_requests_per_client  (any number)  default",
                 "cache_dir  /films  REELCACHE_CACHE_DIR",

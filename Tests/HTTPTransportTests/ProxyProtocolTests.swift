@@ -65,7 +65,8 @@ import Testing
         func text(of client: Int, from byte: Int, _ fields: [(String, String)] = []) throws -> String {
             let connection = try server.client()
             try connection.send("PROXY TCP4 192.0.2.\(client) 198.51.100.2 4660 443\r\n")
-            return try connection.get("/", range: "bytes=\(byte)-", headers: fields).text
+            let response = try connection.get("/", range: "bytes=\(byte)-", headers: fields)
+            return response.text
         }
         // The second and the third connection share what was read on the first.
         for byte in 1...3 { #expect(try text(of: 1, from: byte) == "192.0.2.1 bytes=\(byte)-\n") }

@@ -73,7 +73,7 @@ function troubles() {
 		pinned > 0.9 * limit && ["pins", `Pinned media fill the cache. Unpin or remove some of it, or raise max_size (it is ${size(limit)}).`],
 		held && [`held ${host(held.url)}`, `Downloads from ${quoted(host(held.url))} wait: ${printable(held.message)}. The next attempt is at ${clock(held.retry_at * 1000)}; "Retry now" is below.`],
 		stalled && ["stalled", `${plural(stalled, "player")} ${stalled === 1 ? "waits for its" : "wait for their"} origin, which sends nothing.`],
-		faults > 0 && ["faults", `${plural(faults, "response")} to players failed within five minutes: the requests could not be answered in full; see the log. reelcache doctor URL says more.`],
+		faults > 0 && ["faults", `${plural(faults, "response")} to players failed within five minutes: the requests could not be answered in full. reelcache stats counts the reasons; reelcache doctor URL says more.`],
 		failed.length && ["failed", `${isAll ? "" : "At least "}${plural(failed.length, "download")} failed within a day. Retry under Downloads, or forget what has ended.`, isAll && Math.min(...failed)],
 		now.queue?.is_offline && ["offline", "The proxy is offline: only what is cached plays."],
 	].filter(Boolean);

@@ -50,7 +50,7 @@ private extension ResourceSelection {
     func setPinned(_ isPinned: Bool, all: Bool = false, _ printing: PrintingOptions) throws {
         let configuration = try printing.cache.configuration
         let batch = try configuration.withProxy { proxy in
-            try Batch(matches(proxy, all: all ? { $0.isPinned } : nil)) { url, _ in
+            try Batch(matches(proxy, allPinned: all)) { url, _ in
                 try proxy.setPinned(isPinned, url).resource
             }
         }

@@ -43,14 +43,12 @@ struct ResourceSelection: ParsableArguments {
     }
 
     /// The resources that are selected.
-    /// - Parameter all: selects resources instead of names, patterns and filters.
+    /// - Parameter allPinned: selects all that is pinned instead of names, patterns and filters.
     /// - Throws: `ControlError` if nothing matches.
-    func matches(_ proxy: RunningProxy, all: ((CachedResource) -> Bool)? = nil) throws -> [Match] {
+    func matches(_ proxy: RunningProxy, allPinned: Bool = false) throws -> [Match] {
         if let category { return try matches(proxy, downloadedIn: category) }
-        if let all {
-            return try found(
-                Self.resources(proxy).filter(all),
-                orElse: "no such resource is cached: there is nothing to do")
+        if allPinned {
+            return try found(Self.resources(proxy).filter(\.isPinned), orElse: "nothing is pinned")
         }
         if let filter {
             return try found(

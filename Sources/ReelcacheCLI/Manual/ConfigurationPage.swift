@@ -51,7 +51,7 @@ struct ConfigurationPage {
         Reelcache reads its settings from a YAML file. Every key is optional. It reads a single file: the one \
         that --config or `$REELCACHE_CONFIG` names, otherwise the first of the files below that exists.
 
-        Each key except \(Setting.fileOnly) is also a flag of `reelcache serve` and an environment variable: the key `max_size` is \
+        Each key \(Setting.areFlags) and an environment variable: the key `max_size` is \
         the flag `--max-size` and the variable `REELCACHE_MAX_SIZE`. Flags override variables, and variables override \
         the file. A list replaces another; it does not add to it. In a variable, the elements of a list are separated by \
         commas.

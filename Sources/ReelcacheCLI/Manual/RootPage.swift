@@ -45,8 +45,8 @@ struct RootPage {
         `reelcache serve` runs the proxy. The other commands use the running proxy if there is one; otherwise they \
         open the cache directly. One process owns a cache directory at a time.
 
-        No configuration is needed. The settings are described in `reelcache.yaml(5)`; each of them except \
-        \(Setting.fileOnly) is also a flag of `reelcache serve` and an environment variable.
+        No configuration is needed. The settings are described in `reelcache.yaml(5)`; each of them \
+        \(Setting.areFlags) and an environment variable.
 
         URLs in listings, messages and logs show `***` in place of passwords and tokens, unless a command is given \
         --secrets.
@@ -72,6 +72,8 @@ struct RootPage {
         ("HOME", "The parent of both directories if these two are not set: `~/.cache` and `~/.config`."),
         ("LC_ALL", "With `LC_CTYPE` and `LANG`, whether the terminal shows block characters and letters beyond ASCII."),
         ("TERM", "Whether the terminal can draw progress bars."),
+        ("NO_COLOR", "If it is not empty, `reelcache top` uses no colours."),
+        ("VISUAL, EDITOR", "The editor of `reelcache config edit`; vi if neither is set."),
     ]
 
     private static let files = [
@@ -90,8 +92,8 @@ struct RootPage {
         (
             "SIGINT",
             """
-            With `SIGTERM`: let running responses finish for up to five seconds, save the index, and exit \
-            with 0. A second `SIGINT` kills the process at once.
+            With `SIGTERM`: let running responses finish for up to `drain_time` (five seconds), save the index, and \
+            exit with 0. A second signal cuts them, and kills the process if it has not ended a second later.
             """
         ),
         (

@@ -2,10 +2,11 @@ import Configuration
 
 /// `config/reelcache.yaml`, which users copy: every key with its description, commented out so that it has no effect.
 extension Setting {
-    /// The keys that the file alone can set, for a sentence.
-    static let fileOnly: String = {
-        let keys = all.filter(\.isFileOnly).map { "`\($0.key)`" }
-        return "\(keys.dropLast().joined(separator: ", ")) and \(keys.last ?? "")"
+    /// Which keys are flags too, for a sentence: all except those that the file alone can set.
+    static let areFlags: String = {
+        let keys = all.filter(\.isFileOnly).map { "`\($0.key)`" }.joined(separator: ", ")
+        let others = all.compactMap { setting in setting.command.map { "`\(setting.key)`: of `reelcache \($0)`" } }
+        return "(except \(keys)) is also a flag of `reelcache serve` (\(others.joined(separator: ", ")))"
     }()
 }
 
@@ -28,8 +29,8 @@ struct SampleFile {
 
                 Reelcache reads the file that --config or `$REELCACHE_CONFIG` names, else \
                 `$XDG_CONFIG_HOME/reelcache/reelcache.yaml` (`~/.config` if that is not set), else \
-                `/etc/reelcache/reelcache.yaml`. Each key except \(Setting.fileOnly) is also a flag of `reelcache serve` (`--max-size`) and an \
-                environment variable (`REELCACHE_MAX_SIZE`). Flags override variables, and variables override this file.
+                `/etc/reelcache/reelcache.yaml`. Each key \(Setting.areFlags), such as `--max-size`, and an \
+                environment variable, such as `REELCACHE_MAX_SIZE`. Flags override variables, and variables override this file.
 
                 Sizes are written like 500MB or 20GB (powers of 10) or 512MiB (powers of 2), times like 30s, 5m, 12h or 7d.
 
