@@ -261,6 +261,8 @@ package final class CacheReader {
 
     private func note(_ range: Range<Int64>, isFresh: Bool) {
         let isFresh = isFresh || counts.isFetched
+        // What was in memory at the beginning may have left it when the player comes back.
+        if window.last.range.isEmpty { window.warmed = min(window.warmed, range.upperBound) }
         place = range.upperBound
         window.last = (range, isFresh)
         // Fresh bytes were fetched for this request, or for one that it joined.

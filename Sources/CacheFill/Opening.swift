@@ -89,13 +89,12 @@ package struct Opening {
         case stopped(FillError)
     }
 
-    /// What has come of the fetch, which is left if it has failed; nil if it is to be waited for.
-    package mutating func outcome() -> Outcome? {
+    /// What has come of the fetch, which is then to be left or handed over; nil if it is to be waited for.
+    package func outcome() -> Outcome? {
         guard let fetch else { return nil }
         let result = fetch.result
         if let found = result.opening { return .found(found, by: fetch) }
         guard let end = result.end else { return nil }
-        leave()
         return if case .failed(let error) = end { .failed(error) } else {
             .stopped(.unusable("it ended before the header was complete"))
         }

@@ -193,8 +193,12 @@ package final class Prefetch: LoopFiller.Work, ResourceResolver.User {
             // attempt is enough: the player will ask by itself.
             let isOwn = owner == follower || !order.keeps
             isOwn ? fail(.notStorable(reason)) : restart(after: .notStorable(reason))
-        case .failed(let error): fail(.fill(error))
-        case .stopped(let error): restart(after: .fill(error))
+        case .failed(let error):
+            opening.leave()
+            fail(.fill(error))
+        case .stopped(let error):
+            opening.leave()
+            restart(after: .fill(error))
         case nil: if !opening.wait(wake: wake { $0.awaitOpening() }) { awaitOpening() }
         }
     }

@@ -301,7 +301,7 @@ package final class CacheStore: Sendable {
         _ generation: Generation, _ range: Range<Int64>, then deliver: @escaping @Sendable (MappedBytes?) -> Void
     ) {
         readers.run { [loader] in
-            deliver(loader.read(range, of: generation) { file throws(StoreError) in try file.copy(range) } ?? nil)
+            deliver(loader.read(range, of: generation) { file throws(StoreError) in try file.copy(range) })
         }
     }
 }

@@ -10,11 +10,12 @@ package final class MappedBytes: @unchecked Sendable {
     /// The mapped range of the generation.
     package let range: Range<Int64>
     let base: UnsafeMutableRawPointer
+    private let isOnHeap: Bool
     /// When it was last requested, by `now`.
     private let lastUse: Atomic<Int64>
 
-    private init(_ range: Range<Int64>, _ base: UnsafeMutableRawPointer) {
-        (self.range, self.base) = (range, base)
+    private init(_ range: Range<Int64>, _ base: UnsafeMutableRawPointer, isOnHeap: Bool = false) {
+        (self.range, self.base, self.isOnHeap) = (range, base, isOnHeap)
         lastUse = Atomic(Self.now())
     }
 
@@ -32,7 +33,13 @@ package final class MappedBytes: @unchecked Sendable {
         self.init(range, address)
     }
 
-    deinit { munmap(base, range.count) }
+    /// Allocates memory for as much of a range as takes no mapping of its own.
+    convenience init(onHeap range: Range<Int64>) {
+        let part = range.prefix(64 << 10)
+        self.init(part, .allocate(byteCount: part.count, alignment: 16), isOnHeap: true)
+    }
+
+    deinit { if isOnHeap { base.deallocate() } else { munmap(base, range.count) } }
 
     /// - Parameter part: within `range`.
     package func bytes(_ part: Range<Int64>) -> UnsafeRawBufferPointer {
@@ -106,14 +113,11 @@ extension GenerationBytes {
     }
 
     /// A copy of bytes in memory, where the file system maps no files. May wait for the disk.
-    /// - Returns: nil if there is no memory for it; the range is then warm, so that `readAtOnce` finds it.
-    func copy(_ range: Range<Int64>) throws(StoreError) -> MappedBytes? {
-        guard let copy = try? MappedBytes(inMemory: range) else {
-            try warm(range)
-            return nil
-        }
-        let buffer = UnsafeMutableRawBufferPointer(start: copy.base, count: range.count)
-        guard try read(into: buffer, at: range.lowerBound) == range.count else {
+    /// - Returns: only its beginning if there are no more mappings.
+    func copy(_ range: Range<Int64>) throws(StoreError) -> MappedBytes {
+        let copy = (try? MappedBytes(inMemory: range)) ?? MappedBytes(onHeap: range)
+        let buffer = UnsafeMutableRawBufferPointer(start: copy.base, count: copy.range.count)
+        guard try read(into: buffer, at: range.lowerBound) == buffer.count else {
             throw .system(operation: "pread", path: path, code: EIO)
         }
         return copy

@@ -41,7 +41,7 @@ package final class LoopPlays {
     /// presentation: found without looking for its key.
     private func known(to request: MediaRequest) -> LoopPlay? {
         let known = request.membership == nil ? request.route.play as? LoopPlay : last
-        guard let known, known.reading === request.reading, !known.isForgotten,
+        guard let known, known.reading === request.reading,
             request.membership.map({ $0.whole == known.key.whole }) != false,
             !isOver(known, at: request.exchange.startedAt)
         else { return nil }
@@ -63,7 +63,7 @@ package final class LoopPlays {
             lastAgent = (key.player.agent, PlayerName(userAgent: key.player.agent).isDownloadClient)
         }
         let play = LoopPlay(key, reading, isDownload: lastAgent?.isDownload ?? false, began: now)
-        plays[key] = play
+        plays.updateValue(play, forKey: key)?.reading = nil
         return play
     }
 
@@ -87,7 +87,7 @@ package final class LoopPlays {
     }
 
     private func forget(_ play: LoopPlay) {
-        play.isForgotten = true
+        play.reading = nil
         plays[play.key] = nil
     }
 
@@ -108,10 +108,9 @@ package final class LoopPlays {
 /// What one player reads of one thing through one loop. Loop-bound.
 final class LoopPlay: ExchangeFollower {
     let key: PlaySample.Key
-    /// Of its last request; another request with the same one is of the same player.
-    var reading: FieldReading
-    /// Whether it is kept no more: what goes on is another play.
-    var isForgotten = false
+    /// Of its last request; another request with the same one is of the same player. Nil once the play is kept no
+    /// more: what continues is another. Its route may hold it for long.
+    var reading: FieldReading?
     let began: UInt64
     /// Whether its player fetches files to be played later.
     let isDownload: Bool

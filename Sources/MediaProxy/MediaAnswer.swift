@@ -228,8 +228,12 @@ final class MediaAnswer {
         guard request.exchange.isOpen else { return }
         switch outcome {
         case .found(let found, let status): return opened(found, by: status)
-        case .failed(let error): return answerInDoubt(after: error)
-        case .stopped(let error): return restart(after: error)
+        case .failed(let error):
+            leaveOpening()
+            return answerInDoubt(after: error)
+        case .stopped(let error):
+            leaveOpening()
+            return restart(after: error)
         case nil: break
         }
         guard beginWaiting() else {

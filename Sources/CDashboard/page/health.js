@@ -52,10 +52,10 @@ export function isGone(reason) {
 /** Asks the proxy for what changes slowly. */
 export async function refresh() {
 	if (Date.now() - read < interval) return;
-	month = await api.history("month");
+	const whole = await api.history("month");
 	// Its periods begin at even hours of UTC, and not each day does.
-	hours = midnight() / 1000 % month.period_seconds ? await api.history("day") : month;
-	read = Date.now();
+	const parts = midnight() / 1000 % whole.period_seconds ? await api.history("day") : whole;
+	[month, hours, read] = [whole, parts, Date.now()];
 	judge();
 }
 

@@ -107,6 +107,8 @@ struct DashboardAccessibilityTests {
 
     @Test func pageIsNoWiderThanItsWindow() throws {
         let stage = try DashboardStage.full()
+        // On narrow windows, that shows its buttons.
+        try stage.tab.click("#cache-list [data-url*='/other/'] input")
         for width in [320, 400, 1280] {
             try stage.tab.resize(width: width, height: 800)
             try stage.tab.wait(for: "innerWidth == \(width)")
