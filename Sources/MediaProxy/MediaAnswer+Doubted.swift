@@ -4,8 +4,8 @@ import DiskCache
 import HTTPModel
 
 extension MediaAnswer {
-    /// A stored generation that needs validation: it serves the answer if its origin cannot be reached, and nobody forbids
-    /// that.
+    /// A stored generation that needs validation: it serves the answer if its origin cannot be reached, and nobody
+    /// forbids that.
     struct Doubted {
         let generation: Generation
         let freshness: Freshness
@@ -18,8 +18,8 @@ extension MediaAnswer {
                 isDisconnected: isDisconnected, rule.stalePlay, isKept: view.isKept)
         }
 
-        /// How long the client waits, in seconds: for a live playlist, until players that get the same version again would
-        /// wait in vain.
+        /// How long the client waits, in seconds: for a live playlist, until players that get the same version again
+        /// would wait in vain.
         func wait(for request: MediaRequest) -> Double {
             guard let live = generation.head.live else { return request.usualWait }
             let rest = live.answeredAt +| live.silentAfter -| request.filler.filler.instant

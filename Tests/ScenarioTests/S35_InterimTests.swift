@@ -179,10 +179,12 @@ extension Scenarios {
         @Test(arguments: CacheMode.allCases) func cookieOfAValidationReachesItsClient(cache: CacheMode) async throws {
             try await Self.site(cache) { stage in
                 stage.origin.serve("/vod/film.mp4", film)
-                stage.origin.script("/vod/film.mp4") { $0.headers = [("Cache-Control", "max-age=60")] }
+                stage.origin.script("/vod/film.mp4") {
+                    $0.headers = [("Cache-Control", "max-age=60, stale-if-error=600")]
+                }
                 expectWhole(try stage.ask("/tv/film.mp4"), film)
                 stage.origin.script("/vod/film.mp4") {
-                    $0.headers = [("Set-Cookie", "id=2"), ("Cache-Control", "max-age=60")]
+                    $0.headers = [("Set-Cookie", "id=2"), ("Cache-Control", "max-age=60, stale-if-error=600")]
                 }
                 stage.wait(seconds: 61)
                 let validated = try stage.ask("/tv/film.mp4")
@@ -190,6 +192,10 @@ extension Scenarios {
                 #expect(validated.headers["Set-Cookie"] == "id=2")
                 let hit = try stage.ask("/tv/film.mp4")
                 #expect(hit.isHit && hit.headers["Set-Cookie"] == nil)
+                stage.origin.script("/vod/film.mp4") { ($0.status, $0.headers) = (503, [("Set-Cookie", "id=3")]) }
+                stage.wait(seconds: 61)
+                let stale = try stage.ask("/tv/film.mp4")
+                #expect(stale.status == 200 && stale.headers["Set-Cookie"] == "id=3", "\(stale.cacheStatus)")
             }
         }
 

@@ -60,10 +60,8 @@ struct ResourceRoutes: Sendable {
         var query = ResourceQuery()
         if let sort = parameters[.sort] {
             guard let order = CachedResource.Order(rawValue: sort) else {
-                throw ControlError(
-                    400,
-                    "sort is \(CachedResource.Order.allCases.map(\.rawValue).joined(separator: ", ")), not \(sort.prefix(100))"
-                )
+                let known = CachedResource.Order.allCases.map(\.rawValue).joined(separator: ", ")
+                throw ControlError(400, "sort is \(known), not \(sort.prefix(100))")
             }
             query.order = order
         }

@@ -55,6 +55,15 @@ final class DashboardStage {
         return stage
     }
 
+    /// Orders a film without being signed in, for which the page then waits.
+    func orderUnsigned() throws {
+        origin.serve("/film.mp4", Media(seed: 5, size: 1000))
+        try waitUntilLive()
+        try tab.paste(origin.url("/film.mp4"), into: "#order-url")
+        try tab.press("Enter")
+        try tab.wait(for: "document.querySelector('#sign-in').open")
+    }
+
     /// Scrolls to what is over time, which the page requests by that.
     func showHistory() throws {
         try tab.evaluate("document.querySelector('#history').scrollIntoView()")

@@ -158,11 +158,7 @@ struct DashboardTests {
 
     @Test func withoutTheTokenThePageAsksForItAndChangesNothing() throws {
         let stage = try DashboardStage(), tab = stage.tab
-        stage.origin.serve("/film.mp4", Media(seed: 5, size: 1000))
-        try stage.waitUntilLive()
-        try tab.paste(stage.origin.url("/film.mp4"), into: "#order-url")
-        try tab.press("Enter")
-        try tab.wait(for: "document.querySelector('#sign-in').open")
+        try stage.orderUnsigned()
         try tab.paste(String(repeating: "0", count: 64), into: "#token")
         try tab.press("Enter")
         try tab.wait(for: "document.querySelector('#sign-in-error').textContent.startsWith('this is not the token')")
