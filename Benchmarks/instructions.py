@@ -223,7 +223,9 @@ def main():
             table = {}
             for name, plain, as_deployed, prefix, without in servers:
                 ours = name in ('reelcache', 'before')
-                for part, argv, prefix, files in ((set(ROWS) - {'deployed', 'closed'} - without, plain, prefix, None), ({'deployed'}, as_deployed, '', None),
+                # What files leave to do, of which spread has many, is no other row's.
+                for part, argv, prefix, files in ((set(ROWS) - {'deployed', 'closed', 'spread'} - without, plain, prefix, None), ({'deployed'}, as_deployed, '', None),
+                                                  ({'spread'}, plain, prefix, None),
                                                   ({'closed'} if ours else set(), plain, prefix, 420)):
                     names = part & (only | ({'hit'} if 'touch' in only else set())) if only else part       # a touch is less a hit
                     if not names: continue

@@ -114,9 +114,12 @@ final class SparseFile: GenerationBytes {
             offset = end
         }
         guard range.upperBound > wholePages else { return true }
-        return withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) {
+        let isAtHand = withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) {
             readAtOnce(into: $0, at: range.upperBound - 1)
         }
+        // A tmpfs cannot read at once; its blocks are pages.
+        guard !isAtHand, errno == EOPNOTSUPP, let mapping = try? mapping(at: wholePages) else { return isAtHand }
+        return Self.isResident(mapping.bytes(wholePages..<min(wholePages + Self.pageSize, mapping.range.upperBound)))
     }
 
     private static let pageSize = Int64(getpagesize())

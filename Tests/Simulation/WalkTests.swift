@@ -1,3 +1,4 @@
+import CLinux
 import CacheFill
 import CachePolicy
 import EventIO
@@ -20,7 +21,8 @@ import Testing
             _ = try walk.request("film.mp4")
             let hit = try walk.request("film.mp4")
             #expect(hit.locks <= 8 && hit.handOvers == 0, "\(hit)")
-            #expect(miss.locks <= 86 && miss.handOvers <= 3, "\(miss)")
+            // A tmpfs cannot read at once what has come: it is mapped, with two more locks.
+            #expect(miss.locks <= (walk.readsAtOnce ? 86 : 88) && miss.handOvers <= 3, "\(miss)")
         }
     }
 
@@ -66,6 +68,18 @@ private final class Walk {
     deinit { close(socket) }
 
     private var cost: Cost { Cost(locks: HeldLocks.taken, handOvers: schedule.handOvers) }
+
+    /// Whether the file system reads what is in memory without waiting (preadv2(2), RWF_NOWAIT).
+    var readsAtOnce: Bool {
+        let file = open(directory.path + "/at-once", O_RDWR | O_CREAT, 0o600)
+        defer { close(file) }
+        var byte: UInt8 = 1
+        guard write(file, &byte, 1) == 1 else { return false }
+        return withUnsafeMutableBytes(of: &byte) { bytes in
+            var vector = iovec(iov_base: bytes.baseAddress, iov_len: 1)
+            return preadv2(file, &vector, 1, 0, reel_rwf_nowait) == 1
+        }
+    }
 
     /// Orders a playlist as a download, until its segment is requested.
     /// - Returns: how many threads handed that over, one after the other.
