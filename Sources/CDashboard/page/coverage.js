@@ -68,15 +68,19 @@ function description(name, strip, live) {
 }
 
 /**
- * What the proxy says now of transfers and players of a resource, for a strip of its bytes. Where a part of the URL is hidden, another
- * resource may show the same: then only what the strip knows counts.
+ * What the proxy says now of players of a resource and of transfers of a file, for a strip of it. Where a part of the URL is hidden,
+ * another resource may show the same: then only what the strip knows counts.
  */
-function liveMarks(url, now, { arriving, readers }) {
+function liveMarks(url, now, { unit, name, arriving, readers }) {
 	const ofThis = (known) => (one) => one.url === url && (!api.isHidden(url) || known.includes(one.id));
+	const plays = now.plays.filter(ofThis(readers.map((one) => one.play)));
+	if (unit === "segments") {
+		return { arriving, readers: plays.flatMap(({ player, segments }) => segments.filter((one) => one.rendition === name).map((one) => ({ at: one.number - 1, player }))) };
+	}
 	return {
 		arriving: now.transfers.filter(ofThis(arriving.map((one) => one.transfer))).filter((one) => one.received > 0)
 			.map((one) => ({ from: one.from, at: one.from + one.received })),
-		readers: now.plays.filter(ofThis(readers.map((one) => one.play))).flatMap((one) => one.positions.map((at) => ({ at, player: one.player }))),
+		readers: plays.flatMap((one) => one.positions.map((at) => ({ at, player: one.player }))),
 	};
 }
 
@@ -169,7 +173,7 @@ export function strips(url, { most = Infinity, hasExtents = false, shown = url }
 					element: make("div.named-strip", {}, label, one.element),
 					update(latest) {
 						if (hasExtents) say(where, `, ${extent(latest)}`);
-						one.update(latest, live && latest.unit === "bytes" ? liveMarks(shown, live, latest) : latest);
+						one.update(latest, live ? liveMarks(shown, live, latest) : latest);
 					},
 				};
 			});

@@ -4,8 +4,8 @@ import { refreshMap, showMap, strips } from "./coverage.js";
 import { foreign, list, make, quiet, say } from "./dom.js";
 import { duration, isGeneric, name, percent, place, plural, printable, quoted, rate, size } from "./text.js";
 
-/** Milliseconds between requests for the map of a play, whose marks move meanwhile. */
-const mapInterval = 2000;
+/** Milliseconds between requests for the map of a play, if something else comes for it, and if nothing does: its marks move meanwhile. */
+const [mapInterval, restInterval] = [2000, 10_000];
 
 const states = { starting: "starting", active: "playing", stalled: "waiting for the origin", buffered: "buffered", idle: "between requests" };
 
@@ -74,8 +74,7 @@ function playCard(first) {
 	const facts = make("p.facts");
 	const source = make("p.facts");
 	const map = strips(first.url, { most: 8 });
-	// Never, while the answer is awaited.
-	let due = 0;
+	let [asked, shown] = [-Infinity, null];
 	const element = make("li.card", { "data-url": first.url },
 		make("div.row", {}, make("h4", {}, foreign(title)), state, quiet("Map", () => showMap(first.url, title), `Map of ${title}`)),
 		map.element, facts, source);
@@ -87,9 +86,12 @@ function playCard(first) {
 			element.dataset.state = play.state;
 			say(facts, playFacts(play).join(" · "));
 			map.draw(latest);
-			if (Date.now() < due) return;
-			due = Infinity;
-			map.refresh().then(() => map.draw(latest), () => {}).finally(() => (due = Date.now() + mapInterval));
+			// What a transfer brings is drawn as it comes.
+			const coming = own.get(play.id).map((transfer) => transfer.id).join(" ") || play.from_origin;
+			if (Date.now() < asked + (coming === shown ? restInterval : mapInterval)) return;
+			// Never again, while the answer is awaited.
+			[asked, shown] = [Infinity, coming];
+			map.refresh().then(() => map.draw(latest), () => {}).finally(() => (asked = Date.now()));
 		},
 	};
 }

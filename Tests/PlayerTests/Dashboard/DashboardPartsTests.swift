@@ -56,6 +56,40 @@ struct DashboardPartsTests {
         try tab.wait(for: "/^At least 100 downloads .*Seen since/.test(document.querySelector('#verdict').textContent)")
     }
 
+    /// What a transfer brings is drawn from reports, and where players read: a map is requested again soon if something
+    /// else comes, and rarely if nothing does.
+    @Test func mapIsRequestedAgainForWhatNoReportShows() throws {
+        let tab = stage.tab
+        try tab.evaluate(
+            """
+            const ask = fetch, begin = Date.now(), times = [], url = "http://a.example/b.m3u8", later = setTimeout;
+            const whole = {unit: "segments", from: 0, to: 100, length: 100, cells: [50]};
+            const strip = {name: "low", ...whole, arriving: [], readers: []};
+            const transfer = {id: "a", url, purposes: ["play"], from: 0, received: 1};
+            let time = 0;
+            Date.now = () => begin + time * 1000;
+            // For this long, an answer is shared.
+            globalThis.setTimeout = (act, milliseconds) => milliseconds === 500 ? act() : later(act, milliseconds);
+            globalThis.fetch = async (path, options) => String(path).includes("buckets=400")
+                ? (times.push(time), {ok: true, json: async () => ({strips: [strip]})}) : ask(path, options);
+            import("/api/dashboard/now.js").then(async ({show}) => {
+                const at = async (seconds, from_origin, ...transfers) => {
+                    time = seconds;
+                    const segments = [{rendition: "low", number: seconds + 1, count: 100}];
+                    show(report(0, {transfers, plays: [{...play(1, url, "b"), from_origin, segments}]}));
+                    // The answer comes at once, so that it is taken before another task runs.
+                    await ask("/healthz");
+                };
+                await at(0, 0); await at(3, 0); await at(6, 7); await at(7, 9); await at(9, 9); await at(12, 9);
+                await at(15, 9, transfer); await at(18, 12, transfer); await at(21, 15, transfer); await at(24, 18);
+                await at(33, 18); await at(34, 18);
+                globalThis.asked = times.join() + " " + document.querySelector("#plays .readers").getAttribute("d");
+            })
+            """)
+        try tab.wait(for: "globalThis.asked")
+        #expect(try tab.text("asked") == "0,6,9,15,24,34 M340.0 -2V12")
+    }
+
     /// Another process numbers its plays anew, names come with heads, and not all are listed.
     @Test func cardsAreThoseOfTheirPlays() throws {
         let tab = stage.tab
