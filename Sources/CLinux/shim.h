@@ -44,6 +44,14 @@ static const int reel_falloc_punch_hole = 0x02 | 0x01; // with KEEP_SIZE, as fal
 // prctl is variadic, which Swift cannot call.
 static inline int reel_name_thread(const char *name) { return prctl(PR_SET_NAME, name, 0, 0, 0); }
 
+// A write to a pipe or socket that nobody reads fails in this thread, and does not end the program, which may not be ours.
+static inline void reel_block_broken_pipes(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
 // Files without a name, and sharing the blocks of a file. ioctl is variadic, too.
 static const int reel_o_tmpfile = __O_TMPFILE;
 extern ssize_t copy_file_range(int source, off_t *source_offset, int target, off_t *target_offset, size_t length, unsigned int flags);
@@ -68,6 +76,12 @@ static inline int reel_terminal_height(int descriptor) {
 static inline int reel_set_terminal_size(int descriptor, unsigned short columns, unsigned short rows) {
     struct winsize size = { .ws_row = rows, .ws_col = columns };
     return ioctl(descriptor, TIOCSWINSZ, &size);
+}
+
+// The bytes of a socket that its other end has not taken (tcp(7), SIOCOUTQ); 0 if that is unknown.
+static inline int reel_unsent_bytes(int socket) {
+    int count = 0;
+    return ioctl(socket, TIOCOUTQ, &count) == 0 ? count : 0;
 }
 
 // The type of the file system that holds a path, from statfs(2); -1 if that fails.

@@ -25,6 +25,7 @@ package enum DetachedThread {
             { context in
                 let work = Unmanaged<Work>.fromOpaque(context!).takeRetainedValue()
                 reel_name_thread(work.name)
+                reel_block_broken_pipes()
                 work.run()
                 return nil
             }, box.toOpaque())

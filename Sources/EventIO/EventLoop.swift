@@ -82,7 +82,7 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     /// Starts the loop's thread, which keeps the loop alive until `stop`.
-    package func start() {
+    package func start() throws(EventLoopError) {
         guard driver == nil else { return }
         let context = Unmanaged.passRetained(self).toOpaque()
         var id = pthread_t()
@@ -92,11 +92,15 @@ package final class EventLoop: @unchecked Sendable {
                 let loop = Unmanaged<EventLoop>.fromOpaque(context!).takeUnretainedValue()
                 EventLoop.setCurrent(loop)
                 reel_name_thread("loop-\(loop.index)")
+                reel_block_broken_pipes()
                 event_base_loop(loop.base, EVLOOP_NO_EXIT_ON_EMPTY)
                 EventLoop.setCurrent(nil)
                 return nil
             }, context)
-        precondition(status == 0, "pthread_create: \(String(cString: strerror(status)))")
+        guard status == 0 else {
+            Unmanaged.passUnretained(self).release()
+            throw EventLoopError(operation: "pthread_create", code: status)
+        }
         thread = id
     }
 

@@ -9,8 +9,14 @@ package final class EventLoopGroup: Sendable {
         self.loops = loops
     }
 
-    package func start() {
-        for loop in loops { loop.start() }
+    /// Starts all of them, or none.
+    package func start() throws(EventLoopError) {
+        do throws(EventLoopError) {
+            for loop in loops { try loop.start() }
+        } catch {
+            stop()
+            throw error
+        }
     }
 
     package func stop() {

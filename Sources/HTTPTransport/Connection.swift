@@ -251,6 +251,8 @@ final class Connection {
         case .introducing where !pending.isEmpty: refuseSlow("the PROXY header")
         case .answering where incoming?.sink != nil:
             refuseBody(.tooSlow("too little of the body arrived", server.limits.requestSeconds))
+        case .reading where server.owes(self), .lingering where server.owes(self):
+            times.deadline = server.deadline(in: server.limits.idleSeconds)
         default:
             close()
         }

@@ -7,6 +7,8 @@ final class ConnectionBalance: Sendable {
     private let counts: Mutex<[Int]>
     private let loops: [EventLoop]
     private let servers = Mutex<[Int: LoopBound<LoopServer>]>([:])
+    /// Whether a loop accepts nothing until a connection has ended.
+    private let isRoomAwaited = Atomic(false)
 
     init(loops: [EventLoop]) {
         self.loops = loops
@@ -25,7 +27,7 @@ final class ConnectionBalance: Sendable {
     }
 
     /// Calls back with the servers of the other loops, on their loops.
-    func visit(besides loop: Int, _ body: @escaping @Sendable (LoopServer) -> Void) {
+    func visit(besides loop: Int?, _ body: @escaping @Sendable (LoopServer) -> Void) {
         for (index, server) in servers.withLock({ $0 }) where index != loop { server.post(body) }
     }
 
@@ -33,7 +35,14 @@ final class ConnectionBalance: Sendable {
 
     func removed(from loop: Int) {
         counts.withLock { $0[loop] -= 1 }
+        guard isRoomAwaited.load(ordering: .relaxed),
+            isRoomAwaited.exchange(false, ordering: .acquiringAndReleasing)
+        else { return }
+        visit(besides: nil) { $0.acceptAgain() }
     }
+
+    /// Has the loops accept again when the next connection has ended.
+    func awaitRoom() { isRoomAwaited.store(true, ordering: .releasing) }
 
     /// Counts a socket for the loop that accepted it.
     func keep(on loop: Int) {

@@ -1,4 +1,5 @@
 import Activity
+import CLinux
 import CachePolicy
 import EventIO
 import Glibc
@@ -17,7 +18,7 @@ final class LoopServer {
     let clients: ClientRules
     let table: ClientLedger.SharedClients
     private let probes: ProbeLedger.SharedProbes
-    var refusals = Refusals()
+    var refusals: Refusals
     /// The last request that something was read from: the next connection's first is often like it.
     var former = FormerRequest()
     private let balance: ConnectionBalance
@@ -52,6 +53,7 @@ final class LoopServer {
         self.loop = loop
         self.listeningSocket = listeningSocket
         self.limits = limits
+        refusals = Refusals(limits)
         self.clients = clients
         self.table = table
         self.probes = probes
@@ -64,7 +66,7 @@ final class LoopServer {
             SocketWatcher(socket, .read, on: loop) { [unowned self] in accept(from: socket) }
         }
         listener?.arm()
-        sweepTimer.schedule(afterSeconds: 1)
+        sweepTimer.schedule(afterSeconds: min(limits.sweepSeconds, limits.requestSeconds / 2))
     }
 
     deinit { scratch.deallocate() }
@@ -89,9 +91,10 @@ final class LoopServer {
         for _ in 0..<8 {
             guard balance.total < maxConnections else { return makeRoom() }
             guard var accepted = AcceptedSocket(from: listeningSocket) else {
-                guard Self.isShortage(errno) else { return }
+                let code = errno
+                guard !Self.isPassing(code) else { return }
                 metrics.errors.add("accept")
-                return makeRoom()
+                return Self.isShortage(code) ? makeRoom() : listener?.disarm() ?? ()
             }
             guard admits(&accepted) else { continue }
             guard Int(accepted.descriptor) <= limits.maxDescriptor || closeIdle() > 0 else {
@@ -110,6 +113,14 @@ final class LoopServer {
         code == EMFILE || code == ENFILE || code == ENOMEM || code == ENOBUFS
     }
 
+    /// Whether there is nothing to accept, or one connection has gone (accept(2), "Error handling").
+    private static func isPassing(_ code: Int32) -> Bool {
+        [
+            EAGAIN, EINTR, ECONNABORTED, ENETDOWN, EPROTO, ENOPROTOOPT, EHOSTDOWN, ENONET, EHOSTUNREACH, EOPNOTSUPP,
+            ENETUNREACH,
+        ].contains(code)
+    }
+
     // MARK: Room for new connections
 
     /// Closes connections that are idle between requests, here or on another loop, to make room for new ones in
@@ -120,8 +131,12 @@ final class LoopServer {
     private func makeRoom() {
         if closeIdle() > 0 { return }
         listener?.disarm()
+        balance.awaitRoom()
         makeRoomElsewhere()
     }
+
+    /// Called when a connection has ended anywhere while this loop, or another, waits for that.
+    func acceptAgain() { if stage == .serving { listener?.arm() } }
 
     /// Has the other loops close connections that are idle there, and accepts again if one was.
     private func makeRoomElsewhere() {
@@ -156,7 +171,7 @@ final class LoopServer {
         let newest = now -| Self.leastIdleNanoseconds
         let idle = connections.values.filter { $0.isIdle && !$0.times.isNew(since: newest) }
         let longest = idle.sorted { $0.times.idleSince ?? .max < $1.times.idleSince ?? .max }.lazy.filter {
-            !$0.hasUnreadInput
+            !$0.hasUnreadInput && !self.owes($0)
         }
         .prefix(Self.roomAtOnce)
         let closed = Array(longest)
@@ -199,6 +214,10 @@ final class LoopServer {
         MonotonicClock.nanoseconds() +| UInt64(saturating: seconds * 1e9)
     }
 
+    /// Whether a client, such as a paused player, has the end of its last answer to take. Once a socket is closed,
+    /// Linux drops that after some minutes in which the client takes nothing.
+    func owes(_ connection: Connection) -> Bool { !isDraining && reel_unsent_bytes(connection.socket) > 0 }
+
     private func sweep() {
         let now = MonotonicClock.nanoseconds()
         for connection in Array(connections.values) {
@@ -206,7 +225,7 @@ final class LoopServer {
         }
         refusals.closeAll()
         listener?.arm()
-        sweepTimer.schedule(afterSeconds: min(1, limits.requestSeconds / 2))
+        sweepTimer.schedule(afterSeconds: min(limits.sweepSeconds, limits.requestSeconds / 2))
     }
 
     // MARK: Draining

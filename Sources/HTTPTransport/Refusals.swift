@@ -30,10 +30,13 @@ struct Refusals {
 
     /// In seconds.
     static let retryAfter = 2
-    private static let mostOpen = 64
+    /// The most that stay open, and their highest descriptor: the others are closed at once.
+    private let (mostOpen, maxDescriptor): (Int, Int)
 
     private var open: [Int32] = []
     private var next = 0
+
+    init(_ limits: TransportLimits) { (mostOpen, maxDescriptor) = (limits.refusedOfALoop, limits.maxDescriptor) }
 
     /// Answers and closes.
     /// - Parameters:
@@ -51,10 +54,14 @@ struct Refusals {
     }
 
     private mutating func keepForAMoment(_ socket: Int32) {
-        guard open.count == Self.mostOpen else { return open.append(socket) }
+        if Int(socket) > maxDescriptor {
+            close(socket)
+            return
+        }
+        guard open.count == mostOpen else { return open.append(socket) }
         close(open[next])
         open[next] = socket
-        next = (next + 1) % Self.mostOpen
+        next = (next + 1) % mostOpen
     }
 
     mutating func closeAll() {

@@ -10,6 +10,8 @@ package struct TransportLimits: Sendable {
     package var idleSeconds: Double = 60
     /// How long the client's input is read and dropped after an error, so that the answer arrives.
     package var lingerSeconds: Double = 2
+    /// How often connections are looked at for what is too late.
+    package var sweepSeconds: Double = 1
     /// The maximum number of connections of all loops together. To accept one more, a connection that waits for
     /// its next request is closed; if there is none, the new one waits in the kernel's backlog.
     package var maxConnections = 8192
@@ -19,6 +21,8 @@ package struct TransportLimits: Sendable {
     /// else it is closed itself: the lowest free descriptor is always assigned, so nearly all of the process's
     /// descriptors are in use.
     package var maxDescriptor = Int.max
+    /// Refused connections of one loop that stay open for a moment.
+    package var refusedOfALoop = 64
     /// Requests of one connection that are answered before the loop's other connections get their turn.
     package var requestsPerTurn = 4
     /// Bytes written to one connection before the loop's other connections get their turn.

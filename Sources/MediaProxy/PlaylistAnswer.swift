@@ -275,7 +275,12 @@ final class PlaylistAnswer {
         case .failed: return respond(412, [], keepsValidators: true) { _ in }
         case .proceed: break
         }
-        let range = request.honoursRange(of: head) ? request.wantedPart?.resolve(length: length) : nil
+        let wanted = request.honoursRange(of: head) ? request.wantedPart : nil
+        let range = wanted?.resolve(length: length)
+        guard wanted == nil || range != nil else {
+            answer.end()
+            return request.refuseRange(length)
+        }
         respond(range == nil ? 200 : 206, bytes, range, sharedBy: shared, keepsValidators: true) {
             if let range { $0.contentRange(range, total: length) }
         }

@@ -83,7 +83,11 @@ struct CacheEngine: Sendable {
         let most = max(1, min(configuration.maxFetches, descriptors.origins * 4 / 9))
         let slots = TransferSlots(.init(total: most, perHost: configuration.maxFetchesPerHost))
         loops = try EventLoopGroup(count: threads)
-        store = try Self.openStore(configuration, tuning, metrics, logger)
+        try loops.start()
+        do { store = try Self.openStore(configuration, tuning, metrics, logger) } catch {
+            loops.stop()
+            throw error
+        }
         let filler = CacheFiller(
             store: store, settings: Self.fillSettings(configuration, tuning), policy: policy,
             capacity: descriptors.resources, metrics: metrics,
@@ -93,7 +97,6 @@ struct CacheEngine: Sendable {
             in: configuration.cacheDirectory, isKept: tuning.isForOthers, store: store, metrics: metrics,
             logger: logger,
             now: tuning.now)
-        loops.start()
         // Must be first, before anything is fetched.
         let watcher = loops.loops[0]
         networks = watcher.sync {

@@ -64,7 +64,7 @@ package final class ControlServer: Sendable {
         var configuration = ProxyConfiguration()
         configuration.listen = "127.0.0.1:0"
         let address = try configuration.address()
-        loops.start()
+        try loops.start()
         do {
             return try HTTPServer(address, loops: loops.loops, limits: TransportLimits(), metrics: metrics) { _ in
                 ControlHandler(

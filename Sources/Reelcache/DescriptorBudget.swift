@@ -5,6 +5,8 @@ package struct DescriptorBudget: Equatable {
     let clients: Int
     /// The most connections of clients where those beyond are refused: each loop may be accepting another one.
     let admittedClients: Int
+    /// The most refused connections that one loop keeps open for a moment, in addition.
+    let refusedOfALoop: Int
     /// The most simultaneous transfers from origins, each with a connection.
     let origins: Int
     /// The most resources whose files are open, in use or kept open for later.
@@ -32,8 +34,9 @@ package struct DescriptorBudget: Equatable {
     init?(limit: Int, loops: Int) {
         let share = (limit - Self.fixed(loops) - Self.reserve(limit)) / 3
         guard share >= Self.smallestShare else { return nil }
-        clients = share
-        admittedClients = max(1, share - loops)
+        refusedOfALoop = max(1, min(64, share / (8 * loops)))
+        clients = max(share - refusedOfALoop * loops, share / 2)
+        admittedClients = max(1, clients - loops)
         resources = min(4096, share)
         highestOfClients = limit - Self.reserve(limit) / 2
         idleOriginsOfALoop = max(1, min(64, share / (4 * loops)))

@@ -150,6 +150,7 @@ public final class Proxy: Sendable {
         limits.transmission = try cache.configuration.checkedTransmission()
         limits.maxConnections = min(limits.maxConnections, cache.engine.descriptors.clients)
         limits.maxConnectionsWhenRefusing = cache.engine.descriptors.clients
+        limits.refusedOfALoop = cache.engine.descriptors.refusedOfALoop
         limits.maxDescriptor = cache.engine.descriptors.highestOfClients
         return limits
     }

@@ -32,7 +32,7 @@ package final class FillStage: Sendable {
             logger: logger
         ) { 0 }
         loop = try EventLoop()
-        loop.start()
+        try loop.start()
         let addresses = Current<AddressPolicy>(try AddressPolicy(allow: ["127.0.0.1"]))
         loopFiller = loop.sync { [filler, loop] in
             let client = UpstreamClient(loop: loop, policy: addresses)

@@ -116,8 +116,12 @@ import Testing
     }
 
     @Test func clientWithTooManyConnectionsIsRefusedAlone() throws {
+        var limits = TransportLimits()
+        // However long the others take.
+        limits.idleSeconds = 1e6
         let server = try TestServer(
-            loops: 2, clients: Self.rules(trusted: ["127.0.0.2"], expectsHeader: true) { $0.connectionsPerClient = 20 }
+            loops: 2, limits: limits,
+            clients: Self.rules(trusted: ["127.0.0.2"], expectsHeader: true) { $0.connectionsPerClient = 20 }
         ) { $0.respond(200, text: "\($0.client.address)") }
         // These stay; those that are refused are many.
         let held = try (0..<20).map { _ in try server.client() }

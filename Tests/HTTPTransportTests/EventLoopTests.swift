@@ -10,22 +10,46 @@ import Testing
         let loop = try EventLoop()
         let done = Monitor<[Int]>([])
         for number in 0..<3 { loop.post { done.update { $0.append(number) } } }
-        loop.start()
+        try loop.start()
         #expect(try done.wait(for: "the work") { $0.count == 3 ? $0 : nil } == [0, 1, 2])
+        loop.stop()
+    }
+
+    @Test func threadThatTheSystemRefusesIsAnError() async {
+        await #expect(processExitsWith: .success) {
+            let group = try EventLoopGroup(count: 2)
+            var none = rlimit(rlim_cur: 1, rlim_max: 1)
+            // root has no limit.
+            guard setrlimit(__rlimit_resource_t(__RLIMIT_NPROC.rawValue), &none) == 0,
+                getuid() != 0 || setuid(65_534) == 0
+            else { return }
+            #expect(throws: EventLoopError.self) { try group.start() }
+        }
+    }
+
+    /// The program that a library is part of need not ignore the signal.
+    @Test func brokenPipeIsAnErrorAndNoEnd() throws {
+        let loop = try EventLoop()
+        try loop.start()
+        let isBlocked = loop.sync {
+            var set = sigset_t()
+            return pthread_sigmask(SIG_BLOCK, nil, &set) == 0 && sigismember(&set, SIGPIPE) == 1
+        }
+        #expect(isBlocked)
         loop.stop()
     }
 
     /// Each is waited for before the next is posted, so that the loop sleeps in between.
     @Test func eachPostWakesTheLoop() throws {
         let loop = try EventLoop()
-        loop.start()
+        try loop.start()
         for number in 0..<2000 { #expect(loop.sync { number } == number) }
         loop.stop()
     }
 
     @Test func postsOfManyThreadsAndOfTheLoopItselfAllRun() throws {
         let loop = try EventLoop()
-        loop.start()
+        try loop.start()
         let (count, perThread) = (Monitor(0), 2000)
         _ = try concurrently(4) { _ in
             for _ in 0..<perThread {
@@ -60,7 +84,7 @@ import Testing
                 loop.afterCallback { done.add(1, ordering: .relaxed) }
             }
         }
-        loop.start()
+        try loop.start()
         #expect(try doneBefore.wait(for: "the socket") { $0 } < 100)
         #expect(loop.sync { done.load(ordering: .relaxed) } == 200)
         loop.stop()
@@ -70,7 +94,7 @@ import Testing
 
     @Test func whatIsPostedBeforeStopRunsAndWhatComesLaterDoesNot() throws {
         let loop = try EventLoop()
-        loop.start()
+        try loop.start()
         let count = Atomic(0)
         for _ in 0..<100 { loop.post { count.add(1, ordering: .relaxed) } }
         loop.stop()

@@ -76,6 +76,31 @@ import Testing
         #expect(try paused.readBody(exactly: 2) == [1, 2])
     }
 
+    /// The kernel has all of its answer, and would drop that if the connection were closed.
+    @Test(arguments: [true, false]) func connectionIsNotClosedBeforeAPausedPlayerHasTheEnd(keepsAlive: Bool) throws {
+        var limits = TransportLimits()
+        (limits.requestSeconds, limits.idleSeconds, limits.lingerSeconds, limits.maxConnections) = (0.2, 0.2, 0.2, 2)
+        let all = [UInt8](repeating: 7, count: 400_000)
+        let server = try TestServer(limits: limits) { exchange in
+            exchange.request.target == "/paused"
+                ? exchange.respond(Response(200, length: Int64(all.count)), body: exchange.source(of: all))
+                : exchange.respond(200, text: "ok")
+        }
+        let paused = try server.client(receiveBuffer: 8192)
+        try paused.send(paused.request("/paused", headers: keepsAlive ? [] : [("Connection", "close")]))
+        _ = try paused.readHead()
+        // Others come and are timed out meanwhile, or make room for the next.
+        for _ in 1...4 {
+            let other = try server.client()
+            #expect(try other.get("/other").status == 200)
+            #expect(try other.isClosedByPeer())
+        }
+        #expect(server.metrics.connections.value == 1)
+        #expect(try paused.readBody(exactly: all.count) == all)
+        #expect(try paused.isClosedByPeer())
+        try server.waitUntilIdle()
+    }
+
     // MARK: Bad requests
 
     @Test(arguments: [

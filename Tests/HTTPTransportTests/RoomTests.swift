@@ -43,6 +43,35 @@ import Testing
         for exchange in held.read({ $0 }) { exchange.post { $0.respond(200, text: "done") } }
     }
 
+    /// The loop that accepts need not be that of the connection that ends.
+    @Test(arguments: [1, 2]) func placeIsTakenAsSoonAsItIsFree(loops: Int) throws {
+        var limits = TransportLimits()
+        (limits.maxConnections, limits.requestSeconds, limits.sweepSeconds) = (2, 1e6, 1e6)
+        let held = Monitor<[LoopBound<Exchange>]>([])
+        let server = try TestServer(loops: loops, limits: limits) { exchange in
+            if exchange.request.target == "/new" { return exchange.respond(200, text: "new") }
+            held.update { $0.append(LoopBound(exchange, on: exchange.loop)) }
+        }
+        for _ in 1...5 {
+            let clients = try (0..<2).map { _ in
+                let client = try server.client()
+                try client.send(client.request("/held", headers: [("Connection", "close")]))
+                return client
+            }
+            let exchanges = try held.wait(for: "two requests") { $0.count == 2 ? $0 : nil }
+            held.update { $0 = [] }
+            let new = try server.client()
+            try new.send(new.request("/new", headers: [("Connection", "close")]))
+            for exchange in exchanges { exchange.post { $0.respond(200, text: "held") } }
+            for client in clients {
+                #expect(try client.readResponse().text == "held\n")
+                client.close()
+            }
+            #expect(try new.readResponse().text == "new\n")
+            new.close()
+        }
+    }
+
     /// Those that are at work stay, and the new one waits.
     @Test func busyConnectionStays() throws {
         var limits = TransportLimits()

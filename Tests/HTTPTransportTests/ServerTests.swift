@@ -104,7 +104,7 @@ import Testing
 
     @Test func hostThatDoesNotExistIsAnError() throws {
         let group = try EventLoopGroup(count: 1)
-        group.start()
+        try group.start()
         defer { group.stop() }
         #expect(throws: ListenError.self) {
             try HTTPServer(
@@ -118,7 +118,7 @@ import Testing
     @Test func listeningThatFailsLeavesThePortFree() async {
         await #expect(processExitsWith: .success) {
             let group = try EventLoopGroup(count: 2)
-            group.start()
+            try group.start()
             let port = try TestServer({ _ in }).port
             let next = open("/dev/null", O_RDONLY)
             close(next)
@@ -218,7 +218,7 @@ import Testing
     @Test func stoppedServerLetsGoOfItsHandlers() throws {
         let count = Monitor(0)
         let group = try EventLoopGroup(count: 2)
-        group.start()
+        try group.start()
         do {
             let server = try HTTPServer(
                 ListenAddress(host: "127.0.0.1", port: 0), loops: group.loops, limits: .init(), metrics: ProxyMetrics()

@@ -18,7 +18,7 @@ final class TestServer: Sendable {
         clients: ClientRules = .init(), _ answer: @escaping Answer
     ) throws {
         group = try EventLoopGroup(count: loops)
-        group.start()
+        try group.start()
         do {
             server = try HTTPServer(
                 ListenAddress(host: "127.0.0.1", port: port), listener: listener, loops: group.loops, limits: limits,

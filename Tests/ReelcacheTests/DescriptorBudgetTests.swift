@@ -13,14 +13,14 @@ import TestSupport
         #expect(DescriptorBudget(limit: needed - 2, loops: loops) == nil)
     }
 
-    @Test(arguments: [128, 256, 1024, 4096, 65_536, 1 << 20]) func sharesFitIntoTheLimit(limit: Int) throws {
-        for loops in [1, 2, 8] {
+    @Test(arguments: [128, 256, 600, 1024, 4096, 65_536, 1 << 20]) func sharesFitIntoTheLimit(limit: Int) throws {
+        for loops in [1, 2, 8, 16] {
             guard let budget = DescriptorBudget(limit: limit, loops: loops) else { continue }
-            let idle = budget.idleOriginsOfALoop * loops
+            let (idle, refused) = (budget.idleOriginsOfALoop * loops, budget.refusedOfALoop * loops)
             // Where one for each loop is more than that, it is in the reserve.
             #expect(
-                budget.clients + budget.origins + idle + budget.resources + 8 * loops + 48 <= limit
-                    + (idle == loops ? loops : 0))
+                budget.clients + budget.origins + idle + refused + budget.resources + 8 * loops + 48 <= limit
+                    + (idle == loops ? loops : 0) + (refused == loops ? loops : 0))
             #expect(budget.origins >= 4 && idle <= max(loops, budget.origins))
             #expect(budget.resources <= 4096)
         }

@@ -221,6 +221,18 @@ extension Scenarios {
             }
         }
 
+        @Test func rangePastTheEndOfAPlaylistThatIsNotStoredIsRefused() async throws {
+            try await scenario { stage in
+                let list = Array("#EXTM3U\n#EXTINF:1,\na.mp4\n".utf8)
+                stage.origin.serve("/list.m3u8", bytes: list, contentType: "application/vnd.apple.mpegurl")
+                stage.origin.script("/list.m3u8") { $0.headers = [("Cache-Control", "no-store")] }
+                let response = try stage.get("/list.m3u8", range: "bytes=5000-")
+                #expect(response.status == 416)
+                #expect(response.headers["Content-Range"]?.hasPrefix("bytes */") == true)
+                #expect(try stage.get("/list.m3u8", range: "bytes=0-3").text == "#EXT")
+            }
+        }
+
         @Test func malformedRangeIsABadRequestThatNeverLeaves() async throws {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film)

@@ -98,7 +98,7 @@ final class Upstreams: Sendable {
     ) throws {
         let loop = try EventLoop()
         let policy = Current<AddressPolicy>(try AddressPolicy(allow: allow))
-        loop.start()
+        try loop.start()
         self.loop = loop
         self.policy = policy
         self.slots = slots

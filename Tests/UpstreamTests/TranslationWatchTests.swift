@@ -30,7 +30,7 @@ import Upstream
                     return answer
                 } ?? []
             }
-            loop.start()
+            try loop.start()
             (self.loop, self.policy, self.resolver) = (loop, policy, resolver)
             watch = loop.sync { LoopBound(TranslationWatch(policy, resolver, on: loop), on: loop) }
         }
