@@ -154,8 +154,11 @@ final class Player {
 
     private func receive() throws {
         guard var request else { return }
-        var buffer = [UInt8](repeating: 0, count: request.piece)
-        let count = recv(socket, &buffer, buffer.count, Int32(MSG_DONTWAIT))
+        var count = 0
+        let bytes = [UInt8](unsafeUninitializedCapacity: request.piece) { buffer, filled in
+            count = recv(socket, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
+            filled = max(0, count)
+        }
         if count < 0 {
             guard errno == EAGAIN else { return end("reset", isComplete: false) }
             guard Double(schedule.now - request.lastNews) < request.patience * 1e9 else {
@@ -171,7 +174,7 @@ final class Player {
         }
         request.lastNews = schedule.now
         self.request = request
-        decoder.append(Array(buffer[..<count]))
+        decoder.append(bytes)
         if request.head == nil {
             guard let head = try decoder.nextHead(method: request.method) else {
                 return later(request.interval) { [self] in try receive() }

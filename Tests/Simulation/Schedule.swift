@@ -12,8 +12,8 @@ final class Schedule: LoopDriver, StoreDriver, @unchecked Sendable {
     private var timers: [Timer] = []
     private var timerCount = 0
     private var loops: [EventLoop] = []
-    /// Loops whose sockets may be ready.
-    private var unpolled: Set<Int> = []
+    /// Loops whose sockets may be ready, by index.
+    private var isUnpolled: [Bool] = []
     private var lastAccess: Int64 = 0
     /// How much was done since time passed last.
     private var itemsAtOnce = 0
@@ -23,6 +23,9 @@ final class Schedule: LoopDriver, StoreDriver, @unchecked Sendable {
     /// How many threads handed over, one after the other, what led to what runs now.
     var depth = 0
     private var place: Lane.Place?
+    /// Threads that wait for the disk while others run.
+    private var waiting: [Lane.Place] = []
+    private static let queue = Lane.Place.store(.queue), writers = Lane.Place.store(.pool("write"))
     private static let mostAtOnce = 100_000
     /// How many stores have been closed.
     private var tickers = 0
@@ -78,7 +81,10 @@ final class Schedule: LoopDriver, StoreDriver, @unchecked Sendable {
 
     // MARK: Loops
 
-    func add(_ loop: EventLoop) { loops.append(loop) }
+    func add(_ loop: EventLoop) {
+        loops.append(loop)
+        isUnpolled.append(false)
+    }
 
     func post(_ work: @escaping @Sendable () -> Void, to loop: EventLoop) {
         give(work, .loop(loop.index))
@@ -119,6 +125,9 @@ final class Schedule: LoopDriver, StoreDriver, @unchecked Sendable {
         handOvers += 1
         depth += 1
         let lane = lane(.store(thread))
+        precondition(!waiting.contains(lane.place), "a thread waits for one that waits for the disk")
+        waiting.append(lane.place)
+        defer { waiting.removeLast() }
         while !lane.items.isEmpty { lane.items.removeFirst().run() }
     }
 
@@ -178,27 +187,72 @@ final class Schedule: LoopDriver, StoreDriver, @unchecked Sendable {
     }
 
     private func runNext() throws -> Bool {
-        let ready = lanes.filter { !$0.items.isEmpty && $0.stalledUntil <= now }
-        let polled = unpolled.sorted()
-        guard !ready.isEmpty || !polled.isEmpty else { return false }
-        let choice = Int.random(in: 0..<(ready.count + polled.count), using: &dice)
-        guard choice < ready.count else {
-            let index = polled[choice - ready.count]
-            unpolled.remove(index)
-            (depth, place) = (0, .loop(index))
-            if loops[index].poll() {
-                unpolled.insert(index)
-                try afterEach?()
+        let ready = lanes.count(where: mayRun), polled = isUnpolled.count { $0 }
+        guard ready + polled > 0 else { return false }
+        var choice = Int.random(in: 0..<(ready + polled), using: &dice)
+        guard choice < ready else {
+            choice -= ready
+            for index in isUnpolled.indices where isUnpolled[index] {
+                guard choice == 0 else {
+                    choice -= 1
+                    continue
+                }
+                try poll(index)
+                break
             }
             return true
         }
-        let lane = ready[choice]
-        // Of a pool's threads, any may be the next to do its work.
-        let next = lane.isOrdered ? 0 : Int.random(in: 0..<min(lane.items.count, 4), using: &dice)
-        let item = lane.items.remove(at: next)
-        (depth, self.place) = (item.depth, lane.place)
-        try perform { if case .loop(let index) = lane.place { loops[index].drive(item.run) } else { item.run() } }
+        for lane in lanes where mayRun(lane) {
+            guard choice == 0 else {
+                choice -= 1
+                continue
+            }
+            // Of a pool's threads, any may be the next to do its work.
+            let next = lane.isOrdered ? 0 : Int.random(in: 0..<min(lane.items.count, 4), using: &dice)
+            let item = lane.items.remove(at: next)
+            (depth, place) = (item.depth, lane.place)
+            try perform { if case .loop(let index) = lane.place { loops[index].drive(item.run) } else { item.run() } }
+            break
+        }
         return true
+    }
+
+    private func mayRun(_ lane: Lane) -> Bool {
+        !lane.items.isEmpty && lane.stalledUntil <= now && (waiting.isEmpty || mayRunBesides(lane.place))
+    }
+
+    /// The queue and loops are one thread each. Who looks up waits for the queue, and so does whoever reports.
+    private func mayRunBesides(_ place: Lane.Place) -> Bool {
+        if waiting.contains(place), place != Self.writers { return false }
+        if case .store(.pool) = place, place != Self.writers { return !waiting.contains(Self.queue) }
+        return true
+    }
+
+    private func poll(_ index: Int) throws {
+        isUnpolled[index] = false
+        (depth, place) = (0, .loop(index))
+        if loops[index].poll() {
+            isUnpolled[index] = true
+            try afterEach?()
+        }
+    }
+
+    /// Whether the running thread of the store waits for the disk for so long that others go on.
+    func mayWaitForDisk() -> Bool {
+        (place == Self.queue || place == Self.writers) && waiting.count < 2 && chance(0.1)
+    }
+
+    /// What the others do meanwhile. The one that waits holds no lock.
+    func waitForDisk() {
+        guard let waiter = place else { return }
+        let formerDepth = depth
+        waiting.append(waiter)
+        for _ in 0..<pick(1...8) {
+            // What must not be is found again once the waiter has ended.
+            guard (try? runNext()) == true else { break }
+        }
+        waiting.removeLast()
+        (place, depth) = (waiter, formerDepth)
     }
 
     private func perform(_ item: () -> Void) throws {
@@ -206,7 +260,13 @@ final class Schedule: LoopDriver, StoreDriver, @unchecked Sendable {
         lastTime = now
         guard itemsAtOnce < Self.mostAtOnce else { throw Violation("work without an end") }
         item()
-        for loop in loops { unpolled.insert(loop.index) }
+        // A loop's work is about its own sockets, the store's about none, and a player's about any.
+        switch place {
+        case .loop(let index): isUnpolled[index] = true
+        case .store: break
+        case nil: for index in isUnpolled.indices { isUnpolled[index] = true }
+        }
+        place = nil
         try afterEach?()
     }
 }

@@ -1,27 +1,40 @@
 import CLinux
 import Foundation
 import Glibc
+import HTTPModel
 
 /// What a power cut leaves of a cache's files. Of the data, only what was synced; of the index, all that was written, the
 /// worst case where data go first; or only what was synced, the worst case where a hole follows its row.
 ///
-/// It stands between this program and `fdatasync` and `syncfs` of libc, which nothing but a simulation notices.
+/// It stands between this program and libc's `fdatasync`, `syncfs`, `fallocate` and `pwrite`, which nothing but a
+/// simulation notices.
 final class SimulatedDisk {
+    private static let key: pthread_key_t = {
+        var key = pthread_key_t()
+        pthread_key_create(&key, nil)
+        return key
+    }()
     /// That of the simulation on this thread.
     fileprivate static var current: SimulatedDisk? {
-        get { Thread.current.threadDictionary["SimulatedDisk"] as? SimulatedDisk }
-        set { Thread.current.threadDictionary["SimulatedDisk"] = newValue }
+        get { pthread_getspecific(key).map { Unmanaged<SimulatedDisk>.fromOpaque($0).takeUnretainedValue() } }
+        set { pthread_setspecific(key, newValue.map { UnsafeRawPointer(Unmanaged.passUnretained($0).toOpaque()) }) }
     }
     private let directory: String
     /// Data of each file, by inode, as of its last sync.
     private var synced: [UInt: [Range<Int64>]] = [:]
     /// The files of the index as of their last syncs, by path in the directory; nil if all that was written stays.
     private var syncedIndex: [String: [UInt8]]?
-    /// Called before each sync.
-    private let willSync: () -> Void
+    /// Called before each sync, and after each hole.
+    private let mayFail: () -> Void
+    private let schedule: Schedule
+    /// Whether a write fails.
+    private let refuses: () -> Bool
 
-    init(_ directory: String, losesIndex: Bool, willSync: @escaping () -> Void) {
-        (self.directory, self.willSync) = (directory, willSync)
+    init(
+        _ directory: String, _ schedule: Schedule, losesIndex: Bool, mayFail: @escaping () -> Void,
+        refuses: @escaping () -> Bool
+    ) {
+        (self.directory, self.schedule, self.mayFail, self.refuses) = (directory, schedule, mayFail, refuses)
         if losesIndex { syncedIndex = [:] }
         Self.current = self
     }
@@ -29,7 +42,8 @@ final class SimulatedDisk {
     func end() { Self.current = nil }
 
     fileprivate func sync(_ file: Int32?, with call: () -> Int32) -> Int32 {
-        willSync()
+        wait(for: file)
+        mayFail()
         let result = call()
         guard result == 0 else { return result }
         if let file {
@@ -38,7 +52,43 @@ final class SimulatedDisk {
         } else {
             forEachFile { synced[Self.status($0).st_ino] = Self.data(of: $0) }
         }
+        wait(for: file)
         return result
+    }
+
+    fileprivate func punch(_ file: Int32, with call: () -> Int32) -> Int32 {
+        wait(for: file)
+        defer { wait(for: file) }
+        let result = call()
+        mayFail()
+        return result
+    }
+
+    fileprivate func write(_ file: Int32, with call: () -> Int) -> Int {
+        wait(for: file)
+        defer { wait(for: file) }
+        guard !refuses() || !isData(file) else {
+            errno = EIO
+            return -1
+        }
+        return call()
+    }
+
+    /// SQLite's files are waited for within its locks.
+    private func wait(for file: Int32?) {
+        guard schedule.mayWaitForDisk(), HeldLocks.areNone, file.map(isData) ?? true else { return }
+        let code = errno
+        schedule.waitForDisk()
+        errno = code
+    }
+
+    private func isData(_ file: Int32) -> Bool {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { path in
+            let length = readlink("/proc/self/fd/\(file)", path.baseAddress!, path.count - 1)
+            guard length > 0 else { return false }
+            path[length] = 0
+            return strstr(path.baseAddress!, "/data/") != nil
+        }
     }
 
     private func noteIndex(_ file: Int32) {
@@ -77,7 +127,7 @@ final class SimulatedDisk {
             for range in kept {
                 var bytes = [UInt8](repeating: 0, count: range.count)
                 let count = pread(file, &bytes, bytes.count, off_t(range.lowerBound))
-                guard count <= 0 || pwrite(copy, bytes, count, off_t(range.lowerBound)) == count else {
+                guard count <= 0 || realWrite(copy, bytes, count, off_t(range.lowerBound)) == count else {
                     throw Violation("no image: \(errno)")
                 }
             }
@@ -135,15 +185,32 @@ final class SimulatedDisk {
 private typealias Sync = @convention(c) (Int32) -> Int32
 
 /// libc's own function.
-private func real(_ name: String) -> Sync {
+private func real<Function>(_ name: String, _ type: Function.Type) -> Function {
     // RTLD_NEXT
-    unsafeBitCast(dlsym(UnsafeMutableRawPointer(bitPattern: -1), name), to: Sync.self)
+    unsafeBitCast(dlsym(UnsafeMutableRawPointer(bitPattern: -1), name), to: type)
 }
 
-private let realSync = real("fdatasync"), realSyncAll = real("syncfs")
+private let realSync = real("fdatasync", Sync.self), realSyncAll = real("syncfs", Sync.self)
 
 @_cdecl("fdatasync") func fdatasyncOfASimulation(_ file: Int32) -> Int32 {
     SimulatedDisk.current?.sync(file) { realSync(file) } ?? realSync(file)
+}
+
+private typealias Allocate = @convention(c) (Int32, Int32, off_t, off_t) -> Int32
+private typealias Write = @convention(c) (Int32, UnsafeRawPointer?, Int, off_t) -> Int
+
+private let realAllocate = real("fallocate", Allocate.self), realWrite = real("pwrite", Write.self)
+
+@_cdecl("fallocate")
+func fallocateOfASimulation(_ file: Int32, _ mode: Int32, _ start: off_t, _ length: off_t) -> Int32 {
+    SimulatedDisk.current?.punch(file) { realAllocate(file, mode, start, length) }
+        ?? realAllocate(file, mode, start, length)
+}
+
+@_cdecl("pwrite")
+func pwriteOfASimulation(_ file: Int32, _ bytes: UnsafeRawPointer?, _ count: Int, _ offset: off_t) -> Int {
+    SimulatedDisk.current?.write(file) { realWrite(file, bytes, count, offset) }
+        ?? realWrite(file, bytes, count, offset)
 }
 
 @_cdecl("syncfs") func syncfsOfASimulation(_ file: Int32) -> Int32 {

@@ -181,7 +181,7 @@ final class SimulatedOrigin {
             answer.cut = Int(schedule.pick(0...Int64(max(0, count - 1))))
             noteFault("cuts \(film.name) after \(answer.cut!)")
         case 2 where count > 0:
-            answer.stall = Int(schedule.pick(0...Int64(max(0, count - 1))))
+            answer.stall = Int(schedule.pick(0...Int64(min(count - 1, schedule.pick([9999, .max])))))
             noteFault("stalls in \(film.name) after \(answer.stall!)")
         case 3 where answer.status == 206 && film.validator == .strong:
             let start = schedule.pick(0...version.length - 1)
@@ -213,6 +213,7 @@ final class SimulatedTransfer: Transfer {
     private let request: UpstreamRequest
     private var delegate: (any TransferDelegate)?
     private let origin: SimulatedOrigin
+    private let film: Film?
     private let loop: EventLoop
     private var answer = SimulatedOrigin.Answer(status: 0)
     private var hasHead = false
@@ -227,6 +228,7 @@ final class SimulatedTransfer: Transfer {
 
     init(_ request: UpstreamRequest, _ delegate: any TransferDelegate, _ origin: SimulatedOrigin, _ loop: EventLoop) {
         (self.request, self.delegate, self.origin, self.loop) = (request, delegate, origin, loop)
+        film = origin.film(at: request.url)
         secondsPerPiece = origin.isPrompt ? 0 : origin.schedule.pick([0, 0.0005, 0.002, 0.02])
         let latency = origin.isPrompt ? 0 : origin.schedule.pick([0, 0.001, 0.02, 0.2, 1])
         later(latency / 2) { $0.arrived(latency / 2) }
@@ -301,17 +303,23 @@ final class SimulatedTransfer: Transfer {
             return finish(nil)
         }
         guard !isPaused else { return giveWay() }
-        let count = min(
-            end - place, origin.isPrompt ? 16_384 : Int(origin.schedule.pick([1, 1000, 16_384, 16_384, 16_384])))
-        let takes = answer.body[place..<place + count].withUnsafeBytes {
-            delegate?.transfer(self, receivedBody: $0) == true
+        var rest = min(
+            end - place,
+            origin.isPrompt ? 16_384 : Int(origin.schedule.pick([1, 1000, 16_384, 16_384, 16_384, 200_000])))
+        // Curl hands over what has come piece by piece.
+        while rest > 0, delegate != nil, !isPaused {
+            let count = min(rest, 16_384), place = Int(bodyBytesReceived)
+            let takes = answer.body[place..<place + count].withUnsafeBytes {
+                delegate?.transfer(self, receivedBody: $0) == true
+            }
+            guard takes else {
+                isPaused = true
+                return giveWay()
+            }
+            rest -= count
+            bodyBytesReceived += Int64(count)
+            if let film { origin.took(count, of: film) }
         }
-        guard takes else {
-            isPaused = true
-            return giveWay()
-        }
-        bodyBytesReceived += Int64(count)
-        if let film = origin.film(at: request.url) { origin.took(count, of: film) }
         sendNext()
     }
 

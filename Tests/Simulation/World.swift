@@ -79,7 +79,9 @@ final class World {
     func run() throws { try schedule.owningTime { try runAll() } }
 
     private func runAll() throws {
-        disk = SimulatedDisk(directory.path, losesIndex: syncsLeft % 2 == 0) { [unowned self] in beforeSync() }
+        disk = SimulatedDisk(
+            directory.path, schedule, losesIndex: syncsLeft % 2 == 0, mayFail: { [unowned self] in mayFail() },
+            refuses: { [unowned self] in refusesWrite() })
         defer { disk.end() }
         try open(directory.path)
         players = (0..<settings.players).map { Player(self, number: $0, requests: 20) }
@@ -131,8 +133,24 @@ final class World {
         guard counted >= there.bytes, counted <= there.bytes + overhead else {
             throw Violation("\(there) on the disk, \(counted) counted")
         }
+        try checkTables(areUsed: false)
         // Without a strong validator, a part is requested as the whole: where most films have none, that is the most of it.
         for film in origin.films where hasFaults || film.validator == .strong { try checkCost(of: film) }
+    }
+
+    /// The absent chunks of each open file are counted, and what nobody uses is neither leased nor claimed.
+    private func checkTables(areUsed: Bool = true) throws {
+        for generation in proxy.store.core.open.all {
+            let (counted, absent, isUsed) = generation.withChunks { table in
+                let present = table.extents.values.reduce(0) { $0 + $1.present.count }
+                let absent = table.length.map { table.geometry.chunkCount(length: $0) - present }
+                return (table.absentCount, absent, table.hasClaims || table.isLeased)
+            }
+            guard absent == nil || absent == counted else {
+                throw Violation("\(counted) chunks count as absent, \(absent!) are")
+            }
+            guard areUsed || !isUsed else { throw Violation("chunks are leased for nobody") }
+        }
     }
 
     /// A transfer runs ahead of its furthest reader by 128 KiB and twice what that read, and as far again as was read
@@ -194,6 +212,7 @@ final class World {
         every(1) { [unowned self] in
             let allocated = disk.measure().bytes + taken
             if allocated > Self.maxSize { failed("\(allocated) bytes on the disk of \(Self.maxSize)") }
+            do { try checkTables() } catch { failed("\(error)") }
         }
         every(schedule.pick([3, 11])) { [unowned self] in
             let film = schedule.pick(origin.films)
@@ -224,12 +243,19 @@ final class World {
         }
     }
 
-    private func beforeSync() {
+    private func mayFail() {
         guard syncsLeft > 0, !isOver else { return }
         syncsLeft -= 1
         guard syncsLeft == 0 else { return }
         note("what a power cut would leave")
         do { try disk.copy(to: left.path + "/power") } catch { failed("\(error)") }
+    }
+
+    private func refusesWrite() -> Bool {
+        guard hasFaults, !isOver, schedule.chance(0.001) else { return false }
+        lastStall = schedule.now
+        note("the disk refuses a write")
+        return true
     }
 
     private func every(_ seconds: Double, _ event: @escaping () -> Void) {
