@@ -201,7 +201,7 @@ package final class Fetch: TransferDelegate {
             examine(bytes)
             return true
         }
-        switch output.readiness {
+        switch output.readiness(isLast: isFinishingChunk) {
         case .full:
             holdBack()
             return false

@@ -193,8 +193,10 @@ struct FetchOutput: ~Copyable {
         case open(received: Int64, position: Int64, window: Int64)
     }
 
-    var readiness: Readiness {
-        isFull ? .full : isAnswered ? .answered : .open(received: received, position: position, window: window)
+    /// - Parameter isLast: whether only the chunk in progress is still wanted.
+    func readiness(isLast: Bool) -> Readiness {
+        if isFull || isLast && isChunkComing { return .full }
+        return isAnswered ? .answered : .open(received: received, position: position, window: window)
     }
 
     /// Whether something must be written before more can be taken in.
@@ -387,6 +389,12 @@ struct FetchOutput: ~Copyable {
         guard let generation = writer?.generation else { return .max }
         return generation.geometry.chunkBytes(generation.geometry.chunk(at: position), length: generation.length)
             .upperBound -| position
+    }
+
+    /// Whether the write in hand ends with a chunk, or the rest of the chunk that it ends in has come.
+    private var isChunkComing: Bool {
+        guard staging.isWriting, let geometry = writer?.generation.geometry else { return false }
+        return geometry.chunkStart(geometry.chunk(at: received)) >= received -| Int64(staging.next.count)
     }
 
     /// Shortens a count of bytes so that they end with a chunk; unchanged if no chunk ends among them.

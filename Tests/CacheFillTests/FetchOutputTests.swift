@@ -237,6 +237,27 @@ import Testing
         output.close()
     }
 
+    /// Nor while another thread writes: a slow disk would have half a megabyte sent for nothing.
+    @Test func whoLeavesDuringALongWriteHasTheChunkFinishedAndNoMore() throws {
+        var output = try output(0..<2 << 20, of: generation(length: 2 << 20))
+        take(100_000, &output)
+        let write = try next(&output)
+        let before = isFull(output, isLast: true)
+        take(2400, &output, isLast: true)
+        let (during, isFollowed) = (isFull(output, isLast: true), !isFull(output, isLast: false))
+        #expect(write.isLong && !before && during && isFollowed)
+        #expect(name(output.wrote(write.run(), write)) == "more")
+        let after = isFull(output, isLast: true)
+        #expect(output.isInChunk && !after)
+        _ = try self.write(&output, isLast: true)
+        #expect(output.position == 102_400)
+        output.close()
+    }
+
+    private func isFull(_ output: borrowing FetchOutput, isLast: Bool) -> Bool {
+        if case .full = output.readiness(isLast: isLast) { true } else { false }
+    }
+
     // MARK: Room
 
     @Test func withoutRoomItWaitsAndGoesOnWithTheRest() throws {
