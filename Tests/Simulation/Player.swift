@@ -103,7 +103,7 @@ final class Player {
             socket = try world.connect()
         }
         let film = schedule.pick(world.origin.films), length = film.current.length
-        let method = isQuiet || schedule.chance(0.9) ? "GET" : schedule.pick(["HEAD", "HEAD", "POST"])
+        let method = isQuiet || schedule.chance(0.9) ? "GET" : schedule.pick(["HEAD", "POST"])
         var fields: [String] = []
         if !isQuiet {
             if schedule.chance(0.05) { fields.append("Cache-Control: no-cache") }
@@ -122,7 +122,8 @@ final class Player {
         request = Request(
             film: film, method: method, range: range, fields: fields, isQuiet: isQuiet, began: schedule.now,
             oldest: film.oldest,
-            piece: Int(schedule.pick([1000, 16_384, 65_536, 262_144])), interval: schedule.pick([0.001, 0.01, 0.05]),
+            piece: Int(schedule.pick([isQuiet ? 4000 : 1000, 16_384, 65_536, 262_144])),
+            interval: schedule.pick([0.001, 0.01, 0.05]),
             leaves: isQuiet || schedule.chance(0.6) ? nil : schedule.pick(0...length),
             pausesAt: isQuiet || schedule.chance(0.8) ? nil : schedule.pick(0...length),
             patience: isQuiet ? 300 : schedule.pick([1, 20, 60]), lastNews: schedule.now)

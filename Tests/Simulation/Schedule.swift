@@ -23,6 +23,7 @@ final class Schedule: LoopDriver, StoreDriver, @unchecked Sendable {
     /// How many threads handed over, one after the other, what led to what runs now.
     var depth = 0
     private var place: Lane.Place?
+    private var isRunning = false
     /// Threads that wait for the disk while others run.
     private var waiting: [Lane.Place] = []
     private static let queue = Lane.Place.store(.queue), writers = Lane.Place.store(.pool("write"))
@@ -239,7 +240,7 @@ final class Schedule: LoopDriver, StoreDriver, @unchecked Sendable {
 
     /// Whether the running thread of the store waits for the disk for so long that others go on.
     func mayWaitForDisk() -> Bool {
-        (place == Self.queue || place == Self.writers) && waiting.count < 2 && chance(0.1)
+        isRunning && (place == Self.queue || place == Self.writers) && waiting.count < 2 && chance(0.1)
     }
 
     /// What the others do meanwhile. The one that waits holds no lock.
@@ -252,21 +253,22 @@ final class Schedule: LoopDriver, StoreDriver, @unchecked Sendable {
             guard (try? runNext()) == true else { break }
         }
         waiting.removeLast()
-        (place, depth) = (waiter, formerDepth)
+        (place, depth, isRunning) = (waiter, formerDepth, true)
     }
 
     private func perform(_ item: () -> Void) throws {
         itemsAtOnce = now == lastTime ? itemsAtOnce + 1 : 0
         lastTime = now
         guard itemsAtOnce < Self.mostAtOnce else { throw Violation("work without an end") }
+        isRunning = true
         item()
+        isRunning = false
         // A loop's work is about its own sockets, the store's about none, and a player's about any.
         switch place {
         case .loop(let index): isUnpolled[index] = true
         case .store: break
         case nil: for index in isUnpolled.indices { isUnpolled[index] = true }
         }
-        place = nil
         try afterEach?()
     }
 }

@@ -24,14 +24,16 @@ final class SimulatedDisk {
     private var synced: [UInt: [Range<Int64>]] = [:]
     /// The files of the index as of their last syncs, by path in the directory; nil if all that was written stays.
     private var syncedIndex: [String: [UInt8]]?
+    /// When the power may fail.
+    enum Moment { case sync, hole }
     /// Called before each sync, and after each hole.
-    private let mayFail: () -> Void
+    private let mayFail: (Moment) -> Void
     private let schedule: Schedule
     /// Whether a write fails.
     private let refuses: () -> Bool
 
     init(
-        _ directory: String, _ schedule: Schedule, losesIndex: Bool, mayFail: @escaping () -> Void,
+        _ directory: String, _ schedule: Schedule, losesIndex: Bool, mayFail: @escaping (Moment) -> Void,
         refuses: @escaping () -> Bool
     ) {
         (self.directory, self.schedule, self.mayFail, self.refuses) = (directory, schedule, mayFail, refuses)
@@ -43,7 +45,7 @@ final class SimulatedDisk {
 
     fileprivate func sync(_ file: Int32?, with call: () -> Int32) -> Int32 {
         wait(for: file)
-        mayFail()
+        mayFail(.sync)
         let result = call()
         guard result == 0 else { return result }
         if let file {
@@ -60,7 +62,7 @@ final class SimulatedDisk {
         wait(for: file)
         defer { wait(for: file) }
         let result = call()
-        mayFail()
+        mayFail(.hole)
         return result
     }
 

@@ -18,8 +18,9 @@ final class World {
     /// Has the cache as a kill and a power cut would have left it.
     private let left: TemporaryDirectory
     private var disk: SimulatedDisk!
-    /// Syncs until the power fails.
-    private var syncsLeft: Int64
+    /// Syncs and holes until the power fails; holes only, if it fails after one.
+    private var momentsLeft: Int64
+    private let failsAfterHole: Bool
     /// Bytes of the cache's room that something else takes.
     private let taken: Int64
     private static let maxSize: Int64 = 16_000_000
@@ -55,7 +56,8 @@ final class World {
         self.settings = settings
         let schedule = Schedule(seed: seed)
         self.schedule = schedule
-        syncsLeft = schedule.pick(1...120)
+        failsAfterHole = schedule.chance(0.25)
+        momentsLeft = schedule.pick(1...(failsAfterHole ? 12 : 120))
         taken = schedule.pick([0, 0, 8_000_000])
         origin = SimulatedOrigin(
             schedule, films: schedule.pick([3, 6, 20]), faults: settings.faults, isFree: settings.faults == 0)
@@ -80,7 +82,7 @@ final class World {
 
     private func runAll() throws {
         disk = SimulatedDisk(
-            directory.path, schedule, losesIndex: syncsLeft % 2 == 0, mayFail: { [unowned self] in mayFail() },
+            directory.path, schedule, losesIndex: momentsLeft % 2 == 0, mayFail: { [unowned self] in mayFail($0) },
             refuses: { [unowned self] in refusesWrite() })
         defer { disk.end() }
         try open(directory.path)
@@ -92,6 +94,7 @@ final class World {
         origin.faults = 0
         origin.isDown = false
         isOver = true
+        schedule.tick = 3
         note("the last fault")
         try schedule.run(seconds: 120)
         try playToTheEnd(requests: 2)
@@ -104,7 +107,7 @@ final class World {
         saved = savedBeforeKill
         try reopen(left.path + "/kill", "after a kill")
         saved = [:]
-        if syncsLeft <= 0 { try reopen(left.path + "/power", "after a power cut") }
+        if momentsLeft <= 0 { try reopen(left.path + "/power", "after a power cut") }
         players = []
     }
 
@@ -116,6 +119,8 @@ final class World {
         for (url, count) in saved where found[url, default: 0] < count {
             throw Violation("\(what): \(found[url, default: 0]) of \(count) saved bytes of \(url)")
         }
+        let validation = try proxy.store.scrub(repairs: false) { _ in true }
+        guard validation.isSound else { throw Violation("\(what): \(validation)") }
         try playToTheEnd(requests: 1)
         let dropped = proxy.metrics.droppedChunks.value
         guard dropped == 0 else { throw Violation("\(what): \(dropped) chunks of the index are not on the disk") }
@@ -243,10 +248,10 @@ final class World {
         }
     }
 
-    private func mayFail() {
-        guard syncsLeft > 0, !isOver else { return }
-        syncsLeft -= 1
-        guard syncsLeft == 0 else { return }
+    private func mayFail(_ moment: SimulatedDisk.Moment) {
+        guard momentsLeft > 0, !isOver, !failsAfterHole || moment == .hole else { return }
+        momentsLeft -= 1
+        guard momentsLeft == 0 else { return }
         note("what a power cut would leave")
         do { try disk.copy(to: left.path + "/power") } catch { failed("\(error)") }
     }
