@@ -31,7 +31,7 @@ final class Film {
     var oldest = 0
     /// Bytes of it that players received, or left in their sockets.
     var received: Int64 = 0
-    /// When a person removed it last, in nanoseconds.
+    /// When a person removed it last, or a player's POST had it invalidated, in nanoseconds.
     var removed: UInt64 = 0
     private var patterns: [Int: [UInt8]] = [:]
 

@@ -210,7 +210,7 @@ final class Player {
         let isOutOfDate =
             !ended.candidates.isEmpty && !ended.candidates.contains { $0.number == ended.film.current.number }
         let isAnswered = (ended.isQuiet ? [200, 206] : [200, 204, 206, 304, 412, 416]).contains(status)
-        // Whoever removes what is played cuts it.
+        // Whoever removes or changes what is played cuts it.
         let isJudged = ended.isQuiet || !world.hasFaults && !isOwn && ended.film.removed < ended.began
         if isJudged, !isAnswered || !isComplete && !isOutOfDate {
             world.failed("without a fault: \(text)")
@@ -231,6 +231,7 @@ final class Player {
         if request.method == "POST" {
             if head.status == 204, let version = head.headers["Version"].flatMap({ Int($0) }) {
                 request.film.oldest = max(request.film.oldest, version)
+                request.film.removed = schedule.now
             }
             return
         }
