@@ -70,7 +70,7 @@ package final class Prefetch: LoopFiller.Work, ResourceResolver.User {
     package func start() {
         times.began = now
         guard !resolvedRule.bypasses else { return fail(.notStorable(.rule)) }
-        proceed()
+        proceedUnlessMoved()
     }
 
     /// Stops and keeps the bytes that have arrived.
@@ -121,7 +121,12 @@ package final class Prefetch: LoopFiller.Work, ResourceResolver.User {
     /// Starts over because the resource has changed meanwhile.
     private func restart(after error: PrefetchError) {
         endFills()
-        opening.restart(order.url, resolvedRule) ? proceed() : fail(error)
+        opening.restart(order.url, resolvedRule) ? proceedUnlessMoved() : fail(error)
+    }
+
+    private func proceedUnlessMoved() {
+        let isInPlace = order.key.map(opening.resource.key.isOf) ?? true
+        isInPlace ? proceed() : fail(.moved)
     }
 
     private func wake(_ body: @escaping @Sendable (Prefetch) -> Void) -> @Sendable () -> Void {

@@ -4,6 +4,8 @@ extension Prefetch {
     /// What to bring into the cache.
     package struct Order: Sendable {
         package let url: OriginURL
+        /// The cache key under which it is to be; nil for the URL's own, whatever that turns out to be.
+        package var key: CacheKey?
         /// The player's previous demand, whose request fields are used; nil if nobody plays.
         package let former: Demand?
         /// The wanted range, half-open, clamped to the resource; nil for all.

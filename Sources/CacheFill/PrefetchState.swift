@@ -74,5 +74,7 @@ package enum PrefetchError: Error, Sendable {
     case noRoom(String)
     /// The index cannot be read.
     case unreadable
+    /// It is cached under another key than the one that was ordered, as its page told.
+    case moved
     case store(StoreError)
 }

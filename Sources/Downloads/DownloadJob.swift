@@ -73,7 +73,12 @@ struct DownloadJob: Sendable, Equatable {
     /// The order as it is carried out.
     var dated: DownloadOrder {
         var order = order
-        if order.recordFor != nil { order.recordedFrom = Int64(saturating: started ?? added) }
+        // A recording is a presentation of its own: the stream is not kept under its key.
+        if order.recordFor != nil {
+            order.recordedFrom = Int64(saturating: started ?? added)
+        } else {
+            order.key = key.map(CacheKey.init)
+        }
         return order
     }
 

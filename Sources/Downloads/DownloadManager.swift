@@ -395,9 +395,10 @@ package actor DownloadManager {
     private func noteRestorePoints(_ effects: [DownloadQueue.Effect]) -> [Int64: DownloadFault] {
         var faults: [Int64: DownloadFault] = [:]
         for case .begin(let id) in effects {
-            guard let job = queue[id], job.restorePoint == nil else { continue }
+            guard let subject = queue[id]?.lackingRestorePoint(restorePoints.key) else { continue }
             do {
-                queue.setRestorePoint(id, try restorePoints.restorePoint(job.dated.subject))
+                if let former = queue.release(id) { _ = try restorePoints.release(former) }
+                queue.setRestorePoint(id, try restorePoints.restorePoint(subject))
                 unsavedRestorePointIDs.insert(id)
             } catch {
                 faults[id] = DownloadFault(.network, "cannot find out what is cached of it: \(error)")
@@ -499,11 +500,10 @@ package actor DownloadManager {
 
     /// The clock ticks only while time can change something.
     private func tickIfWanted() {
+        let isOfflineInVain = queue.hasReady && source?.isOffline == true
         let isWanted = phase == .started && (queue.isWaitingForTime || isOfflineInVain || savingFailure != nil)
         guard isWanted != isTicking else { return }
         isTicking = isWanted
         clock.tick(isWanted) { [weak self] in self?.postTick() }
     }
-
-    private var isOfflineInVain: Bool { queue.hasReady && source?.isOffline == true }
 }

@@ -9,6 +9,9 @@ import Presentations
     package var options: DownloadOptions
     /// When the recording began, in seconds since 1970; part of its name. Nil before the order is carried out.
     package var recordedFrom: Int64?
+    /// The cache key under which it is to be, as what was cached under that is known; nil before the order is carried
+    /// out.
+    package var key: CacheKey?
     /// The episode that it is; nil if no subscription ordered it.
     package var episode: EpisodeName?
     /// What its feed or whoever ordered it calls it; nil if that is not known.

@@ -35,6 +35,7 @@ extension DownloadQueue {
             if !job.isAwaited, let rest = rests[job.order.url.origin] { delay = max(delay, rest.until - monotonic) }
             job.state = .waiting
             (job.retryAt, job.due) = (now + delay, monotonic + delay)
+            if delay == 0 { (job.message, job.retryAt, job.due) = (nil, nil, nil) }
             put(job)
         }
     }
@@ -98,6 +99,9 @@ extension DownloadJob {
         case .network: networkFailures += 1
         case .busy: busyFailures += 1
         case .offline: return Self.offlineDelay
+        case .moved:
+            networkFailures += 1
+            if failures == 1 { return 0 }
         case .final: return nil
         }
         let since = failingSince ?? now

@@ -1,3 +1,4 @@
+import CachePolicy
 import DiskCache
 
 /// Restore points: a cancelled download leaves only what was cached before, and what other downloads want.
@@ -45,6 +46,14 @@ extension DownloadQueue {
 }
 
 extension DownloadJob {
+    /// What to record before it begins; nil if that is known. If its page has turned out to have media that is cached
+    /// under another key, it lets go of what it has brought under the former one; not of what it has recorded of a
+    /// stream, which cannot be fetched again.
+    func lackingRestorePoint(_ key: (OriginURL) -> String) -> OriginURL? {
+        let url = dated.subject, isKnown = restorePoint.map { order.recordFor != nil || $0.key == key(url) } ?? false
+        return isKnown ? nil : url
+    }
+
     /// Whether it wants the bytes that a download of a URL has fetched since a time. One that was complete before is in
     /// the restore point. One whose key is not known yet, but whose URL is the same, will have the same key.
     fileprivate func wants(_ restorePoint: RestorePoint, of other: String, since started: Double) -> Bool {

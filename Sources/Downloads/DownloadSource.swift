@@ -58,6 +58,8 @@ package struct DownloadFault: Error, Sendable, Equatable {
         case busy(retryAfter: Double?)
         /// The proxy is offline.
         case offline
+        /// It is cached under another key than the one of its restore point: it begins again under that one.
+        case moved
         /// Retrying would be in vain: 403, 404, no room, not allowed.
         case final
     }
@@ -80,6 +82,8 @@ package struct DownloadFault: Error, Sendable, Equatable {
 package protocol RestorePointKeeper: Sendable {
     /// The current content of a resource, before anything is fetched for it.
     func restorePoint(_ url: OriginURL) throws -> RestorePoint
+    /// The cache key of a resource: that of a page can change when its media is found.
+    func key(of url: OriginURL) -> String
     /// Removes what was not cached before, unless it is in use or a player has used it, and unpins what was not pinned
     /// before.
     /// - Returns: the bytes freed on the disk.

@@ -32,7 +32,7 @@ package final class LoopDownloads: DownloadSource {
         let words = filler.policy.value.adviceWords
         return loop.loop.sync {
             var state: PresentationState?
-            let fill = PresentationFill(wanted, pace: pace, on: loop.value) { result in
+            let fill = PresentationFill(wanted, key: order.key, pace: pace, on: loop.value) { result in
                 let progress = state?.progress ?? DownloadProgress()
                 switch result {
                 case .completed: end(.completed(progress))
@@ -106,6 +106,7 @@ extension DownloadFault {
         case .notStorable(let reason): self.init(.final, Self.words(reason))
         case .unreadable: self.init(.network, "cannot read the cache: see the log")
         case .store(let error): self.init(.final, "\(error)")
+        case .moved: self.init(.moved, "each time it is found, its media is cached under another name")
         }
     }
 

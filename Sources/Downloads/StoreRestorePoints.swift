@@ -15,6 +15,8 @@ package struct StoreRestorePoints: RestorePointKeeper {
         try points.point(of: policy().resolve(url).key)
     }
 
+    package func key(of url: OriginURL) -> String { policy().resolve(url).key.text }
+
     package func noteOrder(title: String?, category: String?, isByHand: Bool, of key: String) throws {
         try points.noteOrder(title: title, category: category, isByHand: isByHand, of: CacheKey(text: key))
     }

@@ -15,6 +15,7 @@ final class FakeRestorePoints: RestorePointKeeper {
         var notedURLs: [String] = []
         var released: [RestorePoint] = []
         var failure: Failure?
+        var moved: [String: String] = [:]
         var freed: Int64 = 1000
         var titles: [String: String] = [:]
         var leastMissed: [CachedResource] = []
@@ -24,6 +25,14 @@ final class FakeRestorePoints: RestorePointKeeper {
     private let state = Mutex(State())
 
     static func key(_ url: OriginURL) -> String { String(url.absolute.prefix { $0 != "?" }) }
+
+    func key(of url: OriginURL) -> String {
+        let key = Self.key(url)
+        return state.withLock { $0.moved[key] } ?? key
+    }
+
+    /// The media of a page turns out to be that of another.
+    func move(_ page: String, to other: String) { state.withLock { $0.moved[Desk.url(page)] = Desk.url(other) } }
 
     /// What is cached of a resource from now on.
     func has(_ name: String, isPinned: Bool = false, _ runs: [Int64], hits: Int64 = 0) {
@@ -42,9 +51,9 @@ final class FakeRestorePoints: RestorePointKeeper {
     func onRelease(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.releases = body } }
 
     func restorePoint(_ url: OriginURL) throws -> RestorePoint {
-        try state.withLock { state in
+        let key = key(of: url)
+        return try state.withLock { state in
             if let failure = state.failure { throw failure }
-            let key = Self.key(url)
             state.noted.append(key)
             state.notedURLs.append(url.absolute)
             return state.present[key] ?? RestorePoint(key: key, wasPinned: false, former: [])

@@ -51,7 +51,10 @@ import Testing
             (report.added.seconds, report.started?.seconds, report.state) == (
                 1_700_000_000, 1_700_000_000, .downloading
             ))
-        #expect(try desk.transfer("a?b=c").order == order)
+        var taken = try desk.transfer("a?b=c").order
+        #expect(taken.key?.text == "https://example.org/a")
+        taken.key = nil
+        #expect(taken == order)
     }
 
     @Test(arguments: [

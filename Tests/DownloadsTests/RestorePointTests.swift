@@ -174,6 +174,64 @@ import Testing
         #expect(desk.restorePoints.released == [Self.empty])
     }
 
+    // MARK: Pages whose media is cached under another key
+
+    @Test func oneWhoseMediaIsElsewhereBeginsAgainThere() throws {
+        let desk = try Desk()
+        desk.restorePoints.has("a", [0, 10])
+        try desk.add("page")
+        try desk.transfer("page").has(60, of: 100)
+        desk.restorePoints.move("page", to: "a")
+        try desk.transfer("page").fail(.moved)
+        #expect(desk.running == ["page"] && desk["page"].message == nil)
+        #expect(try desk.transfer("page").order.key?.text == Desk.url("a"))
+        #expect(desk.restorePoints.releasedKeys == [Desk.url("page")])
+        try desk.act(.cancel, "page")
+        #expect(desk.restorePoints.released.dropFirst() == [Self.restorePoint([0, 10])])
+    }
+
+    @Test func whatAnotherPageHasCompletedStays() throws {
+        let desk = try Desk()
+        try desk.add("a", "page")
+        desk.restorePoints.move("page", to: "a")
+        try desk.transfer("page").fail(.moved)
+        try desk.transfer("page").complete()
+        try desk.act(.cancel, "a")
+        #expect(desk.restorePoints.releasedKeys == [Desk.url("page")])
+    }
+
+    /// As after a restart, when the page's media is known already.
+    @Test func oneWhoseMediaIsElsewhereByNowBeginsThere() throws {
+        let desk = try Desk()
+        try desk.add("page")
+        desk.restorePoints.move("page", to: "a")
+        let next = try Desk(after: desk)
+        #expect(try next.transfer("page").order.key?.text == Desk.url("a"))
+        #expect(next.restorePoints.releasedKeys == [Desk.url("page")])
+    }
+
+    @Test func oneWhoseMediaIsElsewhereEachTimeIsHeld() throws {
+        let desk = try Desk()
+        try desk.add("page")
+        for name in ["a", "b"] {
+            #expect(desk.running == ["page"])
+            desk.restorePoints.move("page", to: name)
+            try desk.transfer("page").fail(.moved)
+        }
+        #expect(desk.running == [] && desk["page"].state == .waiting && desk["page"].message != nil)
+    }
+
+    /// What was recorded cannot be fetched again.
+    @Test func recordingStaysWhereItIs() throws {
+        let desk = try Desk()
+        _ = try desk.add([DownloadOrder(url: Desk.origin("live"), options: .init { $0.recordFor = 60 })])
+        desk.restorePoints.move("live", to: "a")
+        try desk.act(.pause, "live")
+        try desk.act(.resume, "live")
+        #expect(try desk.transfer("live").order.key == nil)
+        #expect(desk.restorePoints.released == [])
+    }
+
     // MARK: Across processes
 
     @Test func aCancelledOneThatACrashLeftIsCleanedUpAtTheStart() throws {

@@ -1,6 +1,9 @@
 import Activity
 import Administration
 import CachePolicy
+import ControlAPI
+import DiskCache
+import Downloads
 import Foundation
 import Reelcache
 import TestSupport
@@ -30,6 +33,43 @@ extension Stage {
         } _: { stage in
             try story(stage, resolver)
         }
+    }
+}
+
+private extension Stage {
+    func order(_ path: String, more: String = "") throws -> Int64 {
+        let body = "{\"downloads\": [{\"url\": \"\(origin.url(path))\"\(more)}]}"
+        let list = try control("POST", "/downloads", body: body).decoded(DownloadList.self, status: 201)
+        return try #require(list.downloads.first).id
+    }
+
+    /// Begins to download a page, whose media stops in its middle.
+    func beginDownload(of page: String) throws -> Int64 {
+        origin.serve("/film.mp4", film)
+        origin.script("/film.mp4") { $0.stallAfter = 524_288 }
+        let id = try order(page)
+        try eventually("half of it") { try download(id)?.bytes ?? 0 >= 524_288 }
+        return id
+    }
+
+    func download(_ id: Int64) throws -> Download? {
+        try read(DownloadListing.self, "/downloads?id=\(id)").downloads.first
+    }
+
+    func wait(for id: Int64, _ state: Download.State) throws {
+        try eventually("a download that is \(state)", instead: "\(String(describing: try? download(id)))") {
+            try download(id)?.state == state
+        }
+    }
+
+    func act(_ action: String, _ id: Int64) throws -> RawClient.Response {
+        try control("PATCH", "/downloads?id=\(id)", body: "{\"action\": \"\(action)\"}")
+    }
+
+    /// What is cached of a page; nil for nothing.
+    func resource(_ path: String) throws -> CachedResource? {
+        let response = try control("GET", "/resources?" + parameter(path))
+        return response.status == 404 ? nil : try response.decoded(ResourceDetail.self).resource
     }
 }
 
@@ -230,6 +270,60 @@ extension Scenarios {
                 expectWhole(try stage.get("/watch?v=1"), film)
                 #expect(try StageDownload(stage, "/watch/1").complete().bytes == film.size)
                 #expect(stage.origin.bytesSent("/film.mp4") == film.size)
+            }
+        }
+
+        /// Which wants the same bytes, although its own page was unknown when it was ordered.
+        @Test func cancelledDownloadLeavesWhatThatOfAnotherPageHasCompleted() async throws {
+            try await Stage.resolving(Self.named) { stage, resolver in
+                let first = try stage.beginDownload(of: "/watch?v=1")
+                _ = try stage.act("pause", first)
+                stage.origin.script("/film.mp4") { $0.stallAfter = nil }
+                stage.origin.releaseAll()
+                try stage.wait(for: try stage.order("/watch?v=2"), .completed)
+                _ = try stage.act("cancel", first)
+                let kept = try #require(try stage.resource("/watch?v=2"))
+                #expect(kept.isPinned && kept.cachedBytes == film.size)
+                #expect(try stage.get("/watch?v=2").isHit)
+            }
+        }
+
+        @Test func cancelledDownloadOfAnotherPageLeavesNothing() async throws {
+            try await Stage.resolving(Self.named) { stage, resolver in
+                stage.origin.serve("/film.mp4", film)
+                expectWhole(try stage.get("/watch?v=1"), film)
+                _ = try stage.control("DELETE", "/resources?all=true").decoded(RemovalReport.self)
+                let second = try stage.beginDownload(of: "/watch?v=2")
+                #expect(try stage.resource("/watch?v=1")?.cachedBytes ?? 0 > 0)
+                _ = try stage.act("cancel", second)
+                #expect(try stage.resource("/watch?v=1") == nil)
+            }
+        }
+
+        @Test func cancelledDownloadOfAnotherPageLeavesWhatWasCached() async throws {
+            try await Stage.resolving(Self.named) { stage, resolver in
+                stage.origin.serve("/film.mp4", film)
+                let first = try stage.order("/watch?v=1", more: ", \"first\": 1000")
+                try stage.wait(for: first, .completed)
+                let second = try stage.beginDownload(of: "/watch?v=2")
+                _ = try stage.act("cancel", second)
+                let left = try #require(try stage.resource("/watch?v=1"))
+                #expect(left.isPinned && left.cachedBytes >= 1000)
+            }
+        }
+
+        /// Each run gives the media another name, so that no page's media is where it was.
+        @Test func downloadOfAPageWhoseMediaIsRenamedEachTimeEnds() async throws {
+            let script = #"echo "{\"url\": \"$media?sig=$n\", \"key\": \"film-$((n % 2))\", \"expires_in\": 5}""#
+            try await Stage.resolving(script) { stage, resolver in
+                stage.origin.serve("/film.mp4", film)
+                for page in ["/watch?v=1", "/watch?v=2"] {
+                    expectPart(try stage.get(page, range: "bytes=0-9"), 0..<10, of: film)
+                }
+                for page in ["/watch?v=3", "/watch?v=4", "/watch?v=1"] {
+                    stage.wait(seconds: 6)
+                    try stage.wait(for: try stage.order(page), .completed)
+                }
             }
         }
 

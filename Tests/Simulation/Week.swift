@@ -311,6 +311,7 @@ private struct WeekRestorePoints: RestorePointKeeper {
     init(_ real: StoreRestorePoints, _ week: Week) { (self.real, self.week) = (real, week) }
 
     func restorePoint(_ url: OriginURL) throws -> RestorePoint { try week.inTime { try real.restorePoint(url) } }
+    func key(of url: OriginURL) -> String { real.key(of: url) }
     func release(_ point: RestorePoint) throws -> Int64 { try week.inTime { try real.release(point) } }
     func noteOrder(title: String?, category: String?, isByHand: Bool, of key: String) throws {
         try week.inTime { try real.noteOrder(title: title, category: category, isByHand: isByHand, of: key) }

@@ -47,6 +47,7 @@ package final class PresentationFill {
     /// The progress, for any thread.
     package let state = PresentationState()
     let order: Order
+    private let key: CacheKey?
     let pace: FillPace
     let loop: LoopFiller
     private var onEnd: ((End) -> Void)?
@@ -77,9 +78,13 @@ package final class PresentationFill {
     private var repairs = 0
     private static let mostRepairs = 2
 
-    /// - Parameter end: called once, on the loop, unless `stop` was called before.
-    package init(_ order: Order, pace: FillPace, on loop: LoopFiller, onEnd end: @escaping (End) -> Void) {
-        (self.order, self.pace, self.loop, onEnd) = (order, pace, loop, end)
+    /// - Parameters:
+    ///   - key: the cache key under which its first resource is to be; nil for the URL's own.
+    ///   - end: called once, on the loop, unless `stop` was called before.
+    package init(
+        _ order: Order, key: CacheKey? = nil, pace: FillPace, on loop: LoopFiller, onEnd end: @escaping (End) -> Void
+    ) {
+        (self.order, self.key, self.pace, self.loop, onEnd) = (order, key, pace, loop, end)
     }
 
     package func start() {
@@ -96,11 +101,12 @@ package final class PresentationFill {
 
     private func fetchFirst(isFresh: Bool) {
         first?.stop()
-        let wanted = Prefetch.Order(
+        var wanted = Prefetch.Order(
             // no trap: not below 0
             url: order.url, range: order.first.map { 0..<max(0, $0) }, ends: order.ends,
             connections: order.connections, isPinned: order.isPinned && order.recording == nil,
             keeps: order.recording == nil, isFresh: isFresh)
+        wanted.key = key
         let prefetch = Prefetch(wanted, pace: pace, on: loop) { [self] result in
             let state = first?.state
             first = nil

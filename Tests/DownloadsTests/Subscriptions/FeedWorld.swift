@@ -437,6 +437,7 @@ private struct NoRestorePoints: RestorePointKeeper {
     func restorePoint(_ url: OriginURL) -> RestorePoint {
         RestorePoint(key: url.absolute, wasPinned: false, former: [])
     }
+    func key(of url: OriginURL) -> String { url.absolute }
     func release(_ restorePoint: RestorePoint) -> Int64 { 0 }
     func noteOrder(title: String?, category: String?, isByHand: Bool, of key: String) {}
     func leastMissed(limit: Int) -> [CachedResource] { [] }
