@@ -146,7 +146,7 @@ struct AnswerIntake {
         // The stored generation is outdated even though the new one must not be stored.
         if !isKept, isContent { validated?.freshen { $0.doubted } }
         let generation = makeGeneration(answer, isKept: isKept, &output)
-        if generation.head.isCertainListing || StrayPage.isPlaylist(demand.url) {
+        if answer.head.isCertainListing || StrayPage.isPlaylist(demand.url) {
             // Until it is parsed, the playlist or feed keeps its predecessor's freshness, or gets half a second:
             // requests in the meantime share this answer. In a shared cache, it may be one user's.
             let live = validated?.head.live?.answered(at: filler.settings.clock())
@@ -154,7 +154,7 @@ struct AnswerIntake {
             generation.setHead { $0.ofPlaylist(live ?? (isShared ? nil : .unread(at: filler.settings.clock()))) }
         }
         let isUnresumable = answer.first.isUnresumable(
-            isStored: generation.isStored, condition: generation.head.rangeCondition,
+            isStored: generation.isStored, condition: answer.head.rangeCondition,
             isPartRequested: span != nil || request.requestsWhole)
         let start = answer.first.start(generation.geometry)
         // Stop at chunks that other fetches have stored meanwhile, unless the bytes beyond them cannot be requested
@@ -162,7 +162,7 @@ struct AnswerIntake {
         output.begin(
             generation, at: start, upTo: answer.first.range.upperBound,
             surplus: start -| answer.first.range.lowerBound, stopsAtPresent: !isUnresumable)
-        request.beginPlay(head, generation)
+        request.beginPlay(head, generation, condition: answer.head.rangeCondition)
         if !isContent, isShared { keepShort(head, answer, request, &output) }
         return publish(generation, answer.first, owner: owner, output.wanted, isUnresumable: isUnresumable)
     }

@@ -59,8 +59,6 @@ package final class CacheFiller: Sendable {
     let promises = FillPromises()
     private let resources: Mutex<ResourceTable>
     private let lingering = Atomic<Int>(0)
-    /// The running fetches of all loops.
-    private let running = Mutex<Set<SharedFetch>>([])
 
     /// - Parameters:
     ///   - capacity: how many resources to keep open; each holds a file descriptor.
@@ -117,12 +115,8 @@ package final class CacheFiller: Sendable {
 
     func endLinger() { lingering.subtract(1, ordering: .relaxed) }
 
-    func began(_ fetch: SharedFetch) { running.withLock { _ = $0.insert(fetch) } }
-
-    func ended(_ fetch: SharedFetch) { running.withLock { _ = $0.remove(fetch) } }
-
     /// Whether any fetch delivers bytes that a reader needs soon, stored or passed through.
-    var isBeingRead: Bool { running.withLock { $0 }.contains { $0.read(\.isBeingRead) == true } }
+    var isBeingRead: Bool { resources.withLock { $0.byKey }.values.contains(where: \.isBeingRead) }
 
     /// A rate that downloads with this filler share.
     package func downloadLine() -> DownloadLine {
@@ -142,18 +136,17 @@ package final class CacheFiller: Sendable {
     /// - Parameter wake: called once when the index has answered, from any thread, perhaps before this method returns.
     ///   Called only if the result is `lookingUp`.
     package func look(at resource: OpenResource, wake: @autoclosure () -> @Sendable () -> Void) -> OpenResource.View {
-        while true {
-            if let view = resource.view() {
-                if case .lookingUp = view { resource.whenLookedUp(wake()) }
-                return view
-            }
+        var view = resource.view()
+        while view == nil {
             guard store.certainlyLacks(resource.key) else {
                 resource.whenLookedUp(wake())
                 lookUp(resource)
                 return .lookingUp
             }
-            resource.lookedUp(.some(nil))
+            view = resource.viewOfUnknown()
         }
+        if case .lookingUp = view { resource.whenLookedUp(wake()) }
+        return view ?? .lookingUp
     }
 
     private func lookUp(_ resource: OpenResource) {

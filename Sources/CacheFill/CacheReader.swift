@@ -58,7 +58,7 @@ package final class CacheReader {
     private let follower: FollowerID
     private var lease: ExtentLease?
     private var window: ReaderWindow
-    private var followed: SharedFetch?
+    private var followed: SharedFetch? { didSet { window.reported = nil } }
     private var source = Source.store
     private var isFinished = false
 
@@ -113,7 +113,7 @@ package final class CacheReader {
         window.readable = readable
         if isResident { window.warmed = readable }
         if let status {
-            counts.lacksRoom = status.obstacle != nil
+            counts.lacksRoom = !generation.isStored && status.obstacle != nil
             adopt(status)
         } else if view.length == nil || view.head.rangeCondition == nil {
             if let status = resource.joinUnresumable(self.follower, of: generation, at: offset) {
@@ -138,6 +138,7 @@ package final class CacheReader {
         followed = status
         // The fetch may be paused for a follower that is further behind.
         status.advance(follower, to: offset, from: start)
+        window.reported = offset
     }
 
     /// The origin's status for the bytes that come next; nil while no fetch delivers them.
@@ -176,7 +177,10 @@ package final class CacheReader {
             (source, counts.hasLeftDisk) = (.store, true)
             if let step = bypass() { return step }
         }
-        if let followed { followed.advance(follower, to: offset) }
+        if let followed, window.reported != offset {
+            followed.advance(follower, to: offset)
+            window.reported = offset
+        }
         while true {
             if case .bypass = source, generation.isStored {
                 if let step = awaitBuffer() { return step }
@@ -313,8 +317,10 @@ package final class CacheReader {
             return nil
         case .coming(let id, let gap):
             let fetch = SharedFetch(resource: resource, id: id)
-            if fetch != followed { noteFollowing(isNew: gap != nil) }
-            followed = fetch
+            if fetch != followed {
+                noteFollowing(isNew: gap != nil)
+                followed = fetch
+            }
             // The new fetch may have ended already, for example because the proxy is offline.
             if gap != nil, case .ended = fetch.view { return nil }
             return .wait
@@ -458,10 +464,7 @@ package final class CacheReader {
         isFinished = true
         readyAction = nil
         // What it was given last counts as read, too: the transfer goes on by as much as was read.
-        if let followed {
-            followed.advance(follower, to: offset)
-            followed.leave(follower)
-        }
+        followed?.leave(follower, at: offset)
         followed = nil
         window.mapping = nil
         giveBackPiece()

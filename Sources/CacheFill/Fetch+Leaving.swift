@@ -30,7 +30,7 @@ extension Fetch {
         }
         leaving = .lingering(after(filler.settings.lingerSeconds) { [unowned self] in finishChunk() })
         // Nobody reads these extents: they may be evicted.
-        output.held.releaseAll()
+        output.letGo()
         status.resource.change { $0.resource.lingers(status.id) }
     }
 

@@ -56,10 +56,8 @@ package final class Fetch: TransferDelegate {
         (self.origins, filler, self.onEnd) = (origins, origins.filler, onEnd)
         number = origins.numberOfNextFetch()
         request = FetchRequest(order, origins)
-        output = FetchOutput(order.range, status, filler, demand)
+        output = FetchOutput(order.range, status, filler, demand, origins.counters(of: demand.url.host))
         intake = AnswerIntake(status: status, purpose: order.purpose, demand: demand, filler: filler)
-        let bound = LoopBound(self, on: origins.loop)
-        status.resource.change { $0.loops[status.id] = { notice in bound.post { $0.hear(notice) } } }
     }
 
     /// The current transfer; nil if none runs.
@@ -78,18 +76,19 @@ package final class Fetch: TransferDelegate {
 
     // MARK: Requests
 
-    func start(_ reason: FetchReason) {
+    func start(_ reason: FetchReason, _ known: SharedFetch.Standing? = nil) {
         self.reason = reason
         // Offline, nobody looks for it either.
         guard origins.isOffline || isLocated(before: reason) else { return }
-        var next = request.make(for: knownGeneration, output.wanted, overlap: output.overlap)
-        next.priority = status.isForDownloads ? .download : .playback
+        let standing = known ?? status.standing
+        var next = request.make(for: knownGeneration, output.wanted, overlap: output.overlap, standing)
+        next.priority = standing.isForDownloads ? .download : .playback
         switch request.call.turn(before: next) {
         case .now: break
         case .later(let seconds): return wait(seconds, then: reason)
         case .never(let error): return fail(error)
         }
-        request.begin(next, for: reason)
+        request.begin(next, for: reason, standing)
         intake.beginAnswer()
         output.beginAnswer()
         phase = .receiving(origins.upstream.start(next, delegate: self))
@@ -187,7 +186,7 @@ package final class Fetch: TransferDelegate {
         case .received: break
         case .receiving, .heldBack, .waiting, .ended: return
         }
-        first.withUnsafeBytes { take($0) }
+        first.withUnsafeBytes { take($0, neededFrom: status.slowestFollower) }
     }
 
     package func transfer(_ transfer: any Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool {
@@ -211,16 +210,16 @@ package final class Fetch: TransferDelegate {
             origins.loop.afterCallback { [self] in proceed() }
             return true
         case .open(let received, let position, let window):
-            guard
+            let admission =
                 isFinishingChunk
-                    || !status.pauseIfFarAhead(
-                        received: received, writtenTo: position, before: bytes.count, within: window)
-            else {
+                ? .taken(neededFrom: nil)
+                : status.admit(received: received, writtenTo: position, before: bytes.count, within: window)
+            guard case .taken(let offset) = admission else {
                 output.releaseMemory()
                 transfer.mayGiveWay = output.canBeContinued && !status.isForDownloads
                 return false
             }
-            take(bytes)
+            take(bytes, neededFrom: offset)
             return true
         }
     }
@@ -232,8 +231,8 @@ package final class Fetch: TransferDelegate {
         finish(.stopped)
     }
 
-    private func take(_ bytes: UnsafeRawBufferPointer) {
-        switch output.take(bytes, isLast: isFinishingChunk) {
+    private func take(_ bytes: UnsafeRawBufferPointer, neededFrom offset: Int64?) {
+        switch output.take(bytes, neededFrom: offset, isLast: isFinishingChunk) {
         case .now: flush()
         case .first:
             flush()
@@ -405,6 +404,6 @@ package final class Fetch: TransferDelegate {
         stay()
         output.close()
         output.conclude(result, knownGeneration)
-        status.ended(result)
+        status.ended(result, writtenTo: output.unreported)
     }
 }

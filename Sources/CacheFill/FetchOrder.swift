@@ -34,6 +34,8 @@ struct FetchOrder: Sendable {
     let reason: FetchReason
     /// Whether bytes before these have been sent, or nobody waits.
     var isMidway = false
+    /// Whether a download needs its bytes.
+    let isForDownload: Bool
     /// The loop that needs its bytes.
     let home: Int
 }

@@ -98,6 +98,10 @@ struct FetchOutput: ~Copyable {
     var short: ShortResponse.Intake?
     private(set) var staging = Staging()
     private var isFlushDue = false
+    /// Where the follower that is furthest behind was when the last bytes came; nil without followers.
+    private var neededFrom: Int64?
+    /// The position, if followers learn it only with the end.
+    private(set) var unreported: Int64?
     /// Whether the first bytes that somebody waits for have been written.
     private var hasBegun = false
     private var isClosed = false
@@ -111,10 +115,13 @@ struct FetchOutput: ~Copyable {
     /// cheap.
     private static let onLoopBytes = 64 << 10
 
-    init(_ range: Range<Int64>, _ status: SharedFetch, _ filler: CacheFiller, _ demand: Demand) {
-        (self.status, self.filler, self.demand) = (status, filler, demand)
+    /// - Parameter origin: the counters of its origin.
+    init(
+        _ range: Range<Int64>, _ status: SharedFetch, _ filler: CacheFiller, _ demand: Demand,
+        _ origin: OriginCounters.Origin
+    ) {
+        (self.status, self.filler, self.demand, self.origin) = (status, filler, demand, origin)
         (position, end) = (range.lowerBound, range.upperBound)
-        origin = filler.metrics.origins.origin(demand.url.host)
     }
 
     /// The range still to come.
@@ -139,7 +146,7 @@ struct FetchOutput: ~Copyable {
         self.surplus = surplus
         answerStart = position
         writer = ChunkWriter(generation, at: position, stopsAtPresent: stopsAtPresent, in: filler.store)
-        let isCertain = generation.head.rangeCondition != nil || !demand.resolvedRule.mayMove
+        let isCertain = !demand.resolvedRule.mayMove || generation.head.rangeCondition != nil
         continuity = isCertain ? nil : Continuity()
     }
 
@@ -222,8 +229,11 @@ struct FetchOutput: ~Copyable {
     }
 
     /// Takes in bytes of the answer. Call only if it is `open`.
-    /// - Parameter isLast: whether only the chunk in progress is still wanted.
-    mutating func take(_ bytes: UnsafeRawBufferPointer, isLast: Bool) -> Urgency {
+    /// - Parameters:
+    ///   - offset: of the follower that is furthest behind; nil without followers.
+    ///   - isLast: whether only the chunk in progress is still wanted.
+    mutating func take(_ bytes: UnsafeRawBufferPointer, neededFrom offset: Int64?, isLast: Bool) -> Urgency {
+        neededFrom = offset
         let wanted = Int(min(answered.upperBound -| received, Int64(bytes.count)))
         let dropped = Int(min(surplus, Int64(bytes.count)))
         surplus -= Int64(dropped) // no trap: not more than it
@@ -234,8 +244,8 @@ struct FetchOutput: ~Copyable {
         staging.next.append(taken)
         if short != nil { collect(taken) }
         if staging.next.count >= Self.stagingBytes || isLast && bytesToChunkEnd <= Int64(staging.count) { return .now }
-        if !hasBegun, end -| position > Int64(Self.onLoopBytes), let needed = status.slowestFollower,
-            needed < position +| Int64(staging.next.count)
+        if !hasBegun, end -| position > Int64(Self.onLoopBytes), let offset,
+            offset < position +| Int64(staging.next.count)
         {
             hasBegun = true
             return .first
@@ -281,7 +291,8 @@ struct FetchOutput: ~Copyable {
         switch outcome {
         case .taken(let count), .noRoom(let count), .met(let count):
             continuity?.note(UnsafeRawBufferPointer(rebasing: write.buffer.bytes[..<count]))
-            advance(by: count)
+            let isLast = if case .taken = outcome { position +| Int64(count) >= end } else { false }
+            advance(by: count, isLast: isLast)
         case .failed(let error):
             filler.store.reportDisk(
                 "write fetched bytes, so responses continue uncached", error, label: "disk-write")
@@ -305,14 +316,15 @@ struct FetchOutput: ~Copyable {
         }
     }
 
-    private mutating func advance(by count: Int) {
+    /// - Parameter isLast: whether the fetch ends now, which wakes the followers.
+    private mutating func advance(by count: Int, isLast: Bool) {
         guard count > 0 else { return }
         position +|= Int64(count)
         delivered +|= Int64(count)
         filler.metrics.upstreamBytes.add(Int64(count))
         origin.received.add(Int64(count))
         guard !isClosed else { return }
-        status.ring { $0.wrote(upTo: position) }
+        if isLast { unreported = position } else { status.ring { $0.wrote(upTo: position) } }
         letPass()
     }
 
@@ -323,6 +335,12 @@ struct FetchOutput: ~Copyable {
         guard found || makeRoomBehind() || spill("the cache has no room") else { return false }
         isWaitingForRoom = false
         return true
+    }
+
+    /// No follower needs what is held.
+    mutating func letGo() {
+        held.releaseAll()
+        neededFrom = nil
     }
 
     /// Stops writing, once the write in progress is done.
@@ -349,9 +367,7 @@ struct FetchOutput: ~Copyable {
     }
 
     private mutating func hold(_ range: Range<Int64>) {
-        guard let generation = writer?.generation, generation.isStored, let reader = status.slowestFollower else {
-            return
-        }
+        guard let generation = writer?.generation, generation.isStored, let reader = neededFrom else { return }
         // One more than fits the window: it begins and ends within an extent.
         let most = Int(filler.window(of: demand).limit / generation.geometry.extentSize) +| 2 // no trap: above 0
         held.hold(range, of: generation, readFrom: reader, atMost: most)

@@ -40,7 +40,7 @@ struct FetchRequest {
         (purpose, demand, resource, filler) = (order.purpose, order.demand, order.status.resource, origins.filler)
         moved = MovedMedia(demand, filler.locations)
         let audience: OriginCall.Retry.Audience =
-            if purpose.validated != nil { .whoHasIt } else if order.status.isForDownloads { .downloads } else {
+            if purpose.validated != nil { .whoHasIt } else if order.isForDownload { .downloads } else {
                 order.isMidway ? .midway : .whoHasNothing
             }
         call = OriginCall(origins, ParentTurns(demand.resolvedRule.parents, for: resource.key), for: audience)
@@ -56,10 +56,14 @@ struct FetchRequest {
     ///   - known: the generation that the bytes must belong to; nil until an opening has found it.
     ///   - wanted: the range of it that is wanted; without an upper end while the length is unknown.
     ///   - overlap: how many bytes before it to request as well, to compare them.
-    mutating func make(for known: Generation?, _ wanted: Range<Int64>, overlap: Int64 = 0) -> UpstreamRequest {
-        let parent = mayUseParents(for: known) ? call.choose() : call.passParents()
+    ///   - standing: how its resource is at this moment.
+    mutating func make(
+        for known: Generation?, _ wanted: Range<Int64>, overlap: Int64, _ standing: SharedFetch.Standing
+    ) -> UpstreamRequest {
+        let source = source(of: standing.play)
+        let parent = mayUseParents(for: known, source) ? call.choose() : call.passParents()
         // A parent follows redirects by itself.
-        let url = parent == nil ? known.map(urlOfGaps) ?? sourceOfPlay ?? firstURL : firstURL
+        let url = parent == nil ? known.map(urlOfGaps) ?? source ?? firstURL : firstURL
         var fields = known == nil ? demand.openingFields(to: url) : demand.fields(to: url)
         moved.media?.location.addHeaders(to: &fields, for: url)
         var span = openingSpan
@@ -76,7 +80,7 @@ struct FetchRequest {
             fields.lines += Freshening.conditions(for: validated.head.fields)?.lines ?? []
         }
         // RFC 9111 §4.4: what this proxy has passed to the origin, the parent has not seen.
-        if parent != nil, known == nil, purpose.validated == nil, resource.changes > 0 { fields.demandValidation() }
+        if parent != nil, known == nil, purpose.validated == nil, standing.changes > 0 { fields.demandValidation() }
         var request = UpstreamRequest(
             url: url, method: .get, span: span, fields: fields,
             confined: demand.confined + (moved.media?.location.confined ?? []))
@@ -87,14 +91,14 @@ struct FetchRequest {
 
     /// Where the media has moved, and where answers differ although no validator shows it, the origin alone has the
     /// right bytes.
-    private func mayUseParents(for known: Generation?) -> Bool {
-        !demand.resolvedRule.parents.isEmpty && moved.media?.location == nil && sourceOfPlay == nil
+    private func mayUseParents(for known: Generation?, _ source: String?) -> Bool {
+        !demand.resolvedRule.parents.isEmpty && moved.media?.location == nil && source == nil
             && known.map { $0.head.rangeCondition != nil } ?? true
     }
 
     /// Records the request that is sent now.
-    mutating func begin(_ request: UpstreamRequest, for reason: FetchReason) {
-        (mark, requestsPart, redirects) = (resource.changes, request.span != nil, [])
+    mutating func begin(_ request: UpstreamRequest, for reason: FetchReason, _ standing: SharedFetch.Standing) {
+        (mark, requestsPart, redirects) = (standing.changes, request.span != nil, [])
         call.begin(request, for: reason)
     }
 
@@ -197,7 +201,7 @@ struct FetchRequest {
     /// Forgets the play's source if the last request went there in vain, as signed URLs expire.
     /// - Returns: whether it did; then the first URL has to be requested.
     private mutating func leavesPlay() -> Bool {
-        guard let source = sourceOfPlay, source == call.url else { return false }
+        guard let source = source(of: resource.play), source == call.url else { return false }
         resource.changePlay { ($0.source, $0.version) = (nil, nil) }
         requestsFirstURL = true
         return true
@@ -249,12 +253,13 @@ struct FetchRequest {
 
     // MARK: Plays
 
-    /// The source of the play that this request belongs to.
-    private var sourceOfPlay: String? {
-        guard !requestsFirstURL, case .opening(let span, _, _, let validated) = purpose else { return nil }
+    /// The source of the resource's play, if this request belongs to that.
+    private func source(of play: OngoingPlay?) -> String? {
+        guard let play, !requestsFirstURL, case .opening(let span, _, _, let validated) = purpose else { return nil }
         // With a strong validator the resource's own URL is requested: that one tells the current version.
         if let validated, validated.head.rangeCondition != nil { return nil }
-        return resource.play(at: filler.settings.clock(), mayBegin: span == nil)?.source.flatMap(redirected)
+        return play.continues(at: filler.settings.clock(), mayBegin: span == nil)
+            ? play.source.flatMap(redirected) : nil
     }
 
     /// Whether a partial answer is of another version than earlier ones, so that only the whole in one answer is
@@ -263,17 +268,18 @@ struct FetchRequest {
         guard case .opening(.some, _, true, _) = purpose, !requestsWhole, head.status == 206, answer.storing == .store,
             answer.head.rangeCondition == nil,
             let total = answer.first.total, total <= filler.settings.longestUnknownLength,
-            let known = resource.play(at: filler.settings.clock(), mayBegin: false)?.version,
-            known != OngoingPlay.Version(head)
+            let play = resource.play, play.continues(at: filler.settings.clock(), mayBegin: false),
+            let known = play.version, known != OngoingPlay.Version(head)
         else { return false }
         requestsWhole = true
         return true
     }
 
     /// The bytes of an answer are on their way.
-    mutating func beginPlay(_ head: UpstreamHead, _ generation: Generation) {
+    /// - Parameter condition: the value for `If-Range` in requests for the rest of them.
+    mutating func beginPlay(_ head: UpstreamHead, _ generation: Generation, condition: String?) {
         moved.begin()
-        guard head.status == 200 || head.status == 206, !generation.isStored || generation.head.rangeCondition == nil
+        guard head.status == 200 || head.status == 206, !generation.isStored || condition == nil
         else { return }
         isOfPlay = true
         resource.beganTransferOfPlay(

@@ -44,19 +44,19 @@ package final class LoopFiller {
         let (range, reach) = (
             Self.expectedRange(span), ResourceState.Reach(window: filler.window(of: demand), furthest: filler.readAhead)
         )
+        let requester = Requester(follower: follower, url: demand.address, isAuthorized: demand.isAuthorized)
         let opened =
             alone
-            ? (resource.openAlone(follower, at: range.lowerBound, range, reach), isNew: true)
-            : resource.open(follower, validating: validated, range, reach)
+            ? (resource.openAlone(follower, at: range.lowerBound, range, reach, requester), isNew: true)
+            : resource.open(follower, validating: validated, range, reach, requester)
         guard let (status, isNew) = opened else { return nil }
         if isNew {
-            let requester = Requester(follower: follower, url: demand.address, isAuthorized: demand.isAuthorized)
-            status.note { $0.requester = requester }
             start(
                 FetchOrder(
                     status: status,
                     purpose: .opening(span, owner: follower, isShared: !alone, validating: validated), demand: demand,
-                    range: range, reason: validated != nil ? .validation : alone ? .bypass : .uriMiss, home: loop.index)
+                    range: range, reason: validated != nil ? .validation : alone ? .bypass : .uriMiss,
+                    isForDownload: follower.kind == .download, home: loop.index)
             )
         } else {
             filler.metrics.collapsed.add()
@@ -94,7 +94,8 @@ package final class LoopFiller {
             self.start(
                 FetchOrder(
                     status: SharedFetch(resource: resource, id: id), purpose: .gap(generation), demand: demand,
-                    range: gap, reason: .gap, isMidway: isMidway, home: loop.index))
+                    range: gap, reason: .gap, isMidway: isMidway, isForDownload: follower.kind == .download,
+                    home: loop.index))
         case .coming(let id, nil) where demand.isOfProxy:
             SharedFetch(resource: resource, id: id).note { $0.isJoinedByProxy = true }
         case .coming, .present, .passing, .failed, .lost, .unsettled: break
@@ -115,7 +116,7 @@ package final class LoopFiller {
         start(
             FetchOrder(
                 status: fetch, purpose: .bypass(generation, owner: follower), demand: demand, range: range,
-                reason: .bypass, isMidway: isMidway, home: loop.index))
+                reason: .bypass, isMidway: isMidway, isForDownload: follower.kind == .download, home: loop.index))
         return fetch
     }
 
@@ -126,17 +127,17 @@ package final class LoopFiller {
     private func run(_ order: FetchOrder) {
         let fetch = Fetch(order, origins) { [self] in ended($0) }
         fetches[ObjectIdentifier(fetch)] = fetch
-        filler.began(fetch.status)
         filler.metrics.openFetches.add(1)
-        fetch.start(order.reason)
+        let bound = LoopBound(fetch, on: loop)
+        let standing = fetch.status.begin { notice in bound.post { $0.hear(notice) } }
+        fetch.start(order.reason, standing)
         // All followers may have left before the fetch got to this loop.
-        fetch.considerStopping()
+        if standing.isAbandoned { fetch.considerStopping() }
         if isShutDown { fetch.abort() }
     }
 
     private func ended(_ fetch: Fetch) {
         guard fetches.removeValue(forKey: ObjectIdentifier(fetch)) != nil else { return }
-        filler.ended(fetch.status)
         filler.metrics.openFetches.add(-1)
         filler.balance.ended(on: loop.index, from: fetch.order.home)
     }

@@ -37,6 +37,38 @@ package final class OpenResource: Sendable {
             generation = nil
             resource.forgetGeneration()
         }
+
+        fileprivate mutating func view() -> View? {
+            lastUse = MonotonicClock.nanoseconds()
+            if let generation, !generation.isRetired { return .generation(generation) }
+            switch lookup.phase {
+            case .notStarted where lookup.hasFailed:
+                // The next request asks again.
+                lookup.hasFailed = false
+                return .unreadable
+            case .notStarted:
+                lookup.phase = .running
+                return nil
+            case .running: return .lookingUp
+            case .done: return .unknown
+            }
+        }
+
+        /// - Returns: who waits for it.
+        fileprivate mutating func lookedUp(_ found: Generation??) -> [@Sendable () -> Void] {
+            defer { (lookup.isOld, lookup.waiters) = (false, []) }
+            lookup.phase = lookup.isOld || found == nil ? .notStarted : .done
+            lookup.hasFailed = found == nil
+            if !lookup.isOld, generation == nil { generation = found ?? nil }
+            return lookup.waiters
+        }
+
+        mutating func standing(of id: FetchState.ID) -> SharedFetch.Standing {
+            let (isForDownloads, isAbandoned) =
+                resource.with(id) { ($0.isForDownloads, $0.isAbandoned) } ?? (false, true)
+            return SharedFetch.Standing(
+                isForDownloads: isForDownloads, isAbandoned: isAbandoned, play: play, changes: changes)
+        }
     }
 
     /// A fill in the background (`ResourceFill`).
@@ -64,22 +96,14 @@ package final class OpenResource: Sendable {
 
     /// - Returns: nil if the index has to be read. The caller that gets nil reads it and reports the result
     ///   (`lookedUp`).
-    func view() -> View? {
-        state.withLock { state in
-            state.lastUse = MonotonicClock.nanoseconds()
-            if let generation = state.generation, !generation.isRetired { return .generation(generation) }
-            switch state.lookup.phase {
-            case .notStarted where state.lookup.hasFailed:
-                // The next request asks again.
-                state.lookup.hasFailed = false
-                return .unreadable
-            case .notStarted:
-                state.lookup.phase = .running
-                return nil
-            case .running: return .lookingUp
-            case .done: return .unknown
-            }
-        }
+    func view() -> View? { state.withLock { $0.view() } }
+
+    /// Reports that the index lacks it (`lookedUp`).
+    /// - Returns: what is known then.
+    func viewOfUnknown() -> View? {
+        let (waiters, view) = state.withLock { state in (state.lookedUp(.some(nil)), state.view()) }
+        for wake in waiters { wake() }
+        return view
     }
 
     /// The current generation, if known; does not read the index.
@@ -99,15 +123,7 @@ package final class OpenResource: Sendable {
 
     /// - Parameter found: nil if the look-up failed.
     func lookedUp(_ found: Generation??) {
-        let waiters = state.withLock { state in
-            state.lookup.phase = state.lookup.isOld || found == nil ? .notStarted : .done
-            state.lookup.hasFailed = found == nil
-            if !state.lookup.isOld, state.generation == nil { state.generation = found ?? nil }
-            state.lookup.isOld = false
-            defer { state.lookup.waiters = [] }
-            return state.lookup.waiters
-        }
-        for wake in waiters { wake() }
+        for wake in state.withLock({ $0.lookedUp(found) }) { wake() }
     }
 
     /// - Returns: whether the caller has to pin it.
@@ -155,22 +171,27 @@ package final class OpenResource: Sendable {
     /// - Parameter validated: the stored generation to revalidate; nil if there is none.
     /// - Returns: the fetch, and whether the caller has to start it; nil if another generation has become known.
     func open(
-        _ follower: FollowerID, validating validated: Generation?, _ range: Range<Int64>, _ reach: ResourceState.Reach
+        _ follower: FollowerID, validating validated: Generation?, _ range: Range<Int64>, _ reach: ResourceState.Reach,
+        _ requester: Requester? = nil
     ) -> (SharedFetch, isNew: Bool)? {
         let opened: (FetchState.ID, isNew: Bool)? = change { state in
             if let generation = state.generation, !generation.isRetired, generation !== validated { return nil }
             if let running = state.resource.followOpening(follower) { return (running, false) }
-            return (state.resource.enter(range, reach, follower, at: range.lowerBound, isOpening: true), true)
+            return (
+                state.resource.enter(range, reach, follower, at: range.lowerBound, isOpening: true, requester), true
+            )
         }
         return opened.map { (SharedFetch(resource: self, id: $0.0), $0.isNew) }
     }
 
     /// Enters a fetch for one request alone.
-    func openAlone(_ follower: FollowerID, at offset: Int64, _ range: Range<Int64>, _ reach: ResourceState.Reach)
-        -> SharedFetch
-    {
+    func openAlone(
+        _ follower: FollowerID, at offset: Int64, _ range: Range<Int64>, _ reach: ResourceState.Reach,
+        _ requester: Requester? = nil
+    ) -> SharedFetch {
         SharedFetch(
-            resource: self, id: change { $0.resource.enter(range, reach, follower, at: offset, isOpening: false) })
+            resource: self,
+            id: change { $0.resource.enter(range, reach, follower, at: offset, isOpening: false, requester) })
     }
 
     /// Joins the running opening, if there is one.
@@ -197,7 +218,7 @@ package final class OpenResource: Sendable {
     /// Locates a byte (`ResourceState.locate`), and registers the follower's `wake`.
     /// - Parameters:
     ///   - isThere: whether the byte is present by now. Called with the resource's lock held, as is `reach`: these look
-    ///     at the generation, the ledger and the settings.
+    ///     at the generation and the settings.
     ///   - wake: called once, from any thread, if the byte is on its way.
     func locate(
         _ request: ResourceState.Request, in generation: Generation, isThere: () -> Bool,
@@ -218,10 +239,8 @@ package final class OpenResource: Sendable {
 
     // MARK: Responses that pass through
 
-    /// The play that a request belongs to, if there is one.
-    func play(at now: UInt64, mayBegin: Bool) -> OngoingPlay? {
-        state.withLock { state in state.play.flatMap { $0.continues(at: now, mayBegin: mayBegin) ? $0 : nil } }
-    }
+    /// The last play, if there was one.
+    var play: OngoingPlay? { state.withLock { $0.play } }
 
     /// A transfer of a play begins; the caller must call `endedTransferOfPlay`.
     func beganTransferOfPlay(from source: String?, _ version: OngoingPlay.Version, at now: UInt64) {
@@ -345,6 +364,11 @@ package final class OpenResource: Sendable {
             case .done: state.lookup.phase = .notStarted
             }
         }
+    }
+
+    /// Whether a fetch delivers bytes that a reader needs soon.
+    var isBeingRead: Bool {
+        isFetched.load(ordering: .acquiring) && state.withLock { $0.resource.fetches.contains { $0.state.isBeingRead } }
     }
 
     /// The memory that its generation takes, approximately.

@@ -10,6 +10,8 @@ package struct Opening {
     /// What opens the resource; nil if nothing does, or its bytes are read by now.
     package private(set) var fetch: SharedFetch?
     private var restarts = 0
+    /// Whether the fetch sends this request to the origin, not another's.
+    private var isOwn = false
     private let loop: LoopFiller
     private let follower: FollowerID
     private let pace: FillPace?
@@ -38,7 +40,7 @@ package struct Opening {
     /// player's request that joined shares what may be reused without validation (RFC 9111 §4, §5.2.2.4): its own
     /// directives (`no-cache`) are met, as it has just come.
     package mutating func alternative(to generation: Generation, for user: some ResourceResolver.User) -> Resolution? {
-        guard follower.kind == .reader, fetch?.requester?.follower != follower else {
+        guard follower.kind == .reader, fetch == nil || !isOwn else {
             return resolver.resolve(opened: generation, for: user)
         }
         let shared = ResourceResolver.Purpose.answer(RequestDirectives(), ttl: user.resolvedRule.ttl, isOffline: false)
@@ -71,14 +73,14 @@ package struct Opening {
     package mutating func open(_ demand: Demand, validating validated: Generation? = nil, alone: Bool = false) -> Bool?
     {
         let opened = loop.open(resource, demand, validating: validated, follower: follower, alone: alone)
-        fetch = opened?.0
+        (fetch, isOwn) = (opened?.0, opened?.isCollapsed == false)
         return opened?.isCollapsed
     }
 
     /// Joins the fetch that opens the resource.
     /// - Returns: whether there is one.
     package mutating func join() -> Bool {
-        fetch = resource.joinOpening(follower)
+        (fetch, isOwn) = (resource.joinOpening(follower), false)
         return fetch != nil
     }
 

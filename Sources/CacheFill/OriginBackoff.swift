@@ -13,6 +13,8 @@ import Upstream
 ///   that can be answered from the cache do not wait.
 package final class OriginBackoff: Sendable {
     private let hosts = Mutex<[Host: HostStanding]>([:])
+    /// Whether there are any: mostly there are none.
+    private let isQuiet = Atomic(true)
     /// When each parent was last found to lead back here. They come from the configuration, so they are few.
     private let circles = Mutex<[ParentProxy: UInt64]>([:])
     private let nanoseconds: @Sendable () -> UInt64
@@ -57,26 +59,24 @@ package final class OriginBackoff: Sendable {
     }
 
     private func standing(of url: String) -> HostStanding? {
-        // Usually there is nothing to look up, and the URL need not be parsed.
-        guard hosts.withLock({ !$0.isEmpty }), let host = Host(url) else { return nil }
+        guard !isQuiet.load(ordering: .relaxed), let host = Host(url) else { return nil }
         return hosts.withLock { $0[host] }
     }
 
     /// Takes an answer to a request for a URL. After a redirect, `Retry-After` counts for the host that answered last.
     package func note(_ head: UpstreamHead, requesting url: String) {
         let retryAfter = Self.retryAfter(of: head)
-        guard retryAfter != nil || hosts.withLock({ !$0.isEmpty }), let requested = Host(url),
+        guard retryAfter != nil || !isQuiet.load(ordering: .relaxed), let requested = Host(url),
             let last = Host(head.finalURL)
         else { return }
         let now = nanoseconds()
-        hosts.withLock { hosts in
+        change(at: now) { hosts in
             for (host, url) in [(requested, url), (last, head.finalURL)] {
                 var standing = hosts[host] ?? HostStanding()
                 standing.answered(
                     host == last ? retryAfter : nil, from: Self.place(of: url), isGood: head.status < 400, at: now)
                 hosts[host] = standing.isRemarkable(at: now) ? standing : nil
             }
-            Self.shrink(&hosts, at: now)
         }
     }
 
@@ -87,10 +87,7 @@ package final class OriginBackoff: Sendable {
             let host = Host(url)
         else { return }
         let now = nanoseconds()
-        hosts.withLock { hosts in
-            hosts[host, default: HostStanding()].failed(at: now)
-            Self.shrink(&hosts, at: now)
-        }
+        change(at: now) { $0[host, default: HostStanding()].failed(at: now) }
     }
 
     /// How many seconds of back-off an answer asks for.
@@ -112,8 +109,8 @@ package final class OriginBackoff: Sendable {
 
     /// A parent has answered, whatever its origin said.
     func answered(_ parent: ParentProxy) {
-        guard hosts.withLock({ !$0.isEmpty }), let host = Host(parent.url) else { return }
-        hosts.withLock { $0[host] = nil }
+        guard !isQuiet.load(ordering: .relaxed), let host = Host(parent.url) else { return }
+        change(at: nanoseconds()) { $0[host] = nil }
     }
 
     /// A parent has answered that a request has passed it before. It is asked all the same: anybody may name it in the
@@ -132,19 +129,21 @@ package final class OriginBackoff: Sendable {
     func failed(_ parent: ParentProxy) {
         guard let host = Host(parent.url) else { return }
         let now = nanoseconds()
-        hosts.withLock { hosts in
-            hosts[host, default: HostStanding()].failed(at: now)
-            Self.shrink(&hosts, at: now)
-        }
+        change(at: now) { $0[host, default: HostStanding()].failed(at: now) }
     }
 
     /// A parent is busy, and is not asked for some seconds; no longer than one that cannot be reached.
     func rest(_ parent: ParentProxy, seconds: Int64) {
         guard let host = Host(parent.url) else { return }
         let now = nanoseconds(), seconds = min(seconds, Int64(HostStanding.longestDown))
+        change(at: now) { $0[host, default: HostStanding()].answered(seconds, from: "/", at: now) }
+    }
+
+    private func change(at now: UInt64, _ body: (inout [Host: HostStanding]) -> Void) {
         hosts.withLock { hosts in
-            hosts[host, default: HostStanding()].answered(seconds, from: "/", at: now)
+            body(&hosts)
             Self.shrink(&hosts, at: now)
+            isQuiet.store(hosts.isEmpty, ordering: .relaxed)
         }
     }
 

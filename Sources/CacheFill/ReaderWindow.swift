@@ -7,6 +7,8 @@ struct ReaderWindow {
     var readable: Int64
     /// Up to here, the bytes were read from the disk for this reader.
     var warmed: Int64 = 0
+    /// Its offset as the followed fetch knows it; nil if that was not reported.
+    var reported: Int64?
     /// The range that was returned last, and whether its bytes had just been fetched.
     var last: (range: Range<Int64>, isFresh: Bool) = (0..<0, false)
     /// The mapping that the last returned bytes point into.

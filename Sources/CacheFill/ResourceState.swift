@@ -212,9 +212,11 @@ struct ResourceState {
 
     /// Enters a fetch that does not fill a gap: one for a single request, or an opening.
     mutating func enter(
-        _ range: Range<Int64>, _ reach: Reach, _ follower: FollowerID, at offset: Int64, isOpening: Bool
+        _ range: Range<Int64>, _ reach: Reach, _ follower: FollowerID, at offset: Int64, isOpening: Bool,
+        _ requester: Requester? = nil
     ) -> FetchState.ID {
         var fetch = FetchState(range: range, reach, isShared: false)
+        fetch.requester = requester
         fetch.enter(follower, at: FetchState.Place(start: offset, offset: offset))
         let id = add(fetch)
         if isOpening { opening = id }
@@ -342,7 +344,9 @@ struct ResourceState {
         lingering = with(id) { $0.isShared } == true ? id : nil
     }
 
-    mutating func ended(_ id: FetchState.ID, _ end: FetchEnd) {
+    /// - Parameter frontier: the end of what has been written, if followers have not been told.
+    mutating func ended(_ id: FetchState.ID, _ end: FetchEnd, writtenTo frontier: Int64? = nil) {
+        if let frontier { with(id) { $0.wrote(upTo: frontier) } }
         if lingering == id { lingering = nil }
         if opening == id { opening = nil }
         ring(id) { $0.end = end }

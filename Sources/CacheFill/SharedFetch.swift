@@ -54,6 +54,11 @@ package struct SharedFetch: Sendable, Hashable {
     /// Why its bytes pass through; nil if they are stored, or would be if there were room.
     package var passingReason: Storing.Reason? { read { $0.passing } ?? nil }
 
+    /// All three at one moment: `answer`, `isKeptShort`, `passingReason`.
+    package var nature: (answer: Int?, isKeptShort: Bool, passingReason: Storing.Reason?) {
+        read { ($0.answer, $0.isKeptShort, $0.passing) } ?? (nil, false, nil)
+    }
+
     /// What the origin has sent for this follower alone so far.
     package func share(of follower: FollowerID) -> (cookies: [String], interims: [InterimResponse]) {
         guard let share = read({ $0.ownersShare }) ?? nil, share.owner == follower else { return ([], []) }
@@ -100,9 +105,11 @@ package struct SharedFetch: Sendable, Hashable {
     }
 
     /// Removes a follower. A fetch without followers lingers and then ends.
-    package func leave(_ follower: FollowerID) {
+    /// - Parameter offset: how far it has read, if the fetch does not know.
+    package func leave(_ follower: FollowerID, at offset: Int64? = nil) {
         resource.change { state in
             state.wakers[follower] = nil
+            if let offset { state.resource.advance(follower, id, to: offset) }
             state.resource.leave(follower, id)
         }
     }
@@ -122,22 +129,52 @@ package struct SharedFetch: Sendable, Hashable {
 
     // MARK: For the fetch
 
-    /// Pauses the fetch if it has reached its window; a follower's `advance` then resumes it.
+    /// How it and its resource are at one moment.
+    struct Standing {
+        /// Whether all its followers are downloads.
+        let isForDownloads: Bool
+        let isAbandoned: Bool
+        /// The resource's last play.
+        let play: OngoingPlay?
+        /// `OpenResource.changes`
+        let changes: Int
+    }
+
+    var standing: Standing { resource.look { $0.standing(of: id) } }
+
+    /// - Parameter hear: called when its followers change, from now on.
+    func begin(_ hear: @escaping @Sendable (ResourceState.Notice) -> Void) -> Standing {
+        resource.change { state in
+            state.loops[id] = hear
+            return state.standing(of: id)
+        }
+    }
+
+    /// Whether further bytes are taken in.
+    enum Admission {
+        /// - neededFrom: the offset of the follower that is furthest behind; nil without followers.
+        case taken(neededFrom: Int64?)
+        /// It has reached its window: a follower's `advance` resumes it.
+        case paused
+    }
+
+    /// Takes further bytes in, or pauses the fetch.
     /// - Parameters:
     ///   - received: the end of the bytes received.
     ///   - position: the end of the bytes in the file.
     ///   - count: the number of further bytes that are here.
     ///   - within: another limit on the window, in bytes.
-    /// - Returns: whether it pauses instead of taking them.
-    func pauseIfFarAhead(received: Int64, writtenTo position: Int64, before count: Int, within: Int64) -> Bool {
-        resource.change {
-            $0.resource.pauses(id, received: received, writtenTo: position, before: count, within: within)
+    func admit(received: Int64, writtenTo position: Int64, before count: Int, within: Int64) -> Admission {
+        resource.look { state in
+            state.resource.pauses(id, received: received, writtenTo: position, before: count, within: within)
+                ? .paused : .taken(neededFrom: state.resource.with(id) { $0.slowestFollower } ?? nil)
         }
     }
 
-    func ended(_ end: FetchEnd) {
+    /// - Parameter position: the end of what has been written, if followers have not been told.
+    func ended(_ end: FetchEnd, writtenTo position: Int64? = nil) {
         resource.change { state in
-            state.resource.ended(id, end)
+            state.resource.ended(id, end, writtenTo: position)
             state.loops[id] = nil
         }
     }

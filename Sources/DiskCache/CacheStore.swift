@@ -267,9 +267,9 @@ package final class CacheStore: Sendable {
     /// The longest file that can be written while its length is unknown.
     package var longestFile: Int64 { max(0, FileSystem.sizeLimit - 2 * configuration.geometry.chunkSize) }
 
-    /// Records a chunk written to its file; the next checkpoint makes it durable.
-    func noteWritten(_ generation: Generation, bytes: Int64) {
-        let limit = generation.state.withLock({ $0.news.eager > 0 }) ? Checkpointer.eagerBytes : Checkpointer.bytes
+    /// Records a chunk written to its file; the next checkpoint makes it durable, which an eager user has made soon.
+    func noteWritten(_ generation: Generation, bytes: Int64, isEager: Bool) {
+        let limit = isEager ? Checkpointer.eagerBytes : Checkpointer.bytes
         if core.unsaved.add(generation, bytes: bytes, limit: limit) { queue.async { $0.checkpointer.checkpoint() } }
     }
 

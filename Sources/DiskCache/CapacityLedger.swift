@@ -15,6 +15,10 @@ package final class CapacityLedger: Sendable {
 
     private let state: Mutex<State>
     private let directory: String
+    /// The limit, as it is read without the lock.
+    private let knownLimit: Atomic<Int64>
+    /// Reserved bytes that may not be on the disk yet.
+    private let unwritten = Atomic<Int64>(0)
 
     fileprivate struct State {
         var limit: Int64
@@ -23,8 +27,6 @@ package final class CapacityLedger: Sendable {
         var index: Int64 = 0
         /// What may be on the disk uncounted after a power cut, until all files have been examined.
         var uncounted: Int64 = 0
-        /// Reserved bytes that may not be on the disk yet.
-        var unwritten: Int64 = 0
         /// The largest write refused since somebody last made room.
         var refused: Int64 = 0
         /// How many bytes can be written before `minFree` is touched, as last measured, minus what was reserved since.
@@ -35,6 +37,7 @@ package final class CapacityLedger: Sendable {
     init(directory: String, limit: Int64, minFree: Int64) {
         self.directory = directory
         state = Mutex(State(limit: limit, minFree: minFree))
+        knownLimit = Atomic(limit)
         refreshDisk()
     }
 
@@ -49,9 +52,7 @@ package final class CapacityLedger: Sendable {
     }
 
     /// Reserved bytes are on the disk, or will not be written.
-    func wrote(_ bytes: Int64) {
-        state.withLock { $0.unwritten -= bytes }
-    }
+    func wrote(_ bytes: Int64) { unwritten.subtract(bytes, ordering: .relaxed) }
 
     /// Reserves bytes, all or nothing.
     /// - Returns: whether there was room.
@@ -84,7 +85,7 @@ package final class CapacityLedger: Sendable {
             guard state.used + state.uncounted + bytes <= limit, bytes <= state.diskAllowance else { return false }
             state.data += bytes
             state.diskAllowance -= bytes
-            if isToBeWritten { state.unwritten += bytes }
+            if isToBeWritten { unwritten.add(bytes, ordering: .relaxed) }
             return true
         }
     }
@@ -107,6 +108,7 @@ package final class CapacityLedger: Sendable {
         state.withLock { state in
             state.limit = maxSize ?? state.limit
             state.minFree = minFree ?? state.minFree
+            knownLimit.store(state.limit, ordering: .relaxed)
         }
         refreshDisk()
     }
@@ -138,7 +140,8 @@ package final class CapacityLedger: Sendable {
         guard let free = FileSystem.disk(of: directory)?.free else { return }
         state.withLock {
             $0.diskAllowance = min(
-                free -| $0.minFree -| $0.indexGrowth -| $0.unwritten, max(Self.longestAllowance, bytes))
+                free -| $0.minFree -| $0.indexGrowth -| unwritten.load(ordering: .relaxed),
+                max(Self.longestAllowance, bytes))
         }
     }
 
@@ -174,10 +177,10 @@ package final class CapacityLedger: Sendable {
 
     package var size: Int64 { state.withLock { $0.used } }
     package var dataSize: Int64 { state.withLock { $0.data } }
-    package var limit: Int64 { state.withLock { $0.limit } }
+    package var limit: Int64 { knownLimit.load(ordering: .relaxed) }
     package var minFree: Int64 { state.withLock { $0.minFree } }
     /// The widest read-ahead of a transfer: several must fit beside what they read.
-    package var fairShare: Int64 { state.withLock { $0.limit / 8 } }
+    package var fairShare: Int64 { limit / 8 }
 }
 
 extension CapacityLedger {

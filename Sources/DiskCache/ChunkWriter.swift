@@ -41,11 +41,12 @@ package final class ChunkWriter: @unchecked Sendable {
         self.stopsAtPresent = stopsAtPresent
         self.store = store
         position = offset
-        id = generation.beginWriting()
+        let isListed: Bool
+        (id, isListed) = generation.beginWriting()
         precondition(
             generation.geometry.chunkStart(generation.geometry.chunk(at: offset)) == offset,
             "a writer starts at a chunk")
-        if generation.isStored, !generation.state.withLock(\.isListed) {
+        if generation.isStored, !isListed {
             do throws(StoreError) { try store.core.files.list([generation.id]) { _ in generation } } catch {
                 refusal = error
             }
@@ -110,7 +111,8 @@ package final class ChunkWriter: @unchecked Sendable {
         if let chunk = openChunk, !isPassingOver { complete(chunk) }
         openChunk = nil
         try? generation.file.truncate(to: position)
-        if generation.isStored { store.noteWritten(generation, bytes: 0) }
+        // Its chunks are counted: the length is what is new.
+        if generation.isStored { store.noteWritten(generation, bytes: 0, isEager: false) }
     }
 
     /// Gives up an incomplete chunk. Its blocks stay counted until the chunk is filled or evicted.
@@ -129,7 +131,14 @@ package final class ChunkWriter: @unchecked Sendable {
         else {
             return .impossible(EFBIG)
         }
-        switch generation.withChunks({ $0.claim(chunk, by: id) }) {
+        // Nearly all chunks need their own blocks, and no more: these are reserved before anything is asked.
+        let blocks = generation.geometry.blockBytes(ofChunk: chunk, length: generation.length)
+        var found =
+            isPassingOver ? generation.withChunks { $0.claim(chunk, by: id) } : claim(chunk, reserving: blocks)
+        if case .needsBlocks(let bytes) = found, isPassingOver || bytes != blocks {
+            found = claim(chunk, reserving: bytes)
+        }
+        switch found {
         case .claimed:
             isPassingOver = false
         case .present where !stopsAtPresent:
@@ -139,22 +148,28 @@ package final class ChunkWriter: @unchecked Sendable {
         case .evicting:
             return .noRoom
         case .needsBlocks(let bytes):
-            guard !generation.isStored || store.ledger.reserveToWrite(bytes) else {
-                // A gap that the file system fills with zeros may be more than can ever be had.
-                let isGap = bytes > generation.geometry.chunkSize
-                return isGap && bytes > store.ledger.attainable(beside: generation.allocated)
-                    ? .impossible(ENOSPC) : .noRoom
-            }
-            if generation.isStored { reservedBytes = bytes }
-            guard generation.withChunks({ $0.claimWithBlocks(chunk, by: id, bytes: bytes) }) else {
-                if generation.isStored { store.ledger.release(bytes) }
-                returnReservation()
-                return .noRoom
-            }
-            isPassingOver = false
+            // A gap that the file system fills with zeros may be more than can ever be had.
+            let isGap = bytes > generation.geometry.chunkSize
+            return isGap && bytes > store.ledger.attainable(beside: generation.allocated)
+                ? .impossible(ENOSPC) : .noRoom
         }
         openChunk = chunk
         return .opened
+    }
+
+    /// Claims a chunk with blocks that are reserved for it; without them, if they cannot be had.
+    private func claim(_ chunk: Int, reserving bytes: Int64) -> ChunkTable.ClaimResult {
+        let isReserved = !generation.isStored || store.ledger.reserveToWrite(bytes)
+        let (isClaimed, found) = generation.withChunks { chunks in
+            isReserved && chunks.claimWithBlocks(chunk, by: id, bytes: bytes)
+                ? (true, .claimed) : (false, chunks.claim(chunk, by: id))
+        }
+        guard isReserved, generation.isStored else { return found }
+        reservedBytes = bytes
+        guard !isClaimed else { return found }
+        store.ledger.release(bytes)
+        returnReservation()
+        return found
     }
 
     private func write(_ part: UnsafeRawBufferPointer, of chunk: Int, endingAt end: Int64) -> StoreError? {
@@ -188,7 +203,12 @@ package final class ChunkWriter: @unchecked Sendable {
     private func complete(_ chunk: Int) {
         returnReservation()
         let checksum = digest.finish()
-        generation.withChunks { $0.complete(chunk, by: id, checksum: checksum, now: AccessClock.now()) }
-        if generation.isStored { store.noteWritten(generation, bytes: generation.geometry.chunkSize) }
+        let isEager = generation.state.withLock { state in
+            state.chunks.complete(chunk, by: id, checksum: checksum, now: AccessClock.now())
+            return state.news.eager > 0
+        }
+        if generation.isStored {
+            store.noteWritten(generation, bytes: generation.geometry.chunkSize, isEager: isEager)
+        }
     }
 }

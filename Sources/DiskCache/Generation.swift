@@ -217,11 +217,12 @@ package final class Generation: Sendable {
 
     // MARK: Filling
 
-    /// - Returns: a number by which a writer claims chunks. The writer uses the generation until it calls `endUse`.
-    func beginWriting() -> Int {
+    /// - Returns: a number by which a writer claims chunks, and whether the file is listed as unfinished. The writer
+    ///   uses the generation until it calls `endUse`.
+    func beginWriting() -> (writer: Int, isListed: Bool) {
         state.withLock { state in
             state.usage.users += 1
-            return state.chunks.makeWriter()
+            return (state.chunks.makeWriter(), state.isListed)
         }
     }
 

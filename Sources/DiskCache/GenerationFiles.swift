@@ -20,9 +20,7 @@ final class GenerationFiles: Sendable {
     private let block: Int64
 
     private struct State {
-        /// Directories known to exist, by the identifiers' highest byte.
-        var shards: Set<UInt64> = []
-        /// Of these, the ones made in this session whose names are not durable yet.
+        /// Directories made in this session whose names are not durable yet, by the identifiers' highest byte.
         var newShards: Set<UInt64> = []
         /// Files that the disk failed to punch or remove: the next session tries again.
         var leftUnfinished: Set<GenerationID> = []
@@ -98,28 +96,19 @@ final class GenerationFiles: Sendable {
     func make(_ id: GenerationID, length: Int64?) throws(StoreError) -> SparseFile {
         let path = path(of: id)
         do throws(StoreError) {
-            try makeShard(of: id)
             return try SparseFile(path: path, length: length, creating: true, keepsHoles: keepsHoles)
         } catch .system("open", _, ENOENT) {
-            // Somebody has removed the directory.
-            state.withLock { _ = $0.shards.remove(Self.shard(of: id)) }
+            // It is the first file of its directory.
             try makeShard(of: id)
             return try SparseFile(path: path, length: length, creating: true, keepsHoles: keepsHoles)
         }
     }
 
-    private static func shard(of id: GenerationID) -> UInt64 { id.value >> 56 }
-
     private func makeShard(of id: GenerationID) throws(StoreError) {
-        let shard = Self.shard(of: id)
-        guard !state.withLock({ $0.shards.contains(shard) }) else { return }
         let path = "\(directory)/data/\(id.description.prefix(2))"
         let isNew = mkdir(path, 0o700) == 0
         guard isNew || errno == EEXIST else { throw .lastSystemError("mkdir", path) }
-        state.withLock { state in
-            state.shards.insert(shard)
-            if isNew { state.newShards.insert(shard) }
-        }
+        if isNew { state.withLock { _ = $0.newShards.insert(id.value >> 56) } }
     }
 
     func open(_ id: GenerationID, length: Int64) throws(StoreError) -> SparseFile {

@@ -144,10 +144,8 @@ struct Loader: Sendable {
                 keepsHoles: core.files.keepsHoles)
             let generation = Generation(
                 id: id, key: key, head: head, chunks: chunks, file: file, ledger: core.ledger, isHidden: isHidden,
-                // A replacement belongs to the same presentation, even if the old generation's rows are removed before
-                // this one is saved.
-                whole: whole ?? core.open.newest(of: key)?.whole)
-            core.open.add(generation)
+                whole: whole)
+            core.open.add(generation, isHidden: isHidden)
             return generation
         } catch {
             // A loop must not wait for files to be closed: this response passes through, the next one finds room.

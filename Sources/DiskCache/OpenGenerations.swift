@@ -36,11 +36,11 @@ final class OpenGenerations: Sendable {
         }
 
         /// - Returns: the open generation with this ID: this one, or one that was there before.
-        mutating func add(_ generation: Generation) -> Generation {
+        mutating func add(_ generation: Generation, isHidden: Bool = false) -> Generation {
             if let open = open[generation.id] { return open }
             open[generation.id] = generation
             if unreadable.contains(generation.id) { generation.unreadable.store(true, ordering: .relaxed) }
-            if !generation.state.withLock(\.isHidden) { newest[generation.key] = generation.id }
+            if !isHidden { newest[generation.key] = generation.id }
             return generation
         }
 
@@ -88,13 +88,16 @@ final class OpenGenerations: Sendable {
         }
     }
 
-    /// Adds a new generation.
-    func add(_ generation: Generation) {
-        let former = table.withLock { table in
-            defer { _ = table.add(generation) }
-            return table.newest[generation.key]
+    /// Adds a new generation. It belongs to the same presentation as the one that it replaces, unless it names another:
+    /// the old one's rows may be removed before the new one is saved.
+    func add(_ generation: Generation, isHidden: Bool) {
+        table.withLock { table in
+            if let former = table.newest[generation.key] {
+                let whole = table.newest(of: generation.key)?.whole
+                generation.state.withLock { ($0.former, $0.whole) = (former, $0.whole ?? whole) }
+            }
+            _ = table.add(generation, isHidden: isHidden)
         }
-        if let former { generation.state.withLock { $0.former = former } }
     }
 
     /// Adds a generation read from the index.

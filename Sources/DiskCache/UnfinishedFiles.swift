@@ -51,25 +51,22 @@ final class UnfinishedFiles: Sendable {
     }
 
     /// Lists files before anything is done to them that the index does not know.
-    func add(_ ids: [GenerationID]) throws(StoreError) {
+    func add(_ ids: [GenerationID]) throws(StoreError) { try add(ids, thenBeginning: false) }
+
+    private func add(_ ids: [GenerationID], thenBeginning begins: Bool) throws(StoreError) {
         let records = ids.map { $0.value.littleEndian }
         let error: StoreError? = state.withLock { state in
             let written = records.withUnsafeBytes { write(state.descriptor, $0.baseAddress, $0.count) }
             guard written == records.count * 8 else { return .lastSystemError("write", path) }
             state.count += records.count
+            if begins { state.beginning += 1 }
             return nil
         }
         if let error { throw error }
     }
 
     /// Lists files. Call `end` once the store itself knows that they are unfinished.
-    func begin(_ ids: [GenerationID]) throws(StoreError) {
-        state.withLock { $0.beginning += 1 }
-        do { try add(ids) } catch {
-            end()
-            throw error
-        }
-    }
+    func begin(_ ids: [GenerationID]) throws(StoreError) { try add(ids, thenBeginning: true) }
 
     func end() { state.withLock { $0.beginning -= 1 } }
 

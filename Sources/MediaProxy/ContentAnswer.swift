@@ -108,7 +108,8 @@ final class ContentAnswer: BodySource {
         switch form {
         case .whole(let length):
             (first, end) = (0..<(length ?? .max), length) // no trap: a length is not negative
-            coverage = length == nil ? .part : generation.coverage(of: first)
+            // What has just been opened is on its way.
+            coverage = length == nil || status != nil ? .part : generation.coverage(of: first)
         case .part(let range, _):
             (first, end) = (range, range.upperBound)
             coverage = view.length == nil ? .part : generation.coverage(of: range)

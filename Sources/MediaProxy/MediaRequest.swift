@@ -243,9 +243,10 @@ final class MediaRequest: ResourceResolver.User {
 
     /// Notes the origin's answer for `Cache-Status`.
     func note(_ status: SharedFetch) {
-        outcome.forwardStatus = status.answer
-        if status.isKeptShort { outcome.isStored = true }
-        if outcome.detail == nil { outcome.detail = status.passingReason?.rawValue }
+        let (answer, isKeptShort, passingReason) = status.nature
+        outcome.forwardStatus = answer
+        if isKeptShort { outcome.isStored = true }
+        if outcome.detail == nil { outcome.detail = passingReason?.rawValue }
     }
 
     /// How long its client waits for the first byte, in seconds.

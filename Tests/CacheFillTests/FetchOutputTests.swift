@@ -41,7 +41,7 @@ import Testing
         let status = resource.openAlone(reader, at: range.lowerBound, range, reach)
         let demand = Demand(
             url: try OriginURL(url: "https://example.com/a"), span: nil, resolvedRule: ResolvedRule())
-        return FetchOutput(range, status, filler, demand)
+        return FetchOutput(range, status, filler, demand, filler.metrics.origins.origin("example.com"))
     }
 
     private func generation(length: Int64?, etag: String? = "\"v1\"") throws -> Generation {
@@ -62,7 +62,10 @@ import Testing
 
     @discardableResult
     private func take(_ count: Int, _ output: inout FetchOutput, isLast: Bool = false) -> FetchOutput.Urgency {
-        [UInt8](repeating: 7, count: count).withUnsafeBytes { output.take($0, isLast: isLast) }
+        let needed = output.status.slowestFollower
+        return [UInt8](repeating: 7, count: count).withUnsafeBytes {
+            output.take($0, neededFrom: needed, isLast: isLast)
+        }
     }
 
     /// Writes what is to be written, on this thread.
