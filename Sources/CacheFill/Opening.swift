@@ -92,19 +92,14 @@ package struct Opening {
     }
 
     /// What has come of the fetch, which is then to be left or handed over; nil if it is to be waited for.
-    package func outcome() -> Outcome? {
-        guard let fetch else { return nil }
-        let result = fetch.result
+    /// - Parameter wake: called once there is something, if there is nothing yet.
+    package func outcome(orWake wake: @escaping @Sendable () -> Void) -> Outcome? {
+        guard let fetch, let result = fetch.result(for: follower, orWake: wake) else { return nil }
         if let found = result.opening { return .found(found, by: fetch) }
         guard let end = result.end else { return nil }
         return if case .failed(let error) = end { .failed(error) } else {
             .stopped(.unusable("it ended before the header was complete"))
         }
-    }
-
-    /// - Returns: whether `wake` will be called; if not, there is an outcome.
-    package func wait(wake: @escaping @Sendable () -> Void) -> Bool {
-        fetch?.wait(follower, at: nil, wake: wake) == true
     }
 
     package mutating func leave() {

@@ -170,7 +170,7 @@ package final class Prefetch: LoopFiller.Work, ResourceResolver.User {
 
     private func awaitOpening() {
         guard opening.fetch != nil else { return }
-        switch opening.outcome() {
+        switch opening.outcome(orWake: wake { $0.awaitOpening() }) {
         case .found(.stored(let generation), let status):
             if let alternative = opening.alternative(to: generation, for: self) {
                 opening.leave()
@@ -204,7 +204,7 @@ package final class Prefetch: LoopFiller.Work, ResourceResolver.User {
         case .stopped(let error):
             opening.leave()
             restart(after: .fill(error))
-        case nil: if !opening.wait(wake: wake { $0.awaitOpening() }) { awaitOpening() }
+        case nil: break
         }
     }
 

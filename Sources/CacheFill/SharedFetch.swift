@@ -91,6 +91,19 @@ package struct SharedFetch: Sendable, Hashable {
         resource.change { $0.resource.advance(follower, id, to: offset, from: start) }
     }
 
+    /// The same; nil if there is neither. Then `wake` is called once there is, as by `wait`.
+    package func result(for follower: FollowerID, orWake wake: @escaping @Sendable () -> Void)
+        -> (opening: Opened?, end: FetchEnd?)?
+    {
+        resource.change { state in
+            if state.resource.wait(follower, id, at: nil) {
+                state.wakers[follower] = wake
+                return nil
+            }
+            return state.resource.with(id) { ($0.opening, $0.end) } ?? (nil, .stopped)
+        }
+    }
+
     /// Calls `wake` once, at the next news. Registers nothing if there is news already: the frontier is past `offset`,
     /// the fetch has ended, or, with `offset` nil, it has opened.
     /// - Parameter wake: called on any thread, also from within calls of a fetch; it should post, and must not use a

@@ -223,7 +223,7 @@ final class MediaAnswer {
 
     private func awaitOpening() {
         guard request.exchange.isOpen, case .opening = phase else { return }
-        let outcome = opening.outcome()
+        let outcome = opening.outcome(orWake: wake { $0.awaitOpening() })
         passOwn()
         guard request.exchange.isOpen else { return }
         switch outcome {
@@ -240,9 +240,6 @@ final class MediaAnswer {
             leaveOpening()
             return failSilent()
         }
-        guard opening.wait(wake: wake { $0.awaitOpening() }) else { return awaitOpening() }
-        // Something may have come since it was looked at.
-        passOwn()
     }
 
     /// Passes on what has come for this client alone.
