@@ -35,9 +35,10 @@ package final class Fetch: TransferDelegate {
     let origins: LoopOrigins
     let filler: CacheFiller
     var request: FetchRequest
-    var output: FetchOutput
-    private var intake: AnswerIntake
-    // Unchecked: both are read or set at once; each piece of a body would be checked several times.
+    // Unchecked: no method of these two calls the fetch, and the other two are read or set at once. Each piece of a
+    // body would be checked several times.
+    @exclusivity(unchecked) var output: FetchOutput
+    @exclusivity(unchecked) private var intake: AnswerIntake
     @exclusivity(unchecked) var phase = Phase.waiting(nil)
     @exclusivity(unchecked) var leaving = Leaving.not
     /// Runs while a parent is asked that has not answered.

@@ -192,15 +192,17 @@ final class IndexDatabase: Sendable {
     }
 
     /// Gives some free pages back to the disk, if they are a good part of all pages.
-    func shrink() throws(StoreError) {
+    /// - Returns: whether it did.
+    func shrink() throws(StoreError) -> Bool {
         let (free, all) = try readOne { db in
             (
                 try Int.fetchOne(db.cachedStatement(sql: "PRAGMA freelist_count")) ?? 0,
                 try Int.fetchOne(db.cachedStatement(sql: "PRAGMA page_count")) ?? 0
             )
         }
-        guard free > 64, free > all / 8 else { return }
+        guard free > 64, free > all / 8 else { return false }
         try write { try $0.execute(sql: "PRAGMA incremental_vacuum(256)") }
+        return true
     }
 
     /// If the clock was set back, last reads in the future would be the last to be evicted until that future comes. All

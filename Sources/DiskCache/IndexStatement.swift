@@ -64,7 +64,8 @@ struct IndexStatement {
             return text.withUTF8 { bindText(UnsafeRawBufferPointer($0), at: place) }
         case .utf8(let bytes): return bytes.withUnsafeBytes { bindText($0, at: place) }
         case .numbers(let numbers):
-            return numbers.map(\.littleEndian).withUnsafeBytes {
+            // A closure: a key path would be looked up for each number.
+            return numbers.map { $0.littleEndian }.withUnsafeBytes {
                 sqlite3_bind_blob(handle, place, $0.baseAddress ?? Self.nothing, Int32(clamping: $0.count), Self.copied)
             }
         }

@@ -63,6 +63,8 @@ final class StoreWork {
     let core: StoreCore
     /// Since it was opened.
     private var seconds = 0
+    /// Whether the last second gave pages of the index back, so that there may be more.
+    private var isShrinking = false
 
     init(_ core: StoreCore, _ pins: PinnedCopy) {
         (self.core, self.pins) = (core, pins)
@@ -81,8 +83,14 @@ final class StoreWork {
         core.ledger.refreshDisk()
         if core.configuration.evictsAhead { evictor.evictShortage() }
         closer.closeUnused()
-        MappedBytes.dropIdle(of: core.open.all.map(\.file))
-        core.faults.report("shrink the index") { () throws(StoreError) in try core.index.database.shrink() }
+        // Looked for less often, as neither is urgent: a mapping stays for 5 s at least.
+        if seconds % 5 == 0 { MappedBytes.dropIdle(of: core.open.all.map { $0.file }) }
+        if seconds % 5 == 0 || isShrinking {
+            isShrinking = false
+            core.faults.report("shrink the index") { () throws(StoreError) in
+                isShrinking = try core.index.database.shrink()
+            }
+        }
         checkpointer.countIndex()
     }
 

@@ -28,7 +28,7 @@ package final class CurlTransfer: Transfer {
     private static let stallsInQueue = 4.0
 
     /// Retained until the end.
-    package var delegate: (any TransferDelegate)?
+    @exclusivity(unchecked) package var delegate: (any TransferDelegate)?
     package var bodyBytesReceived: Int64 { body.received }
     package var isPaused: Bool { body.flow.isHeld }
     package var isReceiving: Bool { stage == .body }
