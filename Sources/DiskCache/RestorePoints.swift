@@ -148,6 +148,9 @@ package struct RestorePoints: Sendable {
         if isByHand { try queue.sync { work throws(StoreError) in try work.copyPin(of: key) } }
     }
 
+    /// Whether a person pinned a resource, or ordered it to stay.
+    package func isByHand(_ key: CacheKey) throws(StoreError) -> Bool { try core.index.pins.kept(key).isByHand }
+
     /// The pinned resources that people miss least: those that were played first, then those that were read longest
     /// ago.
     package func leastMissed(limit: Int) throws(StoreError) -> [CachedResource] {

@@ -48,6 +48,30 @@ import Testing
         }
     }
 
+    /// Whatever the history of downloads has of it.
+    @Test(arguments: [false, true]) func whatAPersonKeepsIsNotTheFeedsToRemove(isOrdered: Bool) async throws {
+        try await cacheStory { stage in
+            Self.serve([1], stage)
+            let (cache, url, first) = (stage.cache, stage.url("/feed.xml"), stage.url("/e1.mp3"))
+            if isOrdered {
+                try await cache.download(first)
+                try await cache.downloads.clearHistory()
+            }
+            func end(_ check: FeedCheckResult) async {
+                for id in check.downloads { _ = await cache.downloads.events(of: id).last() }
+            }
+            let options = FeedOptions(latest: 1, keep: .episodes(1))
+            await end(try await cache.feeds.subscribe(to: url, options: options))
+            if !isOrdered { try await cache.pin(first) }
+            for newest in [2, 3, 4] {
+                Self.serve(Array((1...newest).reversed()), stage)
+                for check in try await cache.feeds.check() { await end(check) }
+            }
+            try await cache.feeds.check()
+            #expect([1, 2, 3, 4].filter { cache.isCached(stage.url("/e\($0).mp3")) } == [1, 4])
+        }
+    }
+
     @Test func errorsOfFeedsHaveCasesOfTheirOwn() async throws {
         try await cacheStory { stage in
             let (feeds, url) = (stage.cache.feeds, stage.url("/none.xml"))

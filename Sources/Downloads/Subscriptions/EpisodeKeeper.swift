@@ -209,7 +209,7 @@ struct EpisodeKeeper {
     }
 
     /// Removes the episodes that are too many or too large, oldest first, but none that is being played: a later call
-    /// removes it. What a person ordered, too, is not the feed's to count or to remove, nor what is another feed's.
+    /// removes it. What a person pinned or ordered is not the feed's to count or to remove, nor what is another feed's.
     /// - Parameters:
     ///   - ordered: the episodes that became downloads and that the feed has not let go of.
     ///   - shared: returns which of some URLs are also those of other subscriptions' ordered episodes.
@@ -227,9 +227,13 @@ struct EpisodeKeeper {
                 let own = known[episode.identity] ?? others.first { $0.feed == subscription.url.absolute }
                 let state = own?.state
                 guard state?.hasEnded ?? true, others.allSatisfy(\.state.hasEnded) else { continue }
-                if others.contains(where: { $0.feed == nil && $0.isPinned && $0.state == .completed }) {
-                    removed.append(episode)
-                } else if let found = try store.cached(episode.url) {
+                let found = try store.cached(episode.url)
+                if found?.isByHand == true
+                    || others.contains(where: { $0.feed == nil && $0.isPinned && $0.state == .completed })
+                {
+                    // One that failed is retried: letting go of it would remove the bytes that a person has pinned.
+                    if state != .failed { removed.append(episode) }
+                } else if let found {
                     cached.append((episode, found.bytes))
                 } else if state == .completed || state == nil {
                     // Somebody has removed it.

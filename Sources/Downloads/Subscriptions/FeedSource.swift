@@ -84,10 +84,8 @@ package protocol EpisodeStore: Sendable {
 package struct CachedEpisode: Sendable, Equatable {
     package var bytes: Int64
     package var isComplete: Bool
+    /// Whether a person pinned it, or ordered it to stay.
+    package var isByHand = false
     /// When it had been played, in seconds since 1970; nil before.
     package var played: Int64?
-
-    package init(bytes: Int64, isComplete: Bool, played: Int64? = nil) {
-        (self.bytes, self.isComplete, self.played) = (bytes, isComplete, played)
-    }
 }

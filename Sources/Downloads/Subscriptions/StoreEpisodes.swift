@@ -23,12 +23,12 @@ package struct StoreEpisodes: EpisodeStore {
     }
 
     package func cached(_ url: OriginURL) throws -> CachedEpisode? {
-        guard let resource = try policy().find(url, store.resource)?.resource, resource.cachedBytes > 0 else {
-            return nil
+        try policy().find(url) { key throws(StoreError) in
+            guard let resource = try store.resource(key)?.resource, resource.cachedBytes > 0 else { return nil }
+            return CachedEpisode(
+                bytes: resource.cachedBytes, isComplete: resource.isComplete || resource.parts != nil,
+                isByHand: try store.restorePoints.isByHand(key), played: resource.played)
         }
-        return CachedEpisode(
-            bytes: resource.cachedBytes, isComplete: resource.isComplete || resource.parts != nil,
-            played: resource.played)
     }
 
     package func remove(_ url: OriginURL) throws -> Bool {
