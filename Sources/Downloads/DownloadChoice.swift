@@ -1,3 +1,5 @@
+import HTTPModel
+
 /// Which downloads of a queue a change is for, and whether it applies to them.
 struct DownloadChoice {
     private let change: DownloadChange
@@ -88,8 +90,9 @@ extension DownloadChange {
             default: throw .invalid("only one download can be moved to a position: name that one")
             }
         }
-        if let limitRate, limitRate < 0 {
-            throw .invalid("\(limitRate) bytes per second is not a limit: choose 1 or more, or 0 for no limit")
+        if let limitRate, !(0...ByteNumber.greatest).contains(limitRate) {
+            throw .invalid(
+                "\(limitRate) bytes per second is not a limit: choose 1 to \(ByteNumber.greatest), or 0 for no limit")
         }
     }
 }

@@ -76,12 +76,31 @@ extension DownloadOptions {
                 "cannot download \(name) at \(bytesPerSecond) bytes per second: ask for 1 at least, or leave the limit out"
             )
         }
+        for number in [first, last, bytesPerSecond].compactMap({ $0 }) where number > ByteNumber.greatest {
+            throw .invalid(
+                "cannot download \(name) with the number \(number): leave it out, or choose a smaller one"
+            )
+        }
+        try checkRenditions(of: name)
         if let recordFor { try check(recordFor, of: name) }
         guard first == nil && last == nil || recordFor == nil && renditions == RenditionChoice() else {
             let which = first == nil ? "last" : "first"
             throw .invalid("cannot download the \(which) bytes of \(name) and its renditions: leave one of them out")
         }
         if let category { try Self.check(category, of: name) }
+    }
+
+    /// They are saved as texts, from which they have to come back.
+    private func checkRenditions(of name: String) throws(DownloadError) {
+        let quality = renditions.quality
+        guard RenditionChoice.Quality(quality.text) == quality else {
+            throw .invalid("\(quality.text.quoted) is no quality for \(name): choose \(RenditionChoice.Quality.forms)")
+        }
+        for languages in [renditions.audio, renditions.subtitles]
+        where RenditionChoice.Languages(languages.text) != languages {
+            throw .invalid(
+                "\(languages.text.quoted) names no languages for \(name): choose \(RenditionChoice.Languages.forms)")
+        }
     }
 
     private func check(_ seconds: Int64, of name: String) throws(DownloadError) {

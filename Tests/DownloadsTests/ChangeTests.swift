@@ -161,6 +161,7 @@ import Testing
         (.ids([1, 2]), DownloadChange(position: 0), "only one download"),
         (.possible([1]), DownloadChange(position: 0), "only one download"),
         (.ids([1]), DownloadChange(limitRate: -1), "-1 bytes per second"),
+        (.ids([1]), DownloadChange(limitRate: .max), "\(Int64.max) bytes per second"),
     ])
     func whatMakesNoSenseIsRefused(selection: DownloadSelection, change: DownloadChange, message: String) throws {
         let desk = try Desk()

@@ -53,7 +53,7 @@ import Testing
                 _ = try? next.change(.ids([report.id]), DownloadChange(position: 0))
             }
             for action in DownloadChange.Action.allCases {
-                _ = try? next.change(.all, DownloadChange(action: action, limitRate: .max))
+                _ = try? next.change(.all, DownloadChange(action: action, limitRate: 1 << 60))
             }
             for transfer in next.source.running { transfer.has(.max, of: .max) }
             next.pass(1)

@@ -15,6 +15,18 @@ import Testing
         (order { $0.connections = 0 }, "cannot download https://example.org/a through 0 connections: "),
         (order { $0.connections = 17 }, "cannot download https://example.org/a through 17 connections: "),
         (order { $0.bytesPerSecond = 0 }, "cannot download https://example.org/a at 0 bytes per second: "),
+        (order { $0.first = .max }, "cannot download https://example.org/a with the number \(Int64.max): "),
+        (
+            order { $0.last = 1 << 60 + 1 },
+            "cannot download https://example.org/a with the number \(Int64(1) << 60 + 1): "
+        ),
+        (order { $0.bytesPerSecond = .max }, "cannot download https://example.org/a with the number \(Int64.max): "),
+        (order { $0.renditions.quality = .lines(0) }, "'0p' is no quality for https://example.org/a: "),
+        (order { $0.renditions.quality = .lines(70_000) }, "'70000p' is no quality for https://example.org/a: "),
+        (order { $0.renditions.quality = .bitsPerSecond(0) }, "'0' is no quality for https://example.org/a: "),
+        (order { $0.renditions.audio = .only(["de_DE"]) }, "'de_DE' names no languages for https://example.org/a: "),
+        (order { $0.renditions.audio = .only(["all"]) }, "'all' names no languages for https://example.org/a: "),
+        (order { $0.renditions.subtitles = .only([]) }, "'' names no languages for https://example.org/a: "),
         (order { $0.category = "" }, "the category of https://example.org/a is empty: "),
         (
             order { $0.category = String(repeating: "x", count: 101) },
