@@ -38,9 +38,10 @@ package final class PrefetchState: Sendable {
         guard let generation = state.generation else { return state.last }
         let everything = 0..<(generation.length.map { max(0, $0) } ?? .max)
         let wanted = range?.clamped(to: everything) ?? everything
+        // What was dropped is there neither for a player nor for the next attempt.
         return Progress(
-            bytes: generation.presentBytes(of: wanted), total: generation.length.map { _ in Int64(wanted.count) },
-            disposition: state.disposition)
+            bytes: generation.isRetired ? 0 : generation.presentBytes(of: wanted),
+            total: generation.length.map { _ in Int64(wanted.count) }, disposition: state.disposition)
     }
 
     /// Whether it still runs.

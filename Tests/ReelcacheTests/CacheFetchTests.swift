@@ -1,3 +1,5 @@
+import CachePolicy
+import Downloads
 import Foundation
 import Testing
 import TestSupport
@@ -100,6 +102,24 @@ import TestSupport
             #expect(download.state == .failed && download.url == url)
             #expect(error?.description == download.message && download.message?.contains("404") == true)
         })
+    }
+
+    /// A feed would otherwise take it for one whose bytes a person has removed.
+    @Test func failedDownloadWhoseBytesAreDroppedHasNone() async throws {
+        try await cacheStory {
+            var rule = ResourceRule()
+            rule.maxObject = 131_072
+            $0.rules = [rule]
+        } _: { stage in
+            let url = stage.serve("/a.mp4")
+            stage.origin.script("/a.mp4") { $0.chunkedEncoding = true }
+            let order = DownloadOrder(url: try OriginURL(url))
+            let manager = stage.cache.downloader.manager
+            let id = try #require(try manager.perform { try $0.add([order]) }.first?.id)
+            try eventually("the end") { manager.snapshots[id]?.state.hasEnded == true }
+            let download = try #require(manager.snapshots[id])
+            #expect(download.state == .failed && download.bytes == 0, "\(download)")
+        }
     }
 
     @Test func beginningOfAFilmCanBePlayedThroughTheProxy() async throws {
