@@ -76,19 +76,30 @@ struct EpisodeKeeper {
         downloads(of: subscription).values.filter { $0.state == .failed }
     }
 
-    /// Retries failed downloads that are due: their feed could be read, so that the network is there.
+    /// Retries failed downloads that are due, and orders those that others have failed: the feed could be read, so that
+    /// the network is there.
     /// - Parameter now: seconds since 1970.
     func retryDownloads(of id: Int64, now: Double) {
         guard let subscription = subscriptions[id] else { return }
-        let failed = failedDownloads(of: subscription)
-        guard !failed.isEmpty else { return }
         do {
             // Not those of episodes that were let go of.
-            let wanted = Set(try subscriptions.database.episodes(of: id, in: [.ordered]).map(\.url.absolute))
-            let ids = failed.filter { wanted.contains($0.urlText) && Self.retry($0, now: now) == .due }.map(\.id)
-            guard !ids.isEmpty else { return }
-            _ = try downloads.perform { try $0.change(.possible(ids), DownloadChange(action: .retry)) }
+            let ordered = try subscriptions.database.episodes(of: id, in: [.ordered])
+            let (wanted, own) = (Set(ordered.map(\.url.absolute)), downloads(of: subscription))
+            let ids = own.values.filter { wanted.contains($0.urlText) && Self.retry($0, now: now) == .due }.map(\.id)
+            if !ids.isEmpty {
+                _ = try downloads.perform { try $0.change(.possible(ids), DownloadChange(action: .retry)) }
+            }
+            _ = try order(ordered.filter { isLost($0, of: subscription, own) }, of: subscription)
         } catch { logger.error("\(error)") }
+    }
+
+    /// Whether an episode was left to other people's or feeds' downloads of it, which have failed or were cancelled.
+    private func isLost(_ episode: KnownEpisode, of subscription: Subscription, _ own: [String: Download]) -> Bool {
+        let all = downloads.snapshots.downloads(of: episode.url)
+        return own[episode.identity] == nil && !all.isEmpty
+            && all.allSatisfy {
+                $0.feed != subscription.url.absolute && ($0.state == .failed || $0.state == .cancelled)
+            }
     }
 
     /// Lets go of the episodes that a person has removed since their downloads failed.
@@ -201,9 +212,12 @@ struct EpisodeKeeper {
         try cancel(failedDownloads(of: subscription).filter { urls.contains($0.urlText) }.map(\.id))
     }
 
-    /// Cancels the downloads of a subscription that have not ended.
+    /// Cancels the downloads of a subscription that have not ended, but for those that another one relies on.
     func cancelDownloads(of subscription: Subscription) throws {
-        let ids = downloads(of: subscription).values.filter { !$0.state.hasEnded }.map(\.id)
+        let running = downloads(of: subscription).values.filter { !$0.state.hasEnded }
+        let urls = running.compactMap { try? OriginURL(url: $0.urlText) }
+        let shared = try subscriptions.database.ordered(among: urls, except: subscription.id)
+        let ids = running.filter { download in !shared.contains { $0.absolute == download.urlText } }.map(\.id)
         guard !ids.isEmpty else { return }
         _ = try downloads.perform { try $0.change(.possible(ids), DownloadChange(action: .cancel)) }
     }
@@ -235,7 +249,7 @@ struct EpisodeKeeper {
                     if state != .failed { removed.append(episode) }
                 } else if let found {
                     cached.append((episode, found.bytes))
-                } else if state == .completed || state == nil {
+                } else if state == .completed || state == nil && !isLost(episode, of: subscription, known) {
                     // Somebody has removed it.
                     removed.append(episode)
                 }

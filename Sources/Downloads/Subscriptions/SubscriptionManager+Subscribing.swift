@@ -78,7 +78,7 @@ extension SubscriptionManager {
         return true
     }
 
-    /// Unsubscribes, and cancels the feed's downloads that have not ended. Cached episodes stay.
+    /// Unsubscribes, and cancels the feed's unfinished downloads that no other feed has. Cached episodes stay.
     /// - Returns: the subscription as it was.
     package func remove(_ url: OriginURL) throws(DownloadError) -> FeedSubscription {
         try checkOpen()
