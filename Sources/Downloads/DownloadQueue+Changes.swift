@@ -100,7 +100,8 @@ extension DownloadJob {
         // The bytes of a cancelled download were removed.
         if state == .cancelled { (progress.bytes, best, message) = (0, 0, nil) }
         guard state.hasEnded else { return false }
-        (ended, finished, self.place) = (nil, nil, place)
+        // Whoever waited has got the error.
+        (ended, finished, isAwaited, self.place) = (nil, nil, false, place)
         return true
     }
 }

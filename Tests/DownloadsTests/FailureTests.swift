@@ -73,6 +73,20 @@ import Testing
         #expect(desk.log.lines(.warning).count == 1, "it is logged once: \(desk.log.lines(.warning))")
     }
 
+    /// Whoever waited has got the error: now it is tried as if it had been ordered to stay.
+    @Test func awaitedDownloadThatIsRetriedIsHeldAfterThreeFailures() throws {
+        let desk = try Desk()
+        try desk.manager.perform { _ = try $0.add([Desk.order("a")], waits: true) }
+        for state in [Download.State.failed, .waiting] {
+            for _ in 1...3 {
+                try desk.transfer("a").fail(.network)
+                if desk["a"].retryDate != nil, desk["a"].failures < 3 { _ = try delay(desk) }
+            }
+            #expect(desk["a"].state == state)
+            if state == .failed { try desk.act(.retry, "a") }
+        }
+    }
+
     @Test(arguments: [(7 * 86400, false), (0, false), (7 * 86400, true)] as [(Int64, Bool)])
     func inTheEndItFailsForGood(retryFor: Int64, awaited: Bool) throws {
         var desk = try Desk()
