@@ -98,8 +98,13 @@ extension DownloadJob {
     fileprivate mutating func retry(at place: Double) -> Bool {
         forgetFailures()
         // The bytes of a cancelled download were removed.
-        if state == .cancelled { (progress.bytes, best, message) = (0, 0, nil) }
+        if state == .cancelled {
+            (progress.bytes, best, message) = (0, 0, nil)
+            (progress.segments, progress.totalSegments) = (nil, nil)
+        }
         guard state.hasEnded else { return false }
+        // Nothing can be recorded of a time that has passed: a recording without a segment is made now.
+        if order.recordFor != nil, progress.segments ?? 0 == 0 { (started, key, restorePoint) = (nil, nil, nil) }
         // Whoever waited has got the error.
         (ended, finished, isAwaited, self.place) = (nil, nil, false, place)
         return true

@@ -120,6 +120,35 @@ import Testing
                 "https://example.org/main.m3u8?reelcache-recording=20231114T221320Z"
             ])
     }
+
+    /// Of a time that has passed nothing can be recorded.
+    @Test(arguments: [false, true]) func aRecordingWithoutASegmentThatIsRetriedBeginsNow(isCancelled: Bool) throws {
+        let desk = try Desk()
+        _ = try desk.add([Self.recording])
+        if isCancelled {
+            try desk.transfer("main.m3u8").has(100, segments: 9, of: nil)
+            desk.pass(2)
+            try desk.act(.cancel, "main.m3u8")
+        } else {
+            try desk.transfer("main.m3u8").fail(.final, "the origin answered 404")
+        }
+        desk.pass(7200)
+        try desk.act(.retry, "main.m3u8")
+        #expect(try desk.transfer("main.m3u8").order.recordedFrom == Int64(desk.clock.now))
+        #expect(desk["main.m3u8"].segments == nil)
+        #expect(desk.restorePoints.notedURLs.count == 2)
+    }
+
+    @Test func aRecordingWithSegmentsThatIsRetriedIsTheSame() throws {
+        let desk = try Desk()
+        _ = try desk.add([Self.recording])
+        try desk.transfer("main.m3u8").has(100, segments: 9, of: nil)
+        try desk.transfer("main.m3u8").fail(.final, "the origin answered 404")
+        desk.pass(60)
+        try desk.act(.retry, "main.m3u8")
+        #expect(try desk.transfer("main.m3u8").order.recordedFrom == 1_700_000_000)
+        #expect(desk["main.m3u8"].segments == 9)
+    }
 }
 
 extension FakeTransfer {
