@@ -1,6 +1,8 @@
+import CachePolicy
 import Foundation
 import HTTPModel
 import Playlists
+import Presentations
 
 /// A download in its state at one moment: its order, its progress and its state, side by side as in JSON.
 public struct Download: Codable, Sendable, Equatable, Identifiable {
@@ -148,6 +150,11 @@ public struct Download: Codable, Sendable, Equatable, Identifiable {
 
     /// The downloaded URL; nil if `URL` cannot represent it.
     public var url: URL? { URL(string: urlText) }
+    /// The URL under which it is cached: a recording is a presentation beside the stream.
+    package var subject: URL? {
+        guard recordFor != nil, let stream = try? OriginURL(url: urlText) else { return url }
+        return URL(string: RecordingName(began: (started ?? added).seconds).url(of: stream).absolute)
+    }
     /// Whether neither the schedule nor a cap delays it.
     public var isAtOnce: Bool { ignoresLimits ?? false }
     /// The estimated time to completion; nil while unknown.

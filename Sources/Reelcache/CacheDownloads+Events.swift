@@ -52,7 +52,7 @@ extension CacheDownloads {
         case .failed: return .failed(.downloadFailed(download))
         default:
             // A download without a local URL is completed nevertheless: `localURL(of:)` throws the reason.
-            guard let url = download.url, let local = try? await cache.localURL(of: url) else {
+            guard let url = download.subject, let local = try? await cache.localURL(of: url) else {
                 return .completed(download, localURL: nil)
             }
             return .completed(download, localURL: local)
@@ -76,7 +76,7 @@ extension CacheDownloads {
 
     /// Whether everything that a download ordered is cached.
     private func isCached(_ download: Download) -> Bool {
-        guard let url = download.url else { return false }
+        guard let url = download.subject else { return false }
         guard let first = download.wantedFirst else { return cache.isCached(url) }
         do {
             guard let coverage = try cache.coverage(of: url) else { return false }

@@ -22,7 +22,7 @@ extension MediaCache {
         switch await downloads.follow(url, options, { _ in }) {
         case .completed(_, let local?): return local
         // Throws the reason why there is no local URL, or returns one that exists by now.
-        case .completed: return try await localURL(of: url)
+        case .completed(let download, _): return try await localURL(of: download.subject ?? url)
         case .failed(let error): throw error
         case .progress, nil: throw CancellationError()
         }

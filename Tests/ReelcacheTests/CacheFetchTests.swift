@@ -31,6 +31,40 @@ import TestSupport
         })
     }
 
+    @Test func recordingPlaysUnderAURLOfItsOwn() async throws {
+        try await cacheStory(following: { stage in
+            let live = stage.url("/live.m3u8")
+            for number in 0..<4 { stage.serve("/\(number).ts") }
+            func serve(ends: Bool) {
+                let segments = (0..<4).map { "#EXTINF:1,\n\($0).ts\n" }.joined()
+                let text = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n\(segments)" + (ends ? "#EXT-X-ENDLIST\n" : "")
+                stage.origin.serve(
+                    "/live.m3u8", bytes: Array(text.utf8), etag: "\"\(ends)\"",
+                    contentType: "application/vnd.apple.mpegurl")
+            }
+            serve(ends: false)
+            let recording = DownloadOptions { $0.recordingTime = .seconds(3600) }
+            async let end = stage.cache.downloadEvents(for: live, options: recording).last()
+            try await onThread {
+                try stage.cache.startProxy()
+                try stage.origin.waitForRequests("/3.ts", count: 1)
+            }
+            serve(ends: true)
+            guard case .completed(let download, let local?)? = await end else {
+                throw DeadlinePassed(what: "the end", instead: "\(String(describing: await end))")
+            }
+            #expect(local.absoluteString.contains("live.m3u8?reelcache-recording="), "\(local)")
+            #expect(download.message?.contains(local.query ?? "-") == true, "\(download)")
+            // Also if the history has dropped it.
+            try await stage.cache.downloads.clearHistory()
+            var last = download
+            last.state = .downloading
+            guard case .completed? = await stage.cache.downloads.events(of: download.id, lastKnown: last).last() else {
+                throw DeadlinePassed(what: "the end of what is forgotten")
+            }
+        })
+    }
+
     @Test func eventsLeadToTheEnd() async throws {
         try await cacheStory(following: { stage in
             let url = stage.serve("/a.mp4")
