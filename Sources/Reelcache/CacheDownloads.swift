@@ -128,7 +128,8 @@ public struct CacheDownloads: Sendable {
     @discardableResult
     public func cancelAll() async throws -> [Download] { try await changeAll(DownloadChange(action: .cancel)) }
 
-    /// Clears the history. Cached bytes stay.
+    /// Clears the history. The bytes of completed downloads stay; what failed ones have fetched is removed, as none can
+    /// be retried any more.
     /// - Returns: the number of dropped entries.
     /// - Throws: `CacheError`: `.disk`, `.closed`.
     @discardableResult
