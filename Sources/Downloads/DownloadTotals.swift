@@ -20,7 +20,7 @@ public struct DownloadTotals: Codable, Sendable, Equatable {
     package var eta: Int64?
     package var settings = DownloadSettings()
     /// Whether nothing begins because the proxy is offline. Up to date while any download has not ended.
-    package var isOffline = false
+    public var isOffline = false
     /// Why none of the waiting ones begins, such as `outside of the schedule until 01:00`; nil if they may.
     public var hold: String?
     /// When that ends; nil if it does not end by itself.

@@ -6,7 +6,8 @@ extension MediaCache {
     public var downloads: CacheDownloads { CacheDownloads(cache: self) }
 
     /// Downloads a resource, and waits until everything ordered is cached. Bytes that are already cached are not
-    /// fetched again, and bytes that a player fetches at the same time are shared.
+    /// fetched again, and bytes that a player fetches at the same time are shared. While the cache is offline, this
+    /// waits in any case: ask `isCached(_:)` and `localURL(of:)`.
     ///
     /// Cancelling the task cancels the download, unless it was also ordered elsewhere or has another waiter. The
     /// bytes received by then are removed, except those that others use.

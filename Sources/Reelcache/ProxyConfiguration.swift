@@ -76,7 +76,7 @@ public struct ProxyConfiguration: Sendable {
     /// stored.
     public var largestMountBody: Int64?
     /// Never contact an origin: cached bytes play even where the origin asked for revalidation, and everything else is
-    /// answered 504.
+    /// answered 504. Downloads wait, also those of what is cached.
     public var isOffline = false
     /// Whether pinned and downloaded resources play while their origin is unreachable, even if the origin forbids that
     /// (`no-cache`, `must-revalidate`).

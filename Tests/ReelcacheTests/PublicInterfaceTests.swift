@@ -15,6 +15,14 @@ import Testing
         }
     }
 
+    @Test func aProgramSeesThatDownloadsWaitAsTheCacheIsOffline() async throws {
+        try await cacheStory { stage in
+            try await stage.cache.reconfigure { $0.isOffline = true }
+            let waiting = try await stage.cache.downloads.add(stage.url("/a.mp4"))
+            #expect(waiting.state == .waiting && stage.cache.downloads.totals.isOffline)
+        }
+    }
+
     @Test func downloadsWaitForTheScheduleUnlessTheyAreOrderedAtOnce() async throws {
         try await cacheStory { stage in
             stage.origin.serve("/a.mp4", Media(seed: 1, size: 100_000))
