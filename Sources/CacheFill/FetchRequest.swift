@@ -40,7 +40,12 @@ struct FetchRequest {
         (purpose, demand, resource, filler) = (order.purpose, order.demand, order.status.resource, origins.filler)
         moved = MovedMedia(demand, filler.locations)
         let audience: OriginCall.Retry.Audience =
-            if purpose.validated != nil { .whoHasIt } else if order.isForDownload { .downloads } else {
+            if purpose.validated != nil {
+                .whoHasIt
+            } else if order.isForDownload && order.status.isForDownloads {
+                // A player may have joined on the way to this loop.
+                .downloads
+            } else {
                 order.isMidway ? .midway : .whoHasNothing
             }
         call = OriginCall(origins, ParentTurns(demand.resolvedRule.parents, for: resource.key), for: audience)

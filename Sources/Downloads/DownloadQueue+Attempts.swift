@@ -87,6 +87,10 @@ extension DownloadJob {
         if progress.total == nil, progress.segments == nil { self.progress.total = known.total }
         if progress.fileName == nil { self.progress.fileName = known.fileName }
         if progress.title == nil { self.progress.title = known.title }
+        // An attempt that finds no stream says nothing of what has been recorded.
+        if order.recordFor != nil, progress.segments ?? 0 == 0 {
+            (self.progress.bytes, self.progress.segments) = (known.bytes, known.segments)
+        }
         guard progress.bytes > best else { return }
         best = progress.bytes
         forgetFailures()

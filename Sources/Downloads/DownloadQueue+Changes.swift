@@ -104,7 +104,10 @@ extension DownloadJob {
         }
         guard state.hasEnded else { return false }
         // Nothing can be recorded of a time that has passed: a recording without a segment is made now.
-        if order.recordFor != nil, progress.segments ?? 0 == 0 { (started, key, restorePoint) = (nil, nil, nil) }
+        let isGivenBack = state != .cancelled || restorePoint == nil
+        if order.recordFor != nil, progress.segments ?? 0 == 0, isGivenBack {
+            (started, key, restorePoint) = (nil, nil, nil)
+        }
         // Whoever waited has got the error.
         (ended, finished, isAwaited, self.place) = (nil, nil, false, place)
         return true

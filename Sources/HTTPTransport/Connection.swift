@@ -252,7 +252,7 @@ final class Connection {
         case .answering where incoming?.sink != nil:
             refuseBody(.tooSlow("too little of the body arrived", server.limits.requestSeconds))
         case .reading where server.owes(self), .lingering where server.owes(self):
-            times.deadline = server.deadline(in: server.limits.idleSeconds)
+            times.deadline = server.deadline(in: server.limits.lingerSeconds)
         default:
             close()
         }

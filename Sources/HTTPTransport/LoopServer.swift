@@ -89,7 +89,12 @@ final class LoopServer {
     private func accept(from listeningSocket: Int32) {
         // Only a few at a time: each may be answered here, and others get their turn in between.
         for _ in 0..<8 {
-            guard balance.total < maxConnections else { return makeRoom() }
+            guard balance.total < maxConnections else {
+                makeRoom()
+                // The last one elsewhere may have ended before this loop waited for that.
+                if balance.total < maxConnections { listener?.arm() }
+                return
+            }
             guard var accepted = AcceptedSocket(from: listeningSocket) else {
                 let code = errno
                 guard !Self.isPassing(code) else { return }
@@ -169,9 +174,10 @@ final class LoopServer {
         let now = MonotonicClock.nanoseconds()
         guard search.isDue(now) else { return 0 }
         let newest = now -| Self.leastIdleNanoseconds
+        let oldest = now -| Self.longestOwedNanoseconds
         let idle = connections.values.filter { $0.isIdle && !$0.times.isNew(since: newest) }
         let longest = idle.sorted { $0.times.idleSince ?? .max < $1.times.idleSince ?? .max }.lazy.filter {
-            !$0.hasUnreadInput && !self.owes($0)
+            !$0.hasUnreadInput && ($0.times.idleSince ?? .max < oldest || !self.owes($0))
         }
         .prefix(Self.roomAtOnce)
         let closed = Array(longest)
@@ -186,6 +192,8 @@ final class LoopServer {
     /// The first request on a new connection usually arrives within this time.
     private static let leastIdleNanoseconds: UInt64 = 1_000_000_000
     private static let roomAtOnce = 8
+    /// A client that has taken nothing for so long has perhaps vanished.
+    private static let longestOwedNanoseconds: UInt64 = 600_000_000_000
 
     /// Takes over a socket that is already counted for this loop.
     func adopt(_ socket: AcceptedSocket) {

@@ -143,6 +143,9 @@ import Testing
         let desk = try Desk()
         _ = try desk.add([Self.recording])
         try desk.transfer("main.m3u8").has(100, segments: 9, of: nil)
+        try desk.transfer("main.m3u8").fail(.network, "connection refused")
+        desk.pass(60)
+        // This attempt finds no stream.
         try desk.transfer("main.m3u8").fail(.final, "the origin answered 404")
         desk.pass(60)
         try desk.act(.retry, "main.m3u8")
