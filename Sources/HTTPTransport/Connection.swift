@@ -49,9 +49,7 @@ final class Connection {
         if case .answering(let exchange) = phase { exchange } else { nil }
     }
 
-    func isCurrent(_ exchange: Exchange) -> Bool {
-        if let current = self.exchange { current === exchange } else { false }
-    }
+    func isCurrent(_ exchange: Exchange) -> Bool { self.exchange === exchange }
 
     /// Whether bytes have arrived that were not read yet.
     var hasUnreadInput: Bool {
@@ -103,7 +101,9 @@ final class Connection {
         case .answering:
             keep(bytes)
             updateReading()
-        case .lingering, .closed: break
+        // Whoever sends on is no paused player.
+        case .lingering: times.headBegan(times.deadline ?? 0)
+        case .closed: break
         }
     }
 
@@ -253,8 +253,7 @@ final class Connection {
             refuseBody(.tooSlow("too little of the body arrived", server.limits.requestSeconds))
         case .reading where server.owes(self), .lingering where server.owes(self):
             times.deadline = server.deadline(in: server.limits.lingerSeconds)
-        default:
-            close()
+        default: close()
         }
     }
 
@@ -272,7 +271,7 @@ final class Connection {
         incoming = nil
         shutdown(socket, Int32(SHUT_WR)) // no trap: a constant
         readWatcher.arm()
-        times.deadline = server.deadline(in: server.limits.lingerSeconds)
+        times.requestEnded(MonotonicClock.nanoseconds(), deadline: server.deadline(in: server.limits.lingerSeconds))
     }
 
     /// Sends nothing more of this answer.
@@ -294,8 +293,8 @@ final class Connection {
         readWatcher.disarm()
         writeWatcher.disarm()
         if let counted = peer.counted { server.table.leave(counted) }
-        server.remove(self)
         Glibc.close(socket)
+        server.remove(self)
     }
 }
 

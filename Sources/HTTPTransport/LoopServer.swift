@@ -91,7 +91,8 @@ final class LoopServer {
         for _ in 0..<8 {
             guard balance.total < maxConnections else {
                 makeRoom()
-                // The last one elsewhere may have ended before this loop waited for that.
+                balance.awaitRoom()
+                // The last one elsewhere may have ended before that.
                 if balance.total < maxConnections { listener?.arm() }
                 return
             }
@@ -136,7 +137,6 @@ final class LoopServer {
     private func makeRoom() {
         if closeIdle() > 0 { return }
         listener?.disarm()
-        balance.awaitRoom()
         makeRoomElsewhere()
     }
 
@@ -175,7 +175,7 @@ final class LoopServer {
         guard search.isDue(now) else { return 0 }
         let newest = now -| Self.leastIdleNanoseconds
         let oldest = now -| Self.longestOwedNanoseconds
-        let idle = connections.values.filter { $0.isIdle && !$0.times.isNew(since: newest) }
+        let idle = connections.values.filter { isUnneeded($0) && !$0.times.isNew(since: newest) }
         let longest = idle.sorted { $0.times.idleSince ?? .max < $1.times.idleSince ?? .max }.lazy.filter {
             !$0.hasUnreadInput && ($0.times.idleSince ?? .max < oldest || !self.owes($0))
         }
@@ -222,9 +222,15 @@ final class LoopServer {
         MonotonicClock.nanoseconds() +| UInt64(saturating: seconds * 1e9)
     }
 
+    private func isUnneeded(_ connection: Connection) -> Bool {
+        if case .lingering = connection.phase { true } else { connection.isIdle }
+    }
+
     /// Whether a client, such as a paused player, has the end of its last answer to take. Once a socket is closed,
     /// Linux drops that after some minutes in which the client takes nothing.
-    func owes(_ connection: Connection) -> Bool { !isDraining && reel_unsent_bytes(connection.socket) > 0 }
+    func owes(_ connection: Connection) -> Bool {
+        !isDraining && connection.times.idleSince != nil && reel_unsent_bytes(connection.socket) > 0
+    }
 
     private func sweep() {
         let now = MonotonicClock.nanoseconds()

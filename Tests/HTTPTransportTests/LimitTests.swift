@@ -101,6 +101,21 @@ import Testing
         try server.waitUntilIdle()
     }
 
+    /// As after a refusal: what it sends is dropped, for a moment only.
+    @Test func connectionOfAClientThatSendsOnIsClosed() throws {
+        var limits = TransportLimits()
+        (limits.requestSeconds, limits.lingerSeconds) = (0.2, 0.2)
+        let server = try TestServer(limits: limits) { exchange in
+            let all = [UInt8](repeating: 7, count: 400_000)
+            exchange.respond(Response(200, length: Int64(all.count)), body: exchange.source(of: all))
+        }
+        let client = try server.client(receiveBuffer: 8192)
+        try client.send(client.request("/a", headers: [("Connection", "close")]))
+        _ = try client.readHead()
+        try client.send("more")
+        try server.waitUntilIdle()
+    }
+
     // MARK: Bad requests
 
     @Test(arguments: [
