@@ -57,6 +57,8 @@ struct DownloadJob: Sendable, Equatable {
     var isScout = false
     /// Whether only a caller in this process wants it, which waits for it: it fails rather than being held.
     var isAwaited = false
+    /// Whether its media was found under another key, which is no failure yet.
+    var hasMoved = false
 
     init(id: Int64, order: DownloadOrder, place: Double, added: Double) {
         (self.id, self.order, self.place, self.added) = (id, order, place, added)
@@ -97,9 +99,16 @@ struct DownloadJob: Sendable, Equatable {
 
     var failures: Int { networkFailures + busyFailures }
 
+    /// What was fetched is no longer there.
+    mutating func forgetBytes() {
+        (progress.bytes, best) = (0, 0)
+        (progress.segments, progress.totalSegments) = (nil, nil)
+    }
+
     /// Resets the count of failures.
     mutating func forgetFailures() {
-        (networkFailures, busyFailures, failingSince, retryAt, due, isScout) = (0, 0, nil, nil, nil, false)
+        (networkFailures, busyFailures, failingSince, retryAt, due) = (0, 0, nil, nil, nil)
+        (isScout, hasMoved) = (false, false)
     }
 
     /// Whether it waits long for its next attempt, as several have failed.

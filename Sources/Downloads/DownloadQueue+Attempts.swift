@@ -7,8 +7,7 @@ extension DownloadQueue {
         guard var job = self[id], job.state == .downloading else { return }
         let before = job
         let (failures, message) = (job.failures, job.message)
-        job.take(progress)
-        if progress.bytes > before.progress.bytes { endRest(of: job.order.url.origin) }
+        if job.take(progress) { endRest(of: job.order.url.origin) }
         job.rate.sample(progress.bytes, at: monotonic)
         // Otherwise only the rate has changed, with time.
         guard job.report != before.report || job.best != before.best else { return }
@@ -25,8 +24,7 @@ extension DownloadQueue {
             endRest(of: job.order.url.origin)
             self.end(job, as: .completed, now: now)
         case .failed(let fault, let progress):
-            if progress.bytes > job.progress.bytes { endRest(of: job.order.url.origin) }
-            job.take(progress)
+            if job.take(progress) { endRest(of: job.order.url.origin) }
             job.message = fault.message
             let delay = job.fail(fault.kind, retryFor: job.isAwaited ? 0 : Double(settings.retryFor), now: now)
             noteOrigin(of: job, fault, now: now, monotonic: monotonic)
@@ -74,13 +72,14 @@ extension DownloadJob {
     }
 
     fileprivate mutating func complete(_ progress: DownloadProgress) {
-        take(progress)
+        _ = take(progress)
         forgetFailures()
         (message, restorePoint) = (progress.note, nil)
     }
 
     /// Takes the progress. If more bytes are present than ever before, attempts are not in vain.
-    fileprivate mutating func take(_ progress: DownloadProgress) {
+    /// - Returns: whether more are present than when it was last taken.
+    fileprivate mutating func take(_ progress: DownloadProgress) -> Bool {
         let known = self.progress
         self.progress = progress
         // A playlist's own length is not the presentation's total.
@@ -91,10 +90,12 @@ extension DownloadJob {
         if order.recordFor != nil, progress.segments ?? 0 == 0 {
             (self.progress.bytes, self.progress.segments) = (known.bytes, known.segments)
         }
-        guard progress.bytes > best else { return }
-        best = progress.bytes
-        forgetFailures()
-        message = nil
+        if self.progress.bytes > best {
+            best = self.progress.bytes
+            forgetFailures()
+            message = nil
+        }
+        return self.progress.bytes > known.bytes
     }
 
     /// - Returns: seconds until the next attempt; nil for none.
@@ -103,9 +104,10 @@ extension DownloadJob {
         case .network: networkFailures += 1
         case .busy: busyFailures += 1
         case .offline: return Self.offlineDelay
-        case .moved:
-            networkFailures += 1
-            if failures == 1 { return 0 }
+        case .moved where !hasMoved:
+            hasMoved = true
+            return 0
+        case .moved: networkFailures += 1
         case .final: return nil
         }
         let since = failingSince ?? now

@@ -99,8 +99,8 @@ extension DownloadJob {
         forgetFailures()
         // The bytes of a cancelled download were removed.
         if state == .cancelled {
-            (progress.bytes, best, message) = (0, 0, nil)
-            (progress.segments, progress.totalSegments) = (nil, nil)
+            forgetBytes()
+            message = nil
         }
         guard state.hasEnded else { return false }
         // Nothing can be recorded of a time that has passed: a recording without a segment is made now.

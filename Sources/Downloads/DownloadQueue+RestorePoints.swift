@@ -6,6 +6,7 @@ extension DownloadQueue {
     /// Records what was cached before the first byte.
     mutating func setRestorePoint(_ id: Int64, _ restorePoint: RestorePoint) {
         guard var job = self[id] else { return }
+        if let former = job.key, former != restorePoint.key { job.forgetBytes() }
         (job.restorePoint, job.key) = (restorePoint, restorePoint.key)
         put(job)
     }

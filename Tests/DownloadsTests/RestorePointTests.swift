@@ -183,7 +183,7 @@ import Testing
         try desk.transfer("page").has(60, of: 100)
         desk.restorePoints.move("page", to: "a")
         try desk.transfer("page").fail(.moved)
-        #expect(desk.running == ["page"] && desk["page"].message == nil)
+        #expect(desk.running == ["page"] && desk["page"].message == nil && desk["page"].bytes == 0)
         #expect(try desk.transfer("page").order.key?.text == Desk.url("a"))
         #expect(desk.restorePoints.releasedKeys == [Desk.url("page")])
         try desk.act(.cancel, "page")
@@ -208,6 +208,19 @@ import Testing
         let next = try Desk(after: desk)
         #expect(try next.transfer("page").order.key?.text == Desk.url("a"))
         #expect(next.restorePoints.releasedKeys == [Desk.url("page")])
+    }
+
+    /// It is no failure, so that it ends nothing that has failed otherwise.
+    @Test func oneWhoseMediaIsElsewhereBeginsThereWhateverHasFailed() throws {
+        let desk = try Desk()
+        try desk.manager.perform { _ = try $0.add([Desk.order("page")], waits: true) }
+        for _ in 1...2 {
+            try desk.transfer("page").fail(.network)
+            desk.pass(60)
+        }
+        desk.restorePoints.move("page", to: "a")
+        try desk.transfer("page").fail(.moved)
+        #expect(desk.running == ["page"] && desk["page"].message == nil)
     }
 
     @Test func oneWhoseMediaIsElsewhereEachTimeIsHeld() throws {

@@ -212,12 +212,17 @@ struct EpisodeKeeper {
         try cancel(failedDownloads(of: subscription).filter { urls.contains($0.urlText) }.map(\.id))
     }
 
-    /// Cancels the downloads of a subscription that have not ended, but for those that another one relies on.
+    /// Cancels the downloads of a subscription that have not ended, and those that a former one has left to it, but for
+    /// those that another one relies on.
     func cancelDownloads(of subscription: Subscription) throws {
-        let running = downloads(of: subscription).values.filter { !$0.state.hasEnded }
+        let ordered = try subscriptions.database.episodes(of: subscription.id, in: [.ordered])
+        let left = ordered.flatMap { downloads.snapshots.downloads(of: $0.url) }.filter { download in
+            download.feed.map { feed in !subscriptions.all.contains { $0.url.absolute == feed } } ?? false
+        }
+        let running = (downloads(of: subscription).values + left).filter { !$0.state.hasEnded }
         let urls = running.compactMap { try? OriginURL(url: $0.urlText) }
-        let shared = try subscriptions.database.ordered(among: urls, except: subscription.id)
-        let ids = running.filter { download in !shared.contains { $0.absolute == download.urlText } }.map(\.id)
+        let shared = Set(try subscriptions.database.ordered(among: urls, except: subscription.id).map(\.absolute))
+        let ids = running.filter { !shared.contains($0.urlText) }.map(\.id)
         guard !ids.isEmpty else { return }
         _ = try downloads.perform { try $0.change(.possible(ids), DownloadChange(action: .cancel)) }
     }

@@ -27,6 +27,16 @@ import Testing
         #expect(try world.episodes(Self.feed).map(\.state) == [.cached])
     }
 
+    @Test func downloadThatAFormerFeedHasLeftEndsWithTheFeed() throws {
+        let other = "https://all.test/rss"
+        for feed in [other, Self.feed] { world.origin.serve(feed, FeedWriter.episodes([1])) }
+        world.shelf.holds(Self.url)
+        let id = try #require(try world.subscribe(other).downloads.first)
+        _ = try world.subscribe(Self.feed)
+        for feed in [other, Self.feed] { _ = try world.manager.perform { try $0.remove(FeedWorld.url(feed)) } }
+        #expect(world.downloads.snapshots[id]?.state == .cancelled)
+    }
+
     /// Then it is the feed's to download.
     @Test(arguments: [SubscriptionChange.Keep.all, .limit(.episodes(5))], [false, true])
     func episodeWhoseOnlyDownloadWasAPersonsAndCameToNothing(keep: SubscriptionChange.Keep, isCancelled: Bool) throws {
