@@ -44,7 +44,22 @@ static const int reel_falloc_punch_hole = 0x02 | 0x01; // with KEEP_SIZE, as fal
 // prctl is variadic, which Swift cannot call.
 static inline int reel_name_thread(const char *name) { return prctl(PR_SET_NAME, name, 0, 0, 0); }
 
-// A write to a pipe or socket that nobody reads fails in this thread, and does not end the program, which may not be ours.
+// A write to a pipe or socket that nobody reads fails, and does not end the program, which may not be ours: in a thread of ours, and,
+// in any, by this write(2).
+static inline ssize_t reel_write(int descriptor, const void *bytes, size_t count) {
+    sigset_t broken, former, pending;
+    sigemptyset(&broken);
+    sigaddset(&broken, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &broken, &former);
+    sigpending(&pending);
+    ssize_t written = write(descriptor, bytes, count);
+    int code = errno;
+    struct timespec now = {0};
+    if (written < 0 && code == EPIPE && !sigismember(&pending, SIGPIPE)) sigtimedwait(&broken, NULL, &now);
+    pthread_sigmask(SIG_SETMASK, &former, NULL);
+    errno = code;
+    return written;
+}
 static inline void reel_block_broken_pipes(void) {
     sigset_t set;
     sigemptyset(&set);

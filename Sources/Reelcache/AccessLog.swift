@@ -172,7 +172,7 @@ final class AccessLog: AccessRecorder {
             // poll(2): a pipe accepts this much without waiting, even if it is not nonblocking, as standard output
             // is shared with other processes.
             let count = rest.prefix(Self.pipeBuffer).withUnsafeBytes {
-                Glibc.write(descriptor, $0.baseAddress, $0.count)
+                reel_write(descriptor, $0.baseAddress, $0.count)
             }
             if count < 0 && (errno == EINTR || errno == EAGAIN) { continue }
             guard count > 0 else { return metrics.errors.add("access-log") }

@@ -60,6 +60,22 @@ import Testing
         #expect(read() == "\n" + text([record()], .json))
     }
 
+    /// Whoever embeds the library need not ignore the signal.
+    @Test func pipeThatNobodyReadsEndsNoProgram() async {
+        await #expect(processExitsWith: .success) {
+            signal(SIGPIPE, SIG_DFL)
+            let directory = try TemporaryDirectory(), path = directory.file("pipe"), metrics = ProxyMetrics()
+            #expect(mkfifo(path, 0o600) == 0)
+            let reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+            let log = try AccessLog(Current(ProxyPolicy()), .json, metrics: metrics)
+            try log.open(path)
+            close(reader)
+            log.record(AccessLogLinesTests().record())
+            log.close()
+            #expect(metrics.errors.values == ["access-log": 1])
+        }
+    }
+
     @Test(arguments: [0, 1, 10, 100, 999, 1000, 1001, 1010, 1100, 59_000, 1_234_567])
     func millisecondsAreThoseOfADecimalNumber(microseconds: UInt64) throws {
         var record = record()
