@@ -24,8 +24,9 @@ struct OriginProbe {
 
     /// Requests the first byte. Blocks.
     func request(_ url: String, fields: HeaderFields = HeaderFields(), policy: AddressPolicy) -> AnswerFacts {
-        guard let loop = try? EventLoop(), (try? loop.start()) != nil else {
-            return .failed(.outOfDescriptors(host: url))
+        guard let loop = try? EventLoop() else { return .failed(.outOfDescriptors(host: url)) }
+        do throws(EventLoopError) { try loop.start() } catch {
+            return .failed(.cannotConnect(host: url, detail: "\(error)"))
         }
         defer { loop.stop() }
         let answer = ProbeAnswer(url)

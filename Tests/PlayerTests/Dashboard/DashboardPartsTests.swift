@@ -83,11 +83,12 @@ struct DashboardPartsTests {
                 await at(0, 0); await at(3, 0); await at(6, 7); await at(7, 9); await at(9, 9); await at(12, 9);
                 await at(15, 9, transfer); await at(18, 12, transfer); await at(21, 15, transfer); await at(24, 18);
                 await at(33, 18); await at(34, 18);
-                globalThis.asked = times.join() + " " + document.querySelector("#plays .readers").getAttribute("d");
+                const card = document.querySelector("#plays .card"), isWhole = card.scrollHeight <= card.clientHeight;
+                globalThis.asked = `${times} ${card.querySelector(".readers").getAttribute("d")} ${isWhole}`;
             })
             """)
         try tab.wait(for: "globalThis.asked")
-        #expect(try tab.text("asked") == "0,6,9,15,24,34 M340.0 -2V12")
+        #expect(try tab.text("asked") == "0,6,9,15,24,34 M340.0 -2V12 true")
     }
 
     /// Another process numbers its plays anew, names come with heads, and not all are listed.
