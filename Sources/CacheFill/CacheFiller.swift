@@ -116,7 +116,10 @@ package final class CacheFiller: Sendable {
     func endLinger() { lingering.subtract(1, ordering: .relaxed) }
 
     /// Whether any fetch delivers bytes that a reader needs soon, stored or passed through.
-    var isBeingRead: Bool { resources.withLock { $0.byKey }.values.contains(where: \.isBeingRead) }
+    var isBeingRead: Bool {
+        // Few are fetched, and the table is not held meanwhile.
+        resources.withLock { $0.byKey.values.filter(\.mayBeFetched) }.contains(where: \.isBeingRead)
+    }
 
     /// A rate that downloads with this filler share.
     package func downloadLine() -> DownloadLine {

@@ -366,10 +366,11 @@ package final class OpenResource: Sendable {
         }
     }
 
+    /// Whether a fetch runs, or did a moment ago. Takes no lock.
+    var mayBeFetched: Bool { isFetched.load(ordering: .acquiring) }
+
     /// Whether a fetch delivers bytes that a reader needs soon.
-    var isBeingRead: Bool {
-        isFetched.load(ordering: .acquiring) && state.withLock { $0.resource.fetches.contains { $0.state.isBeingRead } }
-    }
+    var isBeingRead: Bool { state.withLock { $0.resource.fetches.contains { $0.state.isBeingRead } } }
 
     /// The memory that its generation takes, approximately.
     var memoryBytes: Int { state.withLock { $0.generation }?.memoryBytes ?? 0 }

@@ -46,9 +46,10 @@ package final class CapacityLedger: Sendable {
     }
 
     /// Reserves bytes for a write, all or nothing; call `wrote` after the write.
+    /// - Parameter isSure: whether they are needed; otherwise nothing is measured or noted if there is no room.
     /// - Returns: whether there was room.
-    func reserveToWrite(_ bytes: Int64) -> Bool {
-        reserve(bytes, isToBeWritten: true)
+    func reserveToWrite(_ bytes: Int64, isSure: Bool = true) -> Bool {
+        isSure ? reserve(bytes, isToBeWritten: true) : tryReserve(bytes, isToBeWritten: true)
     }
 
     /// Reserved bytes are on the disk, or will not be written.

@@ -188,7 +188,7 @@ struct ChunkTable: Sendable {
 
     enum ClaimResult {
         case claimed
-        /// The caller must reserve blocks, then call `claimWithBlocks`.
+        /// It takes so many bytes of blocks, which the caller must reserve for `claimWithBlocks`.
         case needsBlocks(Int64)
         case present
         /// Another writer is filling it.
@@ -211,7 +211,8 @@ struct ChunkTable: Sendable {
     }
 
     /// Claims a chunk whose blocks the caller has reserved.
-    /// - Returns: false if another writer was faster; the caller has to give the reservation back.
+    /// - Returns: false if it is present, another's, or takes other blocks (`claim` says which); the caller has to give
+    ///   the reservation back.
     mutating func claimWithBlocks(_ chunk: Int, by writer: Int, bytes: Int64) -> Bool {
         let extent = extents[geometry.extent(ofChunk: chunk)]
         guard !extent.isEvicting, !extent.hasBlocks.contains(geometry.bit(ofChunk: chunk)), !isClaimed(chunk),

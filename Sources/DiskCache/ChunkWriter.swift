@@ -134,10 +134,9 @@ package final class ChunkWriter: @unchecked Sendable {
         // Nearly all chunks need their own blocks, and no more: these are reserved before anything is asked.
         let blocks = generation.geometry.blockBytes(ofChunk: chunk, length: generation.length)
         var found =
-            isPassingOver ? generation.withChunks { $0.claim(chunk, by: id) } : claim(chunk, reserving: blocks)
-        if case .needsBlocks(let bytes) = found, isPassingOver || bytes != blocks {
-            found = claim(chunk, reserving: bytes)
-        }
+            isPassingOver
+            ? generation.withChunks { $0.claim(chunk, by: id) } : claim(chunk, reserving: blocks, isSure: false)
+        if case .needsBlocks(let bytes) = found { found = claim(chunk, reserving: bytes, isSure: true) }
         switch found {
         case .claimed:
             isPassingOver = false
@@ -158,8 +157,9 @@ package final class ChunkWriter: @unchecked Sendable {
     }
 
     /// Claims a chunk with blocks that are reserved for it; without them, if they cannot be had.
-    private func claim(_ chunk: Int, reserving bytes: Int64) -> ChunkTable.ClaimResult {
-        let isReserved = !generation.isStored || store.ledger.reserveToWrite(bytes)
+    /// - Parameter isSure: whether it needs them.
+    private func claim(_ chunk: Int, reserving bytes: Int64, isSure: Bool) -> ChunkTable.ClaimResult {
+        let isReserved = !generation.isStored || store.ledger.reserveToWrite(bytes, isSure: isSure)
         let (isClaimed, found) = generation.withChunks { chunks in
             isReserved && chunks.claimWithBlocks(chunk, by: id, bytes: bytes)
                 ? (true, .claimed) : (false, chunks.claim(chunk, by: id))
