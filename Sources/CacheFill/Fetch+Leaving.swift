@@ -8,6 +8,8 @@ extension Fetch {
         case lingering(LoopTimer)
         /// It continues to the end of the chunk in progress.
         case finishingChunk(LoopTimer)
+        /// It ends after the write in progress, which others would fetch again.
+        case finishingWrite
     }
 
     var isFinishingChunk: Bool { if case .finishingChunk = leaving { true } else { false } }
@@ -48,30 +50,26 @@ extension Fetch {
         guard output.staging.isWriting || transfer != nil, output.writer?.generation.isStored == true else {
             return stopIfAbandoned()
         }
-        leaving = .finishingChunk(after(filler.settings.lastChunkSeconds) { [unowned self] in stopInTime() })
-        stopAtChunkEnd()
+        leaving = .finishingChunk(after(filler.settings.lastChunkSeconds) { [unowned self] in stopIfAbandoned() })
+        stopAfterWrite()
         if isFinishingChunk, case .receiving(let transfer) = phase { transfer.resume() }
     }
 
-    private func stopInTime() {
-        if output.staging.isWriting, case .finishingChunk(let timer) = leaving {
-            timer.schedule(afterSeconds: filler.settings.lastChunkSeconds)
-        } else {
-            stopIfAbandoned()
-        }
-    }
-
-    func stopAtChunkEnd() {
-        // During a write on another thread, the position is not up to date.
-        guard isFinishingChunk, !output.staging.isWriting, output.writer?.generation != nil, !output.isInChunk else {
-            return
-        }
-        stopIfAbandoned()
+    /// During a write on another thread, the position is not up to date.
+    func stopAfterWrite() {
+        guard !output.staging.isWriting else { return }
+        if case .finishingWrite = leaving { return stopIfAbandoned() }
+        if isFinishingChunk, output.writer?.generation != nil, !output.isInChunk { stopIfAbandoned() }
     }
 
     func stopIfAbandoned() {
         guard !hasEnded else { return }
-        if status.endIfAbandoned() { finish(.stopped) } else { stay() }
+        stay()
+        if output.staging.isWriting, status.isAbandoned {
+            leaving = .finishingWrite
+            return holdBack()
+        }
+        if status.endIfAbandoned() { finish(.stopped) }
     }
 
     /// It has a follower again, or has ended.

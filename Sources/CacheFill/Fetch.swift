@@ -270,7 +270,7 @@ package final class Fetch: TransferDelegate {
     }
 
     /// Pauses until this side is ready, which it soon is: the transfer keeps its slot, as no player makes it wait.
-    private func holdBack() {
+    func holdBack() {
         guard case .receiving(let transfer) = phase else { return }
         phase = .heldBack(transfer)
         transfer.pause()
@@ -287,7 +287,7 @@ package final class Fetch: TransferDelegate {
 
     private func wrote(_ outcome: ChunkWriter.Outcome, _ write: FetchOutput.Write) {
         switch output.wrote(outcome, write) {
-        case .more: stopAtChunkEnd()
+        case .more: stopAfterWrite()
         case .complete: complete()
         case .beyond: finish(.completed)
         case .met: finish(.stopped)

@@ -305,7 +305,7 @@ final class SimulatedTransfer: Transfer {
         guard !isPaused else { return giveWay() }
         var rest = min(
             end - place,
-            origin.isPrompt ? 16_384 : Int(origin.schedule.pick([1, 1000, 16_384, 16_384, 16_384, 200_000])))
+            origin.isPrompt ? 200_000 : Int(origin.schedule.pick([1, 1000, 16_384, 16_384, 16_384, 200_000])))
         // Curl hands over what has come piece by piece.
         while rest > 0, delegate != nil, !isPaused {
             let count = min(rest, 16_384), place = Int(bodyBytesReceived)

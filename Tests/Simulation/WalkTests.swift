@@ -31,6 +31,11 @@ import Testing
         _ = try walk.request("first.mp4")
         #expect(try walk.prefetchPlaylist() <= 4)
     }
+
+    /// A download that begins while a thread still writes for the one before it does not fetch that again.
+    @Test func whatIsBeingWrittenIsNotFetchedAgain() throws {
+        #expect(try Walk().prefetchTwice() == 1_000_000)
+    }
 }
 
 /// A proxy of one loop, before an origin that answers at once.
@@ -57,6 +62,7 @@ private final class Walk {
         origin = SimulatedOrigin(schedule, films: 0, faults: 0)
         origin.isPrompt = true
         for name in ["first.mp4", "film.mp4"] { origin.publish(Film(name, length: 10_000)) }
+        origin.publish(Film("long.mp4", length: 1_000_000))
         directory = try TemporaryDirectory()
         loop = try EventLoop(index: 0, driver: schedule)
         schedule.add(loop)
@@ -86,19 +92,42 @@ private final class Walk {
     func prefetchPlaylist() throws -> Int {
         let url = "http://origin.test/list.m3u8"
         origin.playlists[url] = "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\nfilm.mp4\n#EXT-X-ENDLIST\n"
-        let order = PresentationFill.Order(url: try OriginURL(url: url))
         return try schedule.owningTime {
-            let pace = FillPace(proxy.filler.downloadLine(), rate: nil)
-            let fill = loop.drive {
-                LoopBound(PresentationFill(order, pace: pace, on: proxy.fillers[0]) { _ in }, on: loop)
-            }
-            loop.post { fill.value.start() }
+            let fill = try prefetch(url)
             try schedule.run(seconds: 10) { origin.costs["film.mp4"] != nil }
             guard origin.costs["film.mp4"] != nil else { throw Violation("no segment") }
             let depth = origin.lastDepth
             loop.drive { fill.value.stop() }
             return depth
         }
+    }
+
+    /// Orders a film as a download, stops that while the disk is slow, and orders it again.
+    /// - Returns: how many bytes of it the origin sent.
+    func prefetchTwice() throws -> Int64 {
+        try schedule.owningTime {
+            let url = "http://origin.test/long.mp4"
+            schedule.stall(.pool("write"), seconds: 1)
+            let former = try prefetch(url)
+            try schedule.run(seconds: 0.5)
+            loop.drive { former.value.stop() }
+            var isComplete = false
+            let next = try prefetch(url) { isComplete = true }
+            try schedule.run(seconds: 100) { isComplete }
+            guard isComplete, let cost = origin.costs["long.mp4"] else { throw Violation("not complete") }
+            loop.drive { next.value.stop() }
+            return cost.sent
+        }
+    }
+
+    private func prefetch(_ url: String, onEnd end: @escaping () -> Void = {}) throws -> LoopBound<PresentationFill> {
+        let order = PresentationFill.Order(url: try OriginURL(url: url))
+        let pace = FillPace(proxy.filler.downloadLine(), rate: nil)
+        let fill = loop.drive {
+            LoopBound(PresentationFill(order, pace: pace, on: proxy.fillers[0]) { _ in end() }, on: loop)
+        }
+        loop.post { fill.value.start() }
+        return fill
     }
 
     /// Requests a film, and receives all of it.
