@@ -68,11 +68,27 @@ extension ProxyConfiguration {
             return try body(proxy)
         case .own(let own):
             return try closing(with: own.stop) {
-                try body(
-                    RunningProxy(
-                        own: own.proxy, baseURL: own.baseURL, cacheDirectory: cacheDirectory,
-                        place: place(baseURL ?? own.baseURL)))
+                let proxy = RunningProxy(
+                    own: own.proxy, baseURL: own.baseURL, cacheDirectory: cacheDirectory,
+                    place: try place(baseURL ?? own.baseURL))
+                defer { if own.proxy?.isBrief == true { Self.awaitPlayers(of: proxy, isWanted) } }
+                return try body(proxy)
             }
+        }
+    }
+
+    /// Another command may have had a player use this process's proxy, which would be cut.
+    private static func awaitPlayers(of proxy: RunningProxy, _ isWanted: () -> Bool) {
+        var isSaid = false
+        while isWanted(), let report = try? proxy.client.call(\.now),
+            report.plays.contains(where: { $0.isPresentation || $0.state != .idle })
+        {
+            if !isSaid {
+                let text = "reelcache: a player reads from \(proxy.baseURL): this command ends after it, or on Ctrl-C\n"
+                FileHandle.standardError.write(Data(text.utf8))
+            }
+            isSaid = true
+            usleep(200_000)
         }
     }
 

@@ -108,7 +108,7 @@ public final class Proxy: Sendable {
             baseURL = "http://\(server.address.reachable)"
             do {
                 if cache.tuning.isForOthers {
-                    try engine.store.announce(url: baseURL, isBrief: !cache.tuning.checksFeeds)
+                    try engine.store.announce(url: baseURL, isBrief: isBrief)
                 }
             } catch {
                 server.stop(graceSeconds: 0)
@@ -121,12 +121,15 @@ public final class Proxy: Sendable {
         warnOfStrangers()
     }
 
+    /// Whether others find it only for as long as a command takes.
+    package var isBrief: Bool { cache.tuning.isForOthers && !cache.tuning.checksFeeds }
+
     /// Publishes for other processes that this one reads its configuration again on SIGHUP, and from where.
-    /// - Parameter path: absolute; nil if it reads no file.
-    package func announce(configurationFile path: String?) {
+    /// - Parameter paths: absolute; it reads the first that exists.
+    package func announce(configurationFiles paths: [String]) {
         guard cache.proxy === self else { return }
         do throws(StoreError) {
-            try cache.engine.store.announce(url: baseURL, reloads: true, configurationFile: path)
+            try cache.engine.store.announce(url: baseURL, reloads: true, configurationFiles: paths)
         } catch {
             cache.logger.error("other processes do not know the configuration file: \(error)")
         }

@@ -70,6 +70,34 @@ import Testing
         try shelf.close()
     }
 
+    /// Other commands find its proxy, which ends with it.
+    @Test(arguments: [true, false]) func playerThatUsesItsProxyIsWaitedFor(isInterrupted: Bool) throws {
+        let shelf = try Shelf(.alone)
+        for path in ["/a.mp4", "/b.mp4"] {
+            shelf.origin.serve(path, shelf.film)
+            shelf.origin.script(path) { $0.stallAfter = 500_000 }
+        }
+        let command = try ReelcacheCommand.start(arguments(shelf, ["/b.mp4"]))
+        try shelf.origin.waitForRequests("/b.mp4", count: 1)
+        let owner = try String(contentsOfFile: shelf.cache.path + "/LOCK", encoding: .utf8)
+        let port = try #require(owner.firstMatch(of: /127\.0\.0\.1:(\d+)/).flatMap { Int($0.1) })
+        let player = try RawClient(port: port)
+        try player.send("GET \(ProxyProcess.target(shelf.origin.url("/a.mp4"))) HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        #expect(try player.readHead().status == 200)
+        let beginning = try player.readBody(exactly: 400_000)
+        shelf.origin.release("/b.mp4")
+        try command.waitForLine(containing: "a player reads from http://127.0.0.1:", on: .stderr)
+        if isInterrupted {
+            command.signal(SIGINT)
+        } else {
+            shelf.origin.release("/a.mp4")
+            #expect(try beginning + player.readBody(exactly: 600_000) == shelf.film.allBytes)
+            player.close()
+        }
+        // What was ordered is there, either way.
+        #expect(try command.waitForExit() == .exited(0))
+    }
+
     @Test func linesThatAreNoURLsAreNamed() throws {
         let file = directory.file("list")
         try Data("# mine\nhttp://a/1.mp4\n\nftp://a/2.mp4\nfilm\n".utf8).write(to: URL(fileURLWithPath: file))
