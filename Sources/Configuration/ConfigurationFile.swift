@@ -42,7 +42,8 @@ package struct ConfigurationFile: Sendable {
     /// All its problems, in the order of its lines.
     package func problems() -> [SettingProblem] {
         var settings = Settings()
-        return apply(to: &settings)
+        let problems = apply(to: &settings)
+        return problems.isEmpty ? settings.problem(isComplete: false).map { [$0] } ?? [] : problems
     }
 
     /// Applies the file to the settings.

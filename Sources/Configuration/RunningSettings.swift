@@ -8,9 +8,7 @@ package final class RunningSettings {
     private let logLevel: AdjustableLogLevel
     private let sources: SettingSources
     private let logger: Logger
-    package private(set) var current: Settings {
-        didSet { if current.file != oldValue.file { announceFile() } }
-    }
+    package private(set) var current: Settings
 
     /// - Parameter settings: those with which the proxy was started.
     package init(
@@ -21,12 +19,8 @@ package final class RunningSettings {
         self.logLevel = logLevel
         self.sources = sources
         current = settings
-        announceFile()
-    }
-
-    /// `reload` checks the file that is read, whichever its own command line names.
-    private func announceFile() {
-        proxy.announce(configurationFile: current.file.map { URL(fileURLWithPath: $0).path })
+        // `reload` checks the file that will be read, whichever its own command line names.
+        proxy.announce(configurationFiles: sources.files.map { URL(fileURLWithPath: $0).path })
     }
 
     /// Reads all sources again. Changes take effect, except those that need a restart; a mistake anywhere leaves all

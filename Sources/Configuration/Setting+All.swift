@@ -387,7 +387,7 @@ extension Setting {
             No shell interprets it. Its environment says what has ended: `DOWNLOAD_URL`, `DOWNLOAD_TITLE` (its name, as \
             lists show it), `DOWNLOAD_ID`, `DOWNLOAD_STATE`, `DOWNLOAD_BYTES`, and, where there are any, \
             `DOWNLOAD_CATEGORY`, `DOWNLOAD_FEED` and `DOWNLOAD_REASON`. With `REELCACHE_CACHE_DIR`, commands of \
-            reelcache use this cache: `reelcache export "$DOWNLOAD_URL" -o /srv/media/` in a script.
+            reelcache use this cache: `reelcache export "$DOWNLOAD_URL" -o "/srv/media/$DOWNLOAD_ID.mp4"` in a script.
 
             Programs run one after the other, as those of `resolvers` do, for 5 minutes at most; downloads don't wait. \
             One that fails is a warning in the log. When the proxy stops, those that wait have half a minute; after a \

@@ -30,6 +30,7 @@ package struct SettingSources: Sendable {
             (file?.apply(to: &settings) ?? [])
             + (environmentValues + flagValues).flatMap { $0.store($1, origin: $1.origin, in: &settings) }
         guard problems.isEmpty else { throw .invalid(problems) }
+        if let problem = settings.problem(isComplete: true) { throw .invalid([problem]) }
         return settings
     }
 
@@ -86,6 +87,9 @@ package struct SettingSources: Sendable {
 
     /// Whether a flag or a variable names the file.
     package var namesFile: Bool { configFlag ?? variable(Self.configVariable) != nil }
+
+    /// Where the file may be: only where it is named, otherwise at one of the standard paths.
+    var files: [String] { namesFile ? [ownFile] : standardPaths }
 
     /// Where to look for a file if none is named. Only the first one that exists is read.
     package var standardPaths: [String] {

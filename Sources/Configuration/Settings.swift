@@ -21,6 +21,23 @@ package struct Settings: Sendable {
     package init() {}
 
     package func origin(of setting: Setting) -> SettingOrigin { origins[setting.key] ?? .standard }
+
+    /// The first problem that no value has by itself: a list as a whole, or, if all sources have been read, settings
+    /// that need each other.
+    func problem(isComplete: Bool) -> SettingProblem? {
+        do throws(ProxyError) {
+            _ = try proxy.policy()
+            if isComplete { try proxy.checkTogether() }
+            return nil
+        } catch {
+            let text = error.explanation.description
+            guard let setting = Setting[String(text.prefix { $0.isLetter || $0 == "_" })] else {
+                return SettingProblem(origin: .standard, key: nil, message: text)
+            }
+            let message = text.dropFirst(setting.key.count).drop { $0 == ":" || $0 == " " }
+            return SettingProblem(origin: origin(of: setting), key: setting.key, message: String(message))
+        }
+    }
 }
 
 /// Where a value comes from.

@@ -129,14 +129,14 @@ package final class CacheStore: Sendable {
     /// - Parameters:
     ///   - isBrief: whether it ends with a command.
     ///   - reloads: whether this process reads its configuration again on SIGHUP.
-    ///   - configurationFile: the absolute path of the file that it reads; nil if there is none.
+    ///   - configurationFiles: the absolute paths at which it looks for its file; nil for none.
     package func announce(
-        url: String, isBrief: Bool = false, reloads: Bool = false, configurationFile: String? = nil
+        url: String, isBrief: Bool = false, reloads: Bool = false, configurationFiles: [String]? = nil
     ) throws(StoreError) {
         try lock.write(
             CacheOwner(
                 pid: getpid(), url: url, isBrief: isBrief ? true : nil, reloads: reloads ? true : nil,
-                configurationFile: configurationFile))
+                configurationFiles: configurationFiles))
     }
 
     /// Ends all threads but the queue's, once their work is done; work on documents is dropped, or left alone.

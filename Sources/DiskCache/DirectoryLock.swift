@@ -10,14 +10,14 @@ package struct CacheOwner: Codable, Sendable, Equatable {
     package var isBrief: Bool?
     /// Whether it reads its configuration again on SIGHUP, which ends other processes; nil for false.
     package var reloads: Bool?
-    /// The absolute path of the configuration file that its proxy reads; nil if it reads none.
-    package var configurationFile: String?
+    /// The absolute paths at which its proxy looks for its configuration file, the first that exists; nil for none.
+    package var configurationFiles: [String]?
 
     package init(
-        pid: Int32, url: String, isBrief: Bool? = nil, reloads: Bool? = nil, configurationFile: String? = nil
+        pid: Int32, url: String, isBrief: Bool? = nil, reloads: Bool? = nil, configurationFiles: [String]? = nil
     ) {
         (self.pid, self.url, self.isBrief, self.reloads) = (pid, url, isBrief, reloads)
-        self.configurationFile = configurationFile
+        self.configurationFiles = configurationFiles
     }
 
     /// Reads who holds a directory's lock; nil if nobody does.

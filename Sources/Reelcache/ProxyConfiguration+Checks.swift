@@ -12,6 +12,9 @@ extension ProxyConfiguration {
         return address
     }
 
+    /// Checks the settings that need each other.
+    package func checkTogether() throws(ProxyError) { _ = try checkedTrusted() }
+
     func checkedTransmission() throws(ProxyError) -> Transmission {
         guard let transmission = Transmission(rawValue: transmission) else {
             throw .invalidSetting("'\(transmission)' is not a transmission: write mapping or sendfile")

@@ -26,8 +26,8 @@ public struct RunningProxy: Sendable {
     package let isBrief: Bool
     /// Whether SIGHUP makes it read its configuration again. Others are ended by it.
     package let reloads: Bool
-    /// The configuration file that it reads; nil if it reads none, or was not started by `serve`.
-    package let configurationFile: String?
+    /// The paths at which it looks for its configuration file; none if it was not started by `serve`.
+    private let configurationFiles: [String]
 
     /// Finds the proxy of a cache directory; nil if none is running.
     public init?(cacheDirectory: String) {
@@ -37,14 +37,17 @@ public struct RunningProxy: Sendable {
         processID = owner.pid
         self.cacheDirectory = cacheDirectory
         (isOwn, isBrief, reloads) = (false, owner.isBrief ?? false, owner.reloads ?? false)
-        configurationFile = owner.configurationFile
+        configurationFiles = owner.configurationFiles ?? []
     }
 
     /// A proxy of this process, or its control interface alone.
     package init(own: Proxy?, baseURL: String, cacheDirectory: String, place: ProxyPlace) {
         (self.own, self.baseURL, self.cacheDirectory, self.place) = (own, baseURL, cacheDirectory, place)
-        (processID, isOwn, isBrief, reloads, configurationFile) = (getpid(), true, false, false, nil)
+        (processID, isOwn, isBrief, reloads, configurationFiles) = (getpid(), true, false, false, [])
     }
+
+    /// The configuration file that it reads when it is told to; nil if it finds none.
+    package var configurationFile: String? { configurationFiles.first { access($0, F_OK) == 0 } }
 
     /// Gets a path of its control interface, such as `/stats`. Blocks.
     /// - Throws: `ProxyError` if it does not answer, or not with 200.

@@ -66,7 +66,9 @@ struct ConfigEdit: ParsableCommand {
         let report = ConfigurationReport(path, sources: sources)
         print(report.lines.joined(separator: "\n"))
         if !report.ok { throw ExitCode(1) }
-        if RunningProxy(cacheDirectory: try cache.path)?.reloads == true {
+        if let proxy = RunningProxy(cacheDirectory: try cache.path), proxy.reloads,
+            proxy.configurationFile.map(Reload.resolved) == Reload.resolved(path)
+        {
             print("the running proxy takes it up with reelcache reload")
         }
     }
@@ -99,8 +101,7 @@ struct Reload: ParsableCommand {
 
     func run() throws {
         let sources = cache.sources()
-        var file = try Self.checkedFile(nil, sources)
-        let directory = try cache.path
+        let own = try Self.checkedFile(nil, sources), directory = try cache.path
         guard let proxy = RunningProxy(cacheDirectory: directory), !proxy.isBrief else {
             throw ControlError("no proxy is running for the cache \(directory); start one with reelcache serve")
         }
@@ -112,14 +113,11 @@ struct Reload: ParsableCommand {
                 """)
         }
         let read = proxy.configurationFile
-        // Without a file, a proxy finds one that has appeared at its usual place, but none that is named here.
-        if read != nil || sources.namesFile, read.map(Self.resolved) != file.map(Self.resolved) {
-            if let file {
-                let differs = "the proxy reads \(read ?? "no file"), not \(file)"
-                Terminal.writeError("reelcache: \(differs): restart it with --config to change that")
-            }
-            file = try read.flatMap { try Self.checkedFile($0, sources) }
+        if let own, read.map(Self.resolved) != Self.resolved(own) {
+            let differs = "the proxy reads \(read ?? "no file"), not \(own)"
+            Terminal.writeError("reelcache: \(differs): restart it with --config to change that")
         }
+        let file = try read.flatMap { try Self.checkedFile($0, sources) }
         guard kill(proxy.processID, SIGHUP) == 0 else {
             throw ControlError("cannot signal process \(proxy.processID): \(String(cString: strerror(errno)))")
         }
@@ -138,7 +136,7 @@ struct Reload: ParsableCommand {
         return report.file
     }
 
-    private static func resolved(_ path: String) -> String {
+    static func resolved(_ path: String) -> String {
         URL(fileURLWithPath: path).resolvingSymlinksInPath().path
     }
 }

@@ -80,6 +80,28 @@ import Testing
         #expect(try proxy.process.terminate() == .exited(0))
     }
 
+    /// A service has another home than whoever has it reload.
+    @Test func commandChecksTheFileThatHasAppearedForTheProxy() throws {
+        let (service, own) = (directory.file("service"), directory.file("own"))
+        let proxy = try ProxyProcess(
+            cacheDirectory: cache, environment: ["XDG_CONFIG_HOME": service, "REELCACHE_CONFIG": nil])
+        for (home, text) in [(service, "max_size: much"), (own, "max_size: 300MB")] {
+            try FileManager.default.createDirectory(atPath: home + "/reelcache", withIntermediateDirectories: true)
+            try text.write(toFile: home + "/reelcache/reelcache.yaml", atomically: true, encoding: .utf8)
+        }
+        func run(_ arguments: String...) throws -> ChildProcess.Outcome {
+            try ReelcacheCommand.run(
+                arguments + ["--cache-dir", cache],
+                environment: ["XDG_CONFIG_HOME": own, "EDITOR": "true", "REELCACHE_CONFIG": nil])
+        }
+        let reload = try run("reload")
+        #expect(
+            reload.exit == .exited(1) && reload.stdout.hasPrefix("\(service)/reelcache/reelcache.yaml:1"), "\(reload)")
+        let edit = try run("config", "edit")
+        #expect(edit.exit == .exited(0) && !edit.stdout.contains("reload"), "\(edit)")
+        #expect(try proxy.process.terminate() == .exited(0))
+    }
+
     @Test func limitsChangeAtOnce() throws {
         let proxy = try serve("max_size: 300MB\nmin_free: 1MB")
         #expect(try cacheLimits(proxy) == (300_000_000, 1_000_000))

@@ -57,6 +57,24 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: cache))
     }
 
+    /// Each value alone is right. A unit would be started again in vain after another exit code.
+    @Test(arguments: [
+        ("parents: [http://10.0.0.5:7335, http://10.0.0.5:7335]", "parents: ", true),
+        (
+            "targeted_fields: [\((1...17).map { "A\($0)-Cache-Control" }.joined(separator: ", "))]",
+            "targeted_fields: ", true
+        ),
+        ("proxy_protocol: true", "proxy_protocol: is true, but trusted is empty", false),
+    ])
+    func settingsThatCannotWorkTogetherAreWrongUsage(text: String, named: String, isOfFile: Bool) throws {
+        let file = directory.file("reelcache.yaml")
+        try "log_level: info\n\(text)\n".write(toFile: file, atomically: true, encoding: .utf8)
+        let outcome = try serve(["--cache-dir", cache, "--config", file])
+        #expect(outcome.exit == .exited(2) && outcome.stderr.contains("\(file):2:1: \(named)"), "\(outcome)")
+        let checked = try ReelcacheCommand.run(["config", "check", file])
+        #expect(checked.stdout.contains("\(file):2:1: \(named)") == isOfFile, "\(checked)")
+    }
+
     @Test func aFileOfCertificatesThatIsNotThereIsNamed() throws {
         let line = try #require(try serve(["--cache-dir", cache, "--ca-file", directory.file("none.pem")]).failureLine)
         #expect(line.contains(directory.file("none.pem")), "\(line)")
