@@ -54,9 +54,11 @@ extension RunningProxy {
         /// Those that are cached now, for a person who is to confirm it; those read longest ago first.
         package func resources(in proxy: RunningProxy) throws -> [CachedResource] {
             let before = olderThan.map { Int64(time(nil)) -| $0.seconds }
+            let held =
+                includesPinned ? Set(try proxy.downloads().downloads.filter { !$0.state.hasEnded }.map(\.url)) : []
             return try ResourceListing.all(ResourceQuery(), page: proxy.resources).resources.reversed().filter {
                 $0.lastAccess < before ?? .max && (!isPlayed || $0.played != nil)
-                    && (includesPinned || !$0.isPinned)
+                    && (!$0.isPinned || includesPinned && !held.contains($0.url))
             }
         }
     }

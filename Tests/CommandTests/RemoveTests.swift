@@ -115,6 +115,7 @@ import Testing
                     == "reelcache: \(url) is being downloaded (download 1); cancel it first: reelcache downloads cancel 1"
             )
         }
+        #expect(!(try shelf.say("rm", "--all", "--include-pinned", "--dry-run").contains("a.mp4")))
         _ = try shelf.say("downloads", "pause", "1")
         #expect(try shelf.run("rm", url).failureLine?.contains("is being downloaded") == true)
         #expect(try shelf.names == ["/a.mp4"])

@@ -13,7 +13,7 @@ struct Remove: PrintingCommand {
         discussion: """
             Resources selected by URL, pattern, --filter or --category are removed, pinned or not; --all, --older-than \
             and --played leave pinned ones, unless --include-pinned. A resource that a player is reading is removed when \
-            the player has finished. One with a download that has not ended stays: cancel the download first.
+            the player has finished. A pinned one with a download that has not ended stays: cancel the download first.
 
               reelcache rm https://example.org/film.mp4
               reelcache rm --older-than 30d --dry-run

@@ -147,7 +147,7 @@ struct SparseFacts: Sendable, Equatable {
                 "holes", "parts of files can be freed, but holes cannot be told from data",
                 "move the cache to ext4, XFS or Btrfs if backups of it are large")
         case .refused:
-            .problem(
+            .warning(
                 "holes", "parts of files cannot be freed: only whole films can be evicted",
                 "move the cache to ext4, XFS or Btrfs")
         case .untried(let reason): .ok("holes", "not tried: \(reason)")

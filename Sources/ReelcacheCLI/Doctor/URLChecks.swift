@@ -78,6 +78,8 @@ enum AnswerFacts: Sendable, Equatable {
         }
     }
 
+    private var status: Int? { if case .head(let head) = self { head.status } else { nil } }
+
     /// The finding about the proxy.
     /// - Parameters:
     ///   - origin: the origin's answer.
@@ -86,7 +88,7 @@ enum AnswerFacts: Sendable, Equatable {
         switch (self, origin) {
         case (.failed(let error), _):
             return .problem("player's URL", "\(url) cannot be reached: \(error)", "restart the proxy")
-        case (.head(let head), _) where head.status == 403 || head.status == 421:
+        case (.head(let head), _) where (head.status == 403 || head.status == 421) && head.status != origin.status:
             return .problem(
                 "player's URL", "the proxy answers \(head.status) to \(url)",
                 head.status == 403 ? "add the host to allow, and reload the proxy" : "add the name in the URL to names")
@@ -95,7 +97,7 @@ enum AnswerFacts: Sendable, Equatable {
                 "player's URL", "the proxy answers \(head.status) to \(url), but the origin does not",
                 "see the proxy's log")
         case (.head(let head), .head(let other))
-        where head.isMedia && other.length != nil && head.length != other.length:
+        where head.isMedia && other.length != nil && head.length != other.length && !head.isListing:
             let lengths = [head.length, other.length].map { $0.map { "\($0) bytes" } ?? "no length" }
             return .warning(
                 "player's URL", "the proxy reports \(lengths[0]), and the origin \(lengths[1])",
@@ -126,6 +128,9 @@ struct AnswerHead: Sendable, Equatable {
     var date: Int64?
 
     var isMedia: Bool { 200..<300 ~= status }
+
+    /// The proxy may send it with other URLs in it, and so with another length.
+    var isListing: Bool { type.map(Listing.isListing(type:)) ?? false }
 
     var originFindings: [Finding] {
         guard isMedia else { return [refusal] }

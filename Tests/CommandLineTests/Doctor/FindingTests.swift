@@ -80,7 +80,7 @@ import Upstream
             severities(SparseFacts(holes: holes, reportsHoles: reportsHoles, reflinks: reflinks).findings)
         }
         #expect(facts(.works, .works) == [.ok, .ok])
-        #expect(facts(.refused, .refused) == [.problem, .ok])
+        #expect(facts(.refused, .refused) == [.warning, .ok])
         #expect(facts(.works, reportsHoles: false, .works) == [.warning, .ok])
         #expect(facts(.untried("full"), .untried("full")) == [.ok, .ok])
     }
@@ -235,5 +235,12 @@ import Upstream
         #expect(severity(head { $0.status = 404 }, head { $0.status = 404 }) == .problem)
         let refused = head { $0.status = 403 }.proxyFinding(head(), url: "u")
         #expect(refused.advice == "add the host to allow, and reload the proxy")
+        for status in [403, 421] {
+            let both = head { $0.status = status }
+            #expect(both.proxyFinding(both, url: "u").advice == "see the finding about the origin")
+        }
+        // A playlist is sent with other URLs in it.
+        let playlist = head { ($0.length, $0.type) = (6, "application/vnd.apple.mpegurl") }
+        #expect(severity(playlist, head { $0.type = "application/vnd.apple.mpegurl" }) == .ok)
     }
 }
