@@ -1,3 +1,5 @@
+import CachePolicy
+
 /// The result of checking a configuration file.
 package struct ConfigurationReport: Sendable, Encodable {
     package struct Problem: Sendable, Encodable {
@@ -59,7 +61,7 @@ private extension ConfigurationReport.Problem {
 /// The value of one setting, and where it comes from.
 package struct SettingReport: Sendable, Encodable {
     package let key: String
-    /// As they are written; none if nothing is set.
+    /// As they are written, without the secrets of URLs; none if nothing is set.
     package let values: [String]
     /// `default`, a file and its line, a variable or a flag.
     package let origin: String
@@ -70,9 +72,10 @@ package struct SettingReport: Sendable, Encodable {
 
     /// Reports of all settings, in the order of the table.
     package static func all(_ settings: Settings) -> [SettingReport] {
-        Setting.all.map {
+        let mask = (try? settings.proxy.mask) ?? .standard
+        return Setting.all.map {
             SettingReport(
-                key: $0.key, values: $0.texts(in: settings), origin: "\(settings.origin(of: $0))",
+                key: $0.key, values: $0.texts(in: settings).map(mask.masked), origin: "\(settings.origin(of: $0))",
                 description: $0.description(in: settings))
         }
     }

@@ -307,6 +307,10 @@ import Testing
             #expect(outcome.exit == .exited(0) && outcome.stdout.contains("socks5h://***@127.0.0.1:1080"), "\(outcome)")
             #expect(!outcome.stdout.contains("hunter2") && outcome.stdout.contains("http://10.0.0.5:7335"))
         }
+        let rule = try write(
+            "rules: [{host: cdn.example, refresh: \"https://api.example/play{path}?token=hunter2\"}]\n")
+        let shown = try ReelcacheCommand.run(["config", "show", "--config", rule, "--json"])
+        #expect(shown.stdout.contains("https://api.example/play{path}?token=***") && !shown.stdout.contains("hunter2"))
         let bad = try write("upstream_proxy: http://me:hunter2@\nparents: [10.0.0.5]\n")
         let outcome = try config("check", bad)
         #expect(
