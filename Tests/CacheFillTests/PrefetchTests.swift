@@ -134,7 +134,8 @@ private let path = "/film.mp4"
                 reader.finish()
                 return [first, second, filler.pieces.spareCount]
             }
-            #expect(spare == [0, 1, 1])
+            // What cannot be read at once is mapped instead.
+            #expect(spare == (stage.directory.readsAtOnce ? [0, 1, 1] : [1, 1, 1]))
         }
     }
 }

@@ -16,7 +16,7 @@ package final class FillStage: Sendable {
     package let filler: CacheFiller
     private let loop: EventLoop
     private let loopFiller: LoopBound<LoopFiller>
-    private let directory: TemporaryDirectory
+    package let directory: TemporaryDirectory
 
     private init() throws {
         origin = try ScriptedOrigin()

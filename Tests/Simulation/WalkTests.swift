@@ -1,4 +1,3 @@
-import CLinux
 import CacheFill
 import CachePolicy
 import EventIO
@@ -22,7 +21,7 @@ import Testing
             let hit = try walk.request("film.mp4")
             #expect(hit.locks <= 8 && hit.handOvers == 0, "\(hit)")
             // A tmpfs cannot read at once what has come: it is mapped, with two more locks.
-            #expect(miss.locks <= (walk.readsAtOnce ? 47 : 49) && miss.handOvers <= 3, "\(miss)")
+            #expect(miss.locks <= (walk.directory.readsAtOnce ? 47 : 49) && miss.handOvers <= 3, "\(miss)")
         }
     }
 
@@ -42,7 +41,7 @@ import Testing
 private final class Walk {
     private let schedule = Schedule(seed: 1)
     private let origin: SimulatedOrigin
-    private let directory: TemporaryDirectory
+    let directory: TemporaryDirectory
     private let proxy: SimulatedProxy
     private let loop: EventLoop
     private let socket: Int32
@@ -74,18 +73,6 @@ private final class Walk {
     deinit { close(socket) }
 
     private var cost: Cost { Cost(locks: HeldLocks.taken, handOvers: schedule.handOvers) }
-
-    /// Whether the file system reads what is in memory without waiting (preadv2(2), RWF_NOWAIT).
-    var readsAtOnce: Bool {
-        let file = open(directory.path + "/at-once", O_RDWR | O_CREAT, 0o600)
-        defer { close(file) }
-        var byte: UInt8 = 1
-        guard write(file, &byte, 1) == 1 else { return false }
-        return withUnsafeMutableBytes(of: &byte) { bytes in
-            var vector = iovec(iov_base: bytes.baseAddress, iov_len: 1)
-            return preadv2(file, &vector, 1, 0, reel_rwf_nowait) == 1
-        }
-    }
 
     /// Orders a playlist as a download, until its segment is requested.
     /// - Returns: how many threads handed that over, one after the other.

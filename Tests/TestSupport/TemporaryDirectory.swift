@@ -1,3 +1,4 @@
+import CLinux
 import Foundation
 
 /// A new directory under `$TMPDIR` (else `/tmp`), removed with all that is in it when this object goes.
@@ -22,6 +23,18 @@ package final class TemporaryDirectory: Sendable {
 
     /// The absolute path of `name` in the directory; nothing is created.
     package func file(_ name: String) -> String { "\(path)/\(name)" }
+
+    /// Whether its file system reads what is in memory without waiting (preadv2(2), RWF_NOWAIT). A tmpfs does not.
+    package var readsAtOnce: Bool {
+        let file = open(file("at-once"), O_RDWR | O_CREAT, 0o600)
+        defer { close(file) }
+        var byte: UInt8 = 1
+        guard write(file, &byte, 1) == 1 else { return false }
+        return withUnsafeMutableBytes(of: &byte) { bytes in
+            var vector = iovec(iov_base: bytes.baseAddress, iov_len: 1)
+            return preadv2(file, &vector, 1, 0, reel_rwf_nowait) == 1
+        }
+    }
 
     /// Makes a program of a script for the shell, without its first line.
     ///
