@@ -101,9 +101,7 @@ extension CacheStore {
         -> RemovalReport?
     {
         defer { if !isDryRun { listeners.notifyChangedByHand(key) } }
-        let own = try queue.sync { work throws(StoreError) in
-            try work.remove(key, withVariants: withVariants, isDryRun: isDryRun)
-        }
+        let own = try parts.stepwise.remove(key, withVariants: withVariants, isDryRun: isDryRun)
         let parts = try parts.remove(of: key, isDryRun: isDryRun)
         guard parts.count > 0 else { return own }
         return RemovalReport(

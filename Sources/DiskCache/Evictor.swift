@@ -59,10 +59,12 @@ final class Evictor {
             guard let next = found.next else { break }
             place = next
             for id in found.damaged { remover.removeDamage(of: id) }
-            let (more, hasFailed) = evict(found.victims, upTo: wanted - freed)
-            freed += more
+            let done = evict(found.victims, upTo: wanted - freed)
+            freed += done.freed
+            core.metrics.evictedExtents.add(Int64(done.count))
+            core.metrics.evictedBytes.add(done.freed)
             // If the disk fails, stop: the next extents would be lost without freeing anything.
-            if hasFailed { break }
+            if done.hasFailed { break }
         }
         guard freed < wanted, !core.files.punchesHoles else { return freed }
         // Only now is it known that whole files have to go, in the order of their last reads.
@@ -108,8 +110,11 @@ final class Evictor {
     /// The file of a generation that is not open, or the error from opening it, other than a shortage of descriptors.
     private typealias VictimFile = Result<SparseFile, StoreError>
 
-    /// - Returns: the bytes freed, and whether the index or the disk failed, or no file could be opened.
-    func evict(_ victims: [EvictionOrder.Victim], upTo wanted: Int64) -> (freed: Int64, hasFailed: Bool) {
+    /// What an eviction frees, in bytes and in extents, and whether the index or the disk failed, or no file could be
+    /// opened.
+    typealias Outcome = (freed: Int64, count: Int, hasFailed: Bool)
+
+    func evict(_ victims: [EvictionOrder.Victim], upTo wanted: Int64) -> Outcome {
         var chosen: [Eviction] = []
         var sum: Int64 = 0
         for victim in victims where sum < wanted {
@@ -117,15 +122,15 @@ final class Evictor {
             chosen.append(eviction)
             sum += eviction.bytes
         }
-        guard !chosen.isEmpty else { return (0, false) }
+        guard !chosen.isEmpty else { return (0, 0, false) }
         defer { core.open.release(chosen.filter { $0.open == nil }.map(\.victim.generation)) }
         // Open the files before the rows are removed: otherwise an extent would be lost without making room.
         let files = openFiles(of: chosen)
         let evictable = chosen.filter { $0.open != nil || files[$0.victim.generation] != nil }
-        return evictable.isEmpty ? (0, true) : evict(evictable, files)
+        return evictable.isEmpty ? (0, 0, true) : evict(evictable, files)
     }
 
-    private func evict(_ chosen: [Eviction], _ files: [GenerationID: VictimFile]) -> (freed: Int64, hasFailed: Bool) {
+    private func evict(_ chosen: [Eviction], _ files: [GenerationID: VictimFile]) -> Outcome {
         let gone: [GenerationID: Int64]
         do throws(StoreError) {
             try remover.list(Array(Set(chosen.map(\.victim.generation))))
@@ -137,7 +142,7 @@ final class Evictor {
                 guard let (generation, extent) = eviction.open else { continue }
                 generation.withChunks { $0.cancelEviction(ofExtent: eviction.victim.ordinal, restoring: extent) }
             }
-            return (0, true)
+            return (0, 0, true)
         }
         // A closed file without any extents left is removed instead of punched.
         let closed = Set(chosen.filter { $0.open == nil }.map(\.victim.generation))
@@ -147,7 +152,8 @@ final class Evictor {
             finish($0, files[$0.victim.generation], isRemoved: removed[$0.victim.generation] != nil)
         }
         for id in gone.keys where !closed.contains(id) { remover.removeEmptied(id) }
-        return (finished.reduce(removed.values.reduce(0, +)) { $0 + $1.bytes }, finished.count < chosen.count)
+        let freed = finished.reduce(removed.values.reduce(0, +)) { $0 + $1.bytes }
+        return (freed, finished.count, finished.count < chosen.count)
     }
 
     /// Opens the files of generations that are not open, as far as possible.
@@ -203,8 +209,6 @@ final class Evictor {
             return false
         }
         core.ledger.release(bytes)
-        core.metrics.evictedExtents.add()
-        core.metrics.evictedBytes.add(bytes)
         return true
     }
 

@@ -184,6 +184,25 @@ struct IndexRows: Sendable {
         try contents(of: row)?.extents
     }
 
+    /// Some extents of a generation, in order, and whether these are the last. Leaves out damaged rows.
+    func extents(of row: GenerationRow, from ordinal: Int, limit: Int) throws(StoreError)
+        -> ([ExtentRow], areLast: Bool)
+    {
+        try database.readOne { db in
+            let sql = Self.selectExtents + " AND ordinal >= ? ORDER BY ordinal LIMIT ?"
+            let rows = try Row.fetchAll(db.cachedStatement(sql: sql), arguments: [row.id, ordinal, limit + 1])
+            return (rows.prefix(limit).compactMap { try? Self.extentRow(StoredRow($0), row) }, rows.count <= limit)
+        }
+    }
+
+    /// Whether a generation has more than `count` extents from an ordinal on.
+    func hasExtents(of id: GenerationID, from ordinal: Int, beyond count: Int) throws(StoreError) -> Bool {
+        try database.readOne { db in
+            let sql = "SELECT 1 FROM extent WHERE generation = ? AND ordinal >= ? ORDER BY ordinal LIMIT 1 OFFSET ?"
+            return try Bool.fetchOne(db.cachedStatement(sql: sql), arguments: [id, ordinal, count]) ?? false
+        }
+    }
+
     func extent(_ ordinal: Int, of row: GenerationRow) throws(StoreError) -> ExtentRow? {
         try database.readOne { db in
             try Row.fetchOne(

@@ -168,14 +168,11 @@ package struct Parts: Sendable {
         return RestorePoint.Former(id, present, hits: part.hits, isPinned: part.isPinned)
     }
 
-    /// - Parameter evictNews: removes the extents of a generation that were not there before.
     /// - Returns: the bytes freed.
-    func restore(
-        _ point: RestorePoint, of whole: CacheKey,
-        evictNews: (GenerationID, RestorePoint.Former, StoreWork) throws(StoreError) -> Int64
-    ) throws(StoreError) -> Int64 {
+    func restore(_ point: RestorePoint, of whole: CacheKey) throws(StoreError) -> Int64 {
         let known = Dictionary(point.former.map { ($0.generation, $0) }) { first, _ in first }
-        return try visit(whole) { page, work throws(StoreError) in
+        var grown: [(CacheKey, GenerationID, RestorePoint.Former)] = []
+        var freed = try visit(whole) { page, work throws(StoreError) in
             work.checkpointer.checkpoint(.all)
             let listed = page.compactMap { part in
                 part.generation.map { (part: part, id: $0, former: known[$0.description]) }
@@ -187,13 +184,19 @@ package struct Parts: Sendable {
                 $0.part.hits <= $0.former?.hits ?? 0 && core.open[$0.id]?.isBeingRead != true
             }
             let removed = work.remover.remove(unused.filter { $0.former == nil }.map(\.id))
-            var sum = Sum(count: removed.count, bytes: removed.freed + removed.later)
-            for (part, id, former) in unused {
-                guard let former, former.present != [0, part.length] else { continue }
-                sum.bytes +|= try evictNews(id, former, work)
+            for case (let part, let id, let former?) in unused where former.present != [0, part.length] {
+                grown.append((part.key, id, former))
             }
             work.closer.closeUnused()
-            return sum
+            return Sum(count: removed.count, bytes: removed.freed + removed.later)
         }.bytes
+        for (key, id, former) in grown {
+            freed +|= try stepwise.evict(id) {
+                !former.overlaps($0)
+            } unless: { work throws(StoreError) in
+                try work.isWanted(key, since: former, wasPinned: former.isPinned)
+            }
+        }
+        return freed
     }
 }

@@ -83,52 +83,41 @@ package struct RestorePoints: Sendable {
         for variant in try [key] + core.index.rows.variants(of: key) {
             let ids = try core.index.rows.identifiers(of: variant)
             let part = point.former.first { part in ids.contains { $0.description == part.generation } }
+            let wasPinned = part?.isPinned ?? (variant == key && point.wasPinned)
             // Unpin first: the pin would outlive the generation, and keep what is played later.
-            if !(part?.isPinned ?? (variant == key && point.wasPinned)) {
+            if !wasPinned {
                 _ = try queue.sync { work throws(StoreError) in try work.setPinned(false, variant) }
             }
-            freed += try queue.sync { work throws(StoreError) in try restore(part, variant, work) }
+            freed +|= try restore(part, variant, wasPinned: wasPinned)
         }
-        return try freed +| parts.restore(point, of: key, evictNews: evictNews)
+        return try freed +| parts.restore(point, of: key)
     }
 
-    private func restore(_ part: RestorePoint.Former?, _ key: CacheKey, _ work: StoreWork) throws(StoreError) -> Int64 {
-        work.checkpointer.checkpoint(.all)
-        defer {
-            work.closer.closeUnused()
-            work.checkpointer.countIndex()
+    private func restore(_ part: RestorePoint.Former?, _ key: CacheKey, wasPinned: Bool) throws(StoreError) -> Int64 {
+        let isWanted = { (work: StoreWork) throws(StoreError) in
+            try work.isWanted(key, since: part, wasPinned: wasPinned)
         }
-        guard try core.index.listing.own(key)?.hits ?? 0 <= part?.hits ?? 0 else { return 0 }
+        let ids = try queue.sync { work throws(StoreError) in
+            try isWanted(work) ? [] : core.index.rows.identifiers(of: key)
+        }
         var freed: Int64 = 0
-        for id in try core.index.rows.identifiers(of: key) where core.open[id]?.isBeingRead != true {
+        for id in ids {
             if let part, part.generation == id.description {
-                freed += try evictNews(id, part, work)
+                freed +|= try parts.stepwise.evict(id, where: { !part.overlaps($0) }, unless: isWanted)
             } else {
-                let removed = work.remover.remove([id])
-                freed += removed.freed + removed.later
+                freed +|= try parts.stepwise.evict(id, leavesRest: true, unless: isWanted)
             }
         }
-        return freed
-    }
-
-    private func evictNews(_ id: GenerationID, _ former: RestorePoint.Former, _ work: StoreWork)
-        throws(StoreError) -> Int64
-    {
-        guard core.files.punchesHoles, let row = try core.index.rows.generation(id),
-            let extents = try core.index.rows.extents(of: row)
-        else { return 0 }
-        let news = extents.filter { extent in
-            let bytes = row.geometry.extentBytes(extent.ordinal, length: row.length)
-            return !former.overlaps(bytes)
+        let news = ids.filter { $0.description != part?.generation }
+        return try queue.sync { work throws(StoreError) in
+            defer {
+                work.closer.closeUnused()
+                work.checkpointer.countIndex()
+            }
+            guard try !isWanted(work) else { return freed }
+            let removed = work.remover.remove(news.filter { core.open[$0]?.isBeingRead != true })
+            return freed +| (removed.freed + removed.later)
         }
-        let victims = news.map {
-            EvictionOrder.Victim(
-                generation: id, ordinal: $0.ordinal, lastAccess: $0.lastAccess, present: $0.present, length: row.length,
-                geometry: row.geometry)
-        }
-        let (freed, hasFailed) = work.evictor.evict(victims, upTo: .max)
-        if hasFailed { throw .index(detail: "the rest of a download could not be removed: see the log") }
-        return freed
     }
 
     // MARK: Orders

@@ -27,8 +27,8 @@ struct SelectionRemoval {
                 if selection.includesPinned, !isNeeded(whole.key) { try remove(whole.key) } else { sum.pinned += 1 }
             }
             let others = page.filter { !$0.isPinned }
-            let removed = try remove(others.filter { !$0.isPart }.map(\.generation))
-            let removedParts = try remove(others.filter(\.isPart).map(\.generation))
+            let removed = try remove(others.filter { !$0.isPart })
+            let removedParts = try remove(others.filter(\.isPart))
             (sum.resources, parts) = (sum.resources + removed, parts + removedParts)
         }
         sum.parts = parts > 0 ? parts : nil
@@ -43,14 +43,37 @@ struct SelectionRemoval {
     }
 
     /// - Returns: how many were removed.
-    private mutating func remove(_ ids: [GenerationID]) throws(StoreError) -> Int {
+    private mutating func remove(_ some: [IndexListing.Listed]) throws(StoreError) -> Int {
+        let ids = some.map(\.generation)
         guard !ids.isEmpty else { return 0 }
         guard !isDryRun else {
             sum.bytes +|= try store.core.index.rows.taken(by: ids)
             return ids.count
         }
-        let removed = store.queue.sync { $0.removal(of: ids) }
+        var (long, short) = ([IndexListing.Listed](), [GenerationID]())
+        for listed in some {
+            if try store.parts.stepwise.isLong(listed.generation) {
+                long.append(listed)
+            } else {
+                short.append(listed.generation)
+            }
+        }
+        let removed = store.queue.sync { [short] in $0.removal(of: short) }
         sum.bytes +|= removed.bytes
-        return removed.resources
+        var count = removed.resources
+        for listed in long { count += try removeLong(listed) }
+        return count
+    }
+
+    /// It takes long, so somebody may pin it, or others before it, meanwhile.
+    private mutating func removeLong(_ listed: IndexListing.Listed) throws(StoreError) -> Int {
+        let pins = store.core.index.pins
+        let isPinned = { (_: StoreWork) throws(StoreError) in try pins.kept(listed.key).isPinned }
+        sum.bytes +|= try store.parts.stepwise.evict(listed.generation, leavesRest: true, unless: isPinned)
+        let removed = try store.queue.sync { work throws(StoreError) in
+            try isPinned(work) ? nil : work.removal(of: [listed.generation])
+        }
+        sum.bytes +|= removed?.bytes ?? 0
+        return removed?.resources ?? 0
     }
 }

@@ -35,6 +35,14 @@ extension StoreWork {
         }
     }
 
+    /// Whether players have read a resource, or somebody has pinned it, since a restore point was made: then it keeps
+    /// what came later.
+    func isWanted(_ key: CacheKey, since former: RestorePoint.Former?, wasPinned: Bool) throws(StoreError) -> Bool {
+        checkpointer.checkpoint(.all)
+        guard let own = try core.index.listing.own(key) else { return false }
+        return own.hits > former?.hits ?? 0 || own.isPinned && !wasPinned
+    }
+
     /// Removes a resource, perhaps with its variants, but without parts.
     /// - Returns: nil if nothing of it is cached.
     func remove(_ key: CacheKey, withVariants: Bool, isDryRun: Bool) throws(StoreError) -> RemovalReport? {
