@@ -1,12 +1,23 @@
 import Glibc
 import Synchronization
 
-/// Wall-clock time in microseconds. It orders last reads, across restarts.
+/// Clocks in microseconds.
 enum AccessClock {
+    /// Wall-clock time. It orders last reads, across restarts.
     static func now() -> Int64 {
         if isSimulated.load(ordering: .relaxed), let driver { return driver.microseconds() }
+        return time(of: CLOCK_REALTIME_COARSE)
+    }
+
+    /// For what lasts a while: unlike the wall clock, it is never set back.
+    static func monotonic() -> Int64 {
+        if isSimulated.load(ordering: .relaxed), let driver { return driver.monotonicMicroseconds() }
+        return time(of: CLOCK_MONOTONIC_COARSE)
+    }
+
+    private static func time(of clock: clockid_t) -> Int64 {
         var time = timespec()
-        clock_gettime(CLOCK_REALTIME_COARSE, &time)
+        clock_gettime(clock, &time)
         return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
     }
 

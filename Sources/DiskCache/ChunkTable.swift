@@ -155,6 +155,7 @@ struct ChunkTable: Sendable {
     var isLeased: Bool { extents.values.contains { $0.leases > 0 } }
 
     /// Whether chunks of an extent were in memory when last asked, a short time ago.
+    /// - Parameter now: by the monotonic clock.
     func areResident(_ chunks: Presence, inExtent ordinal: Int, now: Int64) -> Bool {
         extents[ordinal].residentUntil > now && extents[ordinal].resident.isSuperset(of: chunks)
     }
@@ -174,6 +175,11 @@ struct ChunkTable: Sendable {
     /// Counts all present chunks as read.
     mutating func touchAll(at time: Int64) {
         for ordinal in extents.ordinals where !extents[ordinal].present.isEmpty { touch(ordinal, at: time) }
+    }
+
+    /// The clock was set back: nothing was read in the future.
+    mutating func endFuture(at now: Int64) {
+        for ordinal in extents.ordinals where extents[ordinal].lastAccess > now { extents[ordinal].lastAccess = now }
     }
 
     // MARK: Filling

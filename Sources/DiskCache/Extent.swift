@@ -18,7 +18,7 @@ struct Extent: Sendable {
     var isEvicting = false
     /// Microseconds since 1970.
     var lastAccess: Int64 = 0
-    /// Chunks that were found in memory, and until when that is believed.
+    /// Chunks that were found in memory, and until when that is believed, by the monotonic clock.
     var resident = Presence()
     var residentUntil: Int64 = 0
     /// Whether the index has an older `lastAccess`.

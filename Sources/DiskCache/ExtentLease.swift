@@ -37,6 +37,7 @@ extension ExtentLease {
         reading generation: Generation, at offset: Int64, limit: Int64, _ lease: inout ExtentLease?
     ) -> (Generation.Snapshot, end: Int64, isResident: Bool) {
         let geometry = generation.geometry, ordinal = geometry.extent(at: offset), now = AccessClock.now()
+        let instant = AccessClock.monotonic()
         let (view, end, isResident) = generation.state.withLock { state in
             state.usage.beginReading()
             let view = generation.snapshot(of: state)
@@ -45,7 +46,7 @@ extension ExtentLease {
             }
             let end = min(there, limit), chunks = geometry.chunks(touching: offset..<max(offset, end))
             let part = geometry.part(of: chunks, inExtent: ordinal)
-            return (view, end, state.chunks.areResident(part, inExtent: ordinal, now: now))
+            return (view, end, state.chunks.areResident(part, inExtent: ordinal, now: instant))
         }
         if end != nil { lease = ExtentLease(generation, ordinal) }
         return (view, end ?? offset, isResident)

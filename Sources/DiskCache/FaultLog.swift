@@ -6,7 +6,7 @@ import Synchronization
 final class FaultLog: Sendable {
     private let metrics: ProxyMetrics
     private let logger: Logger
-    /// When each repeatable failure was last logged, in microseconds since 1970.
+    /// When each repeatable failure was last logged, by the monotonic clock.
     private let lastReports = Mutex<[String: Int64]>([:])
 
     init(_ metrics: ProxyMetrics, _ logger: Logger) { (self.metrics, self.logger) = (metrics, logger) }
@@ -28,7 +28,7 @@ final class FaultLog: Sendable {
     /// Counts a failure, and logs it at most once a minute: a failing disk repeats its errors.
     func note(_ what: String, _ error: StoreError, label: String = "store") {
         metrics.errors.add(label)
-        let now = AccessClock.now()
+        let now = AccessClock.monotonic()
         let isNews = lastReports.withLock { reports in
             if let last = reports[what], now - last < 60_000_000 { return false }
             reports[what] = now

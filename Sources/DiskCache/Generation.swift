@@ -199,7 +199,7 @@ package final class Generation: Sendable {
     package func isResident(_ range: Range<Int64>) -> Bool {
         guard isStored else { return true }
         let touched = geometry.chunks(touching: range), ordinal = geometry.extent(ofChunk: touched.lowerBound)
-        let part = geometry.part(of: touched, inExtent: ordinal), now = AccessClock.now()
+        let part = geometry.part(of: touched, inExtent: ordinal), now = AccessClock.monotonic()
         if state.withLock({ $0.chunks.areResident(part, inExtent: ordinal, now: now) }) { return true }
         guard file.isResident(range) else { return false }
         state.withLock { state in

@@ -14,9 +14,14 @@ package protocol StoreDriver: AnyObject, Sendable {
 
     /// Wall-clock time in microseconds since 1970; no two calls return the same.
     func microseconds() -> Int64
+
+    /// Time that is never set back, in microseconds.
+    func monotonicMicroseconds() -> Int64
 }
 
 extension StoreDriver {
+    package func monotonicMicroseconds() -> Int64 { microseconds() }
+
     /// Runs `body` with this driver's time on this thread.
     package func owningTime<Value>(_ body: () throws -> Value) rethrows -> Value {
         AccessClock.driver = self

@@ -65,6 +65,8 @@ final class StoreWork {
     private var seconds = 0
     /// Whether the last second gave pages of the index back, so that there may be more.
     private var isShrinking = false
+    /// When it ticked last, by the wall clock.
+    private var ticked: Int64 = 0
 
     init(_ core: StoreCore, _ pins: PinnedCopy) {
         (self.core, self.pins) = (core, pins)
@@ -79,6 +81,7 @@ final class StoreWork {
     /// Called every second.
     func tick() {
         seconds += 1
+        endFuture()
         checkpointer.checkpoint(seconds % 600 == 0 ? .all : seconds % 10 == 0 ? .reads : .chunks)
         core.ledger.refreshDisk()
         if core.configuration.evictsAhead { evictor.evictShortage() }
@@ -92,6 +95,20 @@ final class StoreWork {
             }
         }
         checkpointer.countIndex()
+    }
+
+    /// If the clock was set back, moves last reads in the future into the past, in their order.
+    private func endFuture() {
+        let now = AccessClock.now()
+        defer { ticked = now }
+        guard now < ticked else { return }
+        checkpointer.checkpoint(.all)
+        checkpointer.saveAllClosed()
+        core.faults.report("order last reads anew, as the clock was set back") { () throws(StoreError) in
+            try core.index.database.endFuture(at: now)
+        }
+        // The next read would give its resource the latest time of all its extents.
+        for generation in core.open.all { generation.withChunks { $0.endFuture(at: now) } }
     }
 
     /// Saves everything and marks the cache as cleanly closed. Nothing may be written afterwards.

@@ -59,6 +59,44 @@ import Testing
         #expect(extents(a) == [3])
     }
 
+    @Test func readsBeforeTheClockIsSetBackGoBeforeThoseAfterIt() throws {
+        let clock = SetClock()
+        let start = clock.wall.value
+        let a = try full("a", lastRead: start + 40, start + 10, start + 30, start + 20)
+        func tick(at time: Int64) {
+            clock.wall.value = time
+            opened.store.queue.sync { work in clock.owningTime { work.tick() } }
+        }
+        tick(at: start + 100)
+        let back = start - 365 * 86_400_000_000
+        tick(at: back)
+        a.touch(3, at: back + 50)
+        let resource = try #require(try opened.store.resource(a.key)).resource
+        #expect(resource.lastAccess == (back + 50) / 1_000_000)
+        #expect(opened.evict(Self.extent) == Self.extent)
+        #expect(extents(a) == [0, 2, 3])
+        #expect(opened.evict(2 * Self.extent) == 2 * Self.extent)
+        #expect(extents(a) == [3])
+    }
+
+    @Test func clockThatIsSetBackMakesNothingLastLonger() throws {
+        let clock = SetClock(), a = try full("a", lastRead: 10, 20, 30, 40), book = LogBook()
+        let faults = FaultLog(opened.metrics, book.logger)
+        func isKnownToBeResident() -> Bool {
+            var lease: ExtentLease?
+            return ExtentLease.begin(reading: a, at: 0, limit: 4096, &lease).isResident
+        }
+        clock.owningTime {
+            #expect(a.isResident(0..<4096) && isKnownToBeResident())
+            faults.note("write", .closing)
+            clock.wall.value -= 365 * 86_400_000_000
+            clock.monotonic.value += 61_000_000
+            #expect(!isKnownToBeResident())
+            faults.note("write", .closing)
+        }
+        #expect(book.lines(.error).count == 2)
+    }
+
     @Test func orderOfReadsOutlivesTheSession() throws {
         do {
             _ = try full("a", lastRead: 50, 10, 70, 30)
@@ -335,4 +373,27 @@ import Testing
 private final class Held {
     private let lease: ExtentLease
     init(_ lease: consuming ExtentLease) { self.lease = lease }
+}
+
+/// Clocks that stand until a test sets them.
+private final class SetClock: StoreDriver {
+    final class Time: Sendable {
+        private let time: Mutex<Int64>
+        init(_ time: Int64) { self.time = Mutex(time) }
+        var value: Int64 {
+            get { time.withLock { $0 } }
+            set { time.withLock { $0 = newValue } }
+        }
+    }
+
+    let wall = Time(1_800_000_000_000_000), monotonic = Time(1_000_000)
+
+    func microseconds() -> Int64 { wall.value }
+    func monotonicMicroseconds() -> Int64 { monotonic.value }
+
+    // Only the time is its own.
+    func run(_ work: @escaping @Sendable () -> Void, on thread: StoreThread) { work() }
+    func finish(_ thread: StoreThread) {}
+    func everySecond(_ work: @escaping @Sendable () -> Void) {}
+    func random() -> UInt64 { 0 }
 }
