@@ -80,10 +80,14 @@ package final class CapacityLedger: Sendable {
         return tryReserve(overhead, usesHeadroom: true)
     }
 
+    /// Whether a refused write fits by now.
+    func hasRoom(for bytes: Int64) -> Bool { state.withLock { $0.hasRoom(for: bytes, headroom: $0.headroom) } }
+
     private func tryReserve(_ bytes: Int64, usesHeadroom: Bool = false, isToBeWritten: Bool = false) -> Bool {
         state.withLock { state in
-            let limit = state.limit - (usesHeadroom ? state.headroom / 2 : state.headroom)
-            guard state.used + state.uncounted + bytes <= limit, bytes <= state.diskAllowance else { return false }
+            guard state.hasRoom(for: bytes, headroom: usesHeadroom ? state.headroom / 2 : state.headroom) else {
+                return false
+            }
             state.data += bytes
             state.diskAllowance -= bytes
             if isToBeWritten { unwritten.add(bytes, ordering: .relaxed) }
@@ -198,4 +202,8 @@ private extension CapacityLedger.State {
     /// smaller than the limit, a fixed value would never be reached, and everything cached would be evicted as soon as
     /// nobody reads it.
     var lowRoom: Int64 { min(32 << 20, max(1 << 20, min(limit, used +| diskAllowance) / 16)) }
+
+    func hasRoom(for bytes: Int64, headroom: Int64) -> Bool {
+        used + uncounted + bytes <= limit - headroom && bytes <= diskAllowance
+    }
 }

@@ -24,7 +24,9 @@ final class Evictor {
         // An eviction for another writer may just have freed enough for both. If the index is new, there is no room
         // before all files have been examined.
         let shortage = core.ledger.shortage(for: refused)
-        return shortage == 0 ? core.ledger.uncounted < core.ledger.limit : evict(shortage) > 0
+        guard shortage > 0 else { return core.ledger.uncounted < core.ledger.limit }
+        // Less than is wanted for the next writes may be enough for this one.
+        return evict(shortage) > 0 || core.ledger.hasRoom(for: refused)
     }
 
     /// Evicts until the limits are met.

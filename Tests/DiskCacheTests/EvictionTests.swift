@@ -97,6 +97,18 @@ import Testing
         #expect(book.lines(.error).count == 2)
     }
 
+    /// What was refused fits by now, although nothing more can go.
+    @Test func roomThatWasMadeMeanwhileIsRoom() throws {
+        let opened = try OpenStore(maxSize: 20_000_000), ledger = opened.store.ledger
+        // Less is left than is kept free for the next writes.
+        #expect(ledger.reserve(20_000_000 * 7 / 8 - ledger.size - 1_000_000) && ledger.reserve(900_000))
+        #expect(!ledger.reserveToWrite(300_000))
+        ledger.release(900_000)
+        #expect(try opened.makeRoom())
+        #expect(!ledger.reserveToWrite(2_000_000))
+        #expect(try !opened.makeRoom())
+    }
+
     @Test func orderOfReadsOutlivesTheSession() throws {
         do {
             _ = try full("a", lastRead: 50, 10, 70, 30)
