@@ -93,7 +93,9 @@ package final class Importer: @unchecked Sendable {
         var taken = 0
         while taken < bytes.count {
             switch writer.append(UnsafeRawBufferPointer(rebasing: bytes[taken...])) {
-            case .taken(let count), .met(let count): taken += count
+            case .taken(let count): taken += count
+            // Nobody else finds the file; if somebody did, this would wait for ever.
+            case .met: throw .store(.system(operation: "write", path: generation.file.path, code: EBUSY))
             case .noRoom(let count):
                 taken += count
                 guard store.queue.sync({ $0.evictor.makeRoom() }) else { throw .noRoom }

@@ -482,6 +482,16 @@ import Testing
         #expect(try opened.load("a") === played)
     }
 
+    @Test func importEndsWhereSomebodyElseFillsItsFile() throws {
+        let importer = try Importer(key("a"), length: 5, fields: HeaderFields(), replaces: false, in: store)
+        let other = ChunkWriter(
+            try #require(opened.store.core.open.all.first), at: 0, stopsAtPresent: false, in: store)
+        #expect(Taken([1 as UInt8].withUnsafeBytes(other.append)) == .taken(1))
+        #expect(throws: ImportError.self) {
+            try [UInt8](repeating: 1, count: 5).withUnsafeBytes { bytes in try importer.write(bytes) }
+        }
+    }
+
     @Test func importThatCannotFitBesideThePinnedEvictsNothing() throws {
         let opened = try OpenStore(maxSize: 20_000_000)
         for (name, size) in [("pinned", 8_000_000), ("other", 4_000_000)] as [(String, Int64)] {
