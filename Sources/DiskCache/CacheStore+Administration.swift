@@ -145,30 +145,21 @@ extension CacheStore {
     }
 
     /// Holds the file of a complete resource, and verifies the chunks that were not verified before.
+    /// - Parameter isWanted: asked for each extent; false ends the verification, with an error.
     /// - Returns: nil if nothing of it is cached.
-    package func hold(_ key: CacheKey) throws(StoreError) -> FileHold.Holding? {
-        guard let hold = try holdGrowing(key) else { return nil }
+    package func hold(_ key: CacheKey, isWanted: () -> Bool = { true }) throws(StoreError) -> FileHold.Holding? {
+        guard let hold = try holdGrowing(key, isWanted: isWanted) else { return nil }
         // Check under the hold: nothing is evicted any more.
         let gaps = hold.gaps(in: 0..<hold.length)
         return gaps.isEmpty ? .complete(hold) : .incomplete(missing: gaps.map(ByteSpan.init))
     }
 
     /// Holds the file of a resource that may be incomplete, and may still grow.
-    /// - Parameter range: the range to verify; nil for all.
+    /// - Parameter isWanted: as above.
     /// - Returns: nil if nothing of it is cached.
-    package func holdGrowing(_ key: CacheKey, verifying range: Range<Int64>? = nil) throws(StoreError) -> FileHold? {
+    package func holdGrowing(_ key: CacheKey, isWanted: () -> Bool = { true }) throws(StoreError) -> FileHold? {
         queue.sync { $0.checkpointer.checkpoint() }
-        return try hold(key, verifying: range)
-    }
-
-    /// The same for this process alone: the index may know less of it.
-    func hold(_ key: CacheKey, verifying range: Range<Int64>?) throws(StoreError) -> FileHold? {
-        guard let generation = try loader.load(key), let length = generation.length else { return nil }
-        let path = GenerationFiles.relativePath(of: generation.id)
-        return try FileHold(generation, length: length, path: path, verifying: range) { ordinal throws(StoreError) in
-            try checkOpen()
-            verifier.verify(generation, extent: ordinal)
-        }
+        return try FileHold.of(key, in: self, isWanted: isWanted)
     }
 
     /// Reads everything again and compares checksums. Resources may be read, filled and evicted meanwhile.

@@ -178,6 +178,9 @@ package final class CacheStore: Sendable {
     /// Closes released generations soon, rather than at the next tick: descriptors are scarce.
     package func closeLetGo() { queue.async { _ = $0.closer.closeUnused() } }
 
+    /// Whether the cache directory is still there; if not, nothing more is stored.
+    package var hasDirectory: Bool { !core.isDisplaced }
+
     /// The number of open generations.
     package var openCount: Int { core.open.count }
 

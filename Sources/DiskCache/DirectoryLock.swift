@@ -80,6 +80,14 @@ final class DirectoryLock: Sendable {
         return false
     }
 
+    /// Whether the lock is still that of the directory: not once somebody has removed that, or moved it away.
+    var isInPlace: Bool {
+        var (held, found) = (stat(), stat())
+        guard let descriptor = descriptor.withLock({ $0 }), fstat(descriptor, &held) == 0 else { return true }
+        guard stat(path, &found) == 0 else { return errno != ENOENT && errno != ENOTDIR }
+        return (held.st_dev, held.st_ino) == (found.st_dev, found.st_ino)
+    }
+
     func release() {
         descriptor.withLock { descriptor in
             if let held = descriptor { close(held) }

@@ -40,6 +40,8 @@ final class Evictor {
     /// Evicts the least recently read extents until this many bytes are free, or there are no more.
     /// - Returns: the bytes freed.
     func evict(_ wanted: Int64) -> Int64 {
+        // Where the files are now, they would stay, without their rows.
+        guard !core.isDisplaced else { return 0 }
         // The last reads, which are the order of eviction, are in memory until a checkpoint.
         checkpointer.checkpoint(core.files.punchesHoles ? .order : .all)
         let freed = closer.closeUnused()

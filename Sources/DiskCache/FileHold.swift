@@ -7,6 +7,23 @@ extension FileHold {
         /// The missing ranges, in order.
         case incomplete(missing: [ByteSpan])
     }
+
+    /// Holds the file of a resource for this process alone: the index may know less of it.
+    /// - Parameters:
+    ///   - range: the range to verify; nil for all.
+    ///   - isWanted: asked for each extent; false ends the verification, with an error.
+    /// - Returns: nil if nothing of it is cached.
+    static func of(
+        _ key: CacheKey, verifying range: Range<Int64>? = nil, in store: CacheStore, isWanted: () -> Bool = { true }
+    ) throws(StoreError) -> FileHold? {
+        guard let generation = try store.loader.load(key), let length = generation.length else { return nil }
+        let path = GenerationFiles.relativePath(of: generation.id)
+        return try FileHold(generation, length: length, path: path, verifying: range) { ordinal throws(StoreError) in
+            // Nobody waits for it any more.
+            guard !store.core.isEnding, isWanted() else { throw .closing }
+            store.verifier.verify(generation, extent: ordinal)
+        }
+    }
 }
 
 /// Keeps a file in place for somebody who was told its name: as long as this lives, it keeps that name, and none of it

@@ -45,6 +45,7 @@ struct Loader: Sendable {
         do throws(StoreError) {
             file = try openFile(of: row)
         } catch .system(_, _, ENOENT) {
+            try core.checkPlace()
             // The file was deleted from outside: remove its rows; it will be fetched again.
             core.logger.error("dropped from the cache because its file is missing: \(row.key.text)")
             core.metrics.errors.add("disk-file-missing")
@@ -130,6 +131,7 @@ struct Loader: Sendable {
     func make(_ key: CacheKey, head: GenerationHead, length: Int64?, isHidden: Bool, partOf whole: CacheKey? = nil)
         throws(StoreError) -> Generation
     {
+        if core.isDisplaced { try core.checkPlace() }
         let id = core.files.makeID()
         let overhead = core.files.fileOverhead
         guard core.ledger.reserve(overhead) || core.ledger.reserveFile(overhead) else {

@@ -89,6 +89,7 @@ struct Scrub {
         guard found != nil, !FileSystem.exists(core.files.path(of: id)) else { return found }
         // It may have been evicted or replaced since the page was read.
         guard try core.index.rows.generation(id) != nil else { return nil }
+        try core.checkPlace()
         report.missingFiles.append(key.text)
         if repairs { queue.sync { _ = $0.remover.remove([id]) } }
         return nil

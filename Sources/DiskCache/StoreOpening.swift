@@ -57,7 +57,7 @@ struct StoreOpening {
             in: directory, try UnfinishedFiles(path: directory + "/unfinished"),
             ids: GenerationID.Series(session: session, configuration.driver), holes, faults, logger)
         core = StoreCore(
-            configuration, index, ledger, files, faults, metrics, logger, session: session,
+            configuration, index, ledger, files, lock, faults, metrics, logger, session: session,
             suspectSession: suspectSession)
         if !wasClean {
             logger.notice("the cache was not closed cleanly; everything in it is verified before it is served")

@@ -81,6 +81,7 @@ final class StoreWork {
     /// Called every second.
     func tick() {
         seconds += 1
+        core.findPlace()
         endFuture()
         checkpointer.checkpoint(seconds % 600 == 0 ? .all : seconds % 10 == 0 ? .reads : .chunks)
         core.ledger.refreshDisk()

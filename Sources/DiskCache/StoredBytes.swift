@@ -18,7 +18,7 @@ extension CacheStore {
     ///   - limit: in bytes.
     /// - Returns: nil if the range is not completely cached, does not exist, or exceeds the limit.
     package func bytes(of key: CacheKey, _ range: Range<Int64>? = nil, limit: Int) throws(StoreError) -> StoredBytes? {
-        guard let hold = try hold(key, verifying: range) else { return nil }
+        guard let hold = try FileHold.of(key, verifying: range, in: self) else { return nil }
         let range = range ?? 0..<hold.length
         guard range.lowerBound >= 0, range.upperBound <= hold.length,
             range.upperBound -| range.lowerBound <= Int64(limit), hold.gaps(in: range).isEmpty

@@ -47,6 +47,22 @@ import Testing
         #expect(!generation.isInUse)
     }
 
+    @Test func nothingIsVerifiedForAClientThatHasLeft() throws {
+        do { _ = try opened.make("a", media, filling: 0..<media.size) }
+        opened.checkpoint()
+        let again = try opened.killed()
+        let generation = try #require(try again.load("a"))
+        var asked = 0
+        #expect(throws: StoreError.self) {
+            try again.store.hold(OpenStore.key("a")) {
+                asked += 1
+                return asked < 3
+            }
+        }
+        #expect(generation.chunks.unverifiedExtents == [2, 3])
+        #expect(!generation.isInUse)
+    }
+
     @Test func aRangeIsReadWithoutVerifyingTheRest() throws {
         do { _ = try opened.make("a", media, filling: half) }
         opened.checkpoint()

@@ -227,6 +227,24 @@ import Testing
         #expect(!a.isUnreadable && !a.isPresent(0) && a.isPresent(2))
     }
 
+    /// What lies elsewhere now is not forgotten: its next start has it again.
+    @Test func directoryThatIsMovedAwayLosesNothing() throws {
+        do { _ = try opened.make("a", media, filling: whole) }
+        let again = try opened.reopened(), aside = again.directory.path + ".aside"
+        #expect(rename(again.directory.path, aside) == 0)
+        #expect(mkdir(again.directory.path, 0o700) == 0)
+        for _ in 0..<2 { #expect(throws: StoreError.self) { try again.load("a") } }
+        #expect(throws: StoreError.self) { try again.make("b", length: media.size) }
+        #expect(throws: StoreError.self) { try again.store.scrub(repairs: true) { _ in true } }
+        again.catchUp()
+        #expect(again.evict(.max) == 0)
+        #expect(again.metrics.errors.values == ["directory-gone": 1])
+        #expect(rmdir(again.directory.path) == 0 && rename(aside, again.directory.path) == 0)
+        let last = try again.reopened()
+        #expect(try last.load("a")?.firstWrongChunk(media) == nil)
+        #expect(try last.load("a")?.isComplete == true)
+    }
+
     @Test func deletedFileIsNotFoundAndItsRowsGo() throws {
         do { _ = try opened.make("a", media, filling: whole) }
         let again = try opened.reopened()

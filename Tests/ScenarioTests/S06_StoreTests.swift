@@ -130,6 +130,29 @@ extension Scenarios {
             }
         }
 
+        /// Nothing is stored where the next proxy would find it, and nothing that is wrong is sent.
+        @Test func cacheDirectoryThatIsMovedAwayIsSaidOnceAndResponsesPassThrough() async throws {
+            try await scenario { stage in
+                for path in ["/a.mp4", "/b.mp4"] { stage.origin.serve(path, film) }
+                expectWhole(try stage.get("/a.mp4"), film)
+                #expect(try stage.player().get("/healthz").text == "ok\n")
+                let aside = stage.cache + ".aside"
+                #expect(rename(stage.cache, aside) == 0)
+                #expect(mkdir(stage.cache, 0o700) == 0)
+                try eventually("health that says so") {
+                    try stage.player().get("/healthz").text.contains("restart the proxy")
+                }
+                for path in ["/a.mp4", "/b.mp4", "/b.mp4"] {
+                    let response = try stage.get(path)
+                    expectWhole(response, film)
+                    #expect(response.isHit == (path == "/a.mp4"), "what is open stays readable")
+                }
+                #expect(try FileManager.default.contentsOfDirectory(atPath: stage.cache) == [])
+                #expect(try stage.stats.errors["directory-gone"] == 1)
+                #expect(rmdir(stage.cache) == 0 && rename(aside, stage.cache) == 0)
+            }
+        }
+
         @Test func secondProxyOnOneCacheIsToldWhoHasIt() async throws {
             try await scenario { stage in
                 do {

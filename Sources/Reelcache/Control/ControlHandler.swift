@@ -135,6 +135,9 @@ final class ControlHandler: RequestHandler {
     ///   (`http-check disable-on-404`).
     private func health(_ exchange: Exchange, whileDraining status: Int) {
         exchange.count(as: .probe)
-        exchange.isDraining ? exchange.respond(status, text: "draining") : exchange.respond(200, text: "ok")
+        guard !exchange.isDraining else { return exchange.respond(status, text: "draining") }
+        // Responses pass through: to a balancer, it is in order.
+        exchange.respond(
+            200, text: "ok\(store.hasDirectory ? "" : ", but the cache directory is gone: restart the proxy")")
     }
 }

@@ -6,15 +6,16 @@ import EventIO
 import HTTPTransport
 
 extension CacheStore {
-    func growingFile(of url: OriginURL, _ policy: ProxyPolicy) throws -> FileHold {
-        guard let hold = try policy.find(url, { key throws(StoreError) in try holdGrowing(key) }) else {
+    func growingFile(of url: OriginURL, _ policy: ProxyPolicy, isWanted: () -> Bool) throws -> FileHold {
+        guard let hold = try policy.find(url, { key throws(StoreError) in try holdGrowing(key, isWanted: isWanted) })
+        else {
             throw ControlError.notCached(url.absolute)
         }
         return hold
     }
 
-    func completeFile(of url: OriginURL, _ policy: ProxyPolicy) throws -> FileHold {
-        switch try policy.find(url, { key throws(StoreError) in try hold(key) }) {
+    func completeFile(of url: OriginURL, _ policy: ProxyPolicy, isWanted: () -> Bool) throws -> FileHold {
+        switch try policy.find(url, { key throws(StoreError) in try hold(key, isWanted: isWanted) }) {
         case .complete(let hold)?: return hold
         case .incomplete(let missing)?: throw ControlError.incomplete(url.absolute, missing: missing)
         case nil: throw ControlError.notCached(url.absolute)

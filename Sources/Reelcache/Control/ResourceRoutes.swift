@@ -6,6 +6,7 @@ import EventIO
 import HTTPModel
 import HTTPTransport
 import Presentations
+import Synchronization
 
 /// What is cached.
 struct ResourceRoutes: Sendable {
@@ -146,9 +147,14 @@ struct ResourceRoutes: Sendable {
     private func hold(_ request: ControlRequest<Void, HeldFile>) throws(ControlError) {
         let url = try request.parameters.requiredURL()
         let isGrowing = try request.parameters.flag(.growing)
+        let isWanted = Atomic(true)
+        request.exchange.onAbort { isWanted.store(false, ordering: .relaxed) }
         request.perform(isLong: true) { [policy] store in
+            let isWanted = { isWanted.load(ordering: .relaxed) }
             let hold =
-                try isGrowing ? store.growingFile(of: url, policy.value) : store.completeFile(of: url, policy.value)
+                try isGrowing
+                ? store.growingFile(of: url, policy.value, isWanted: isWanted)
+                : store.completeFile(of: url, policy.value, isWanted: isWanted)
             let codings = hold.codings.isEmpty ? nil : hold.codings
             return (hold, try ControlJSON.line(HeldFile(path: hold.path, length: hold.length, codings: codings)))
         } then: { exchange, held in
