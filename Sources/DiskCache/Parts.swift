@@ -194,7 +194,7 @@ package struct Parts: Sendable {
             freed +|= try stepwise.evict(id) {
                 !former.overlaps($0)
             } unless: { work throws(StoreError) in
-                try work.isWanted(key, since: former, wasPinned: former.isPinned)
+                try work.isWanted(key, sinceHits: former.hits, wasPinned: former.isPinned)
             }
         }
         return freed

@@ -12,15 +12,19 @@ package struct RestorePoint: Codable, Sendable, Equatable {
         /// Requests answered from it until then.
         package var hits: Int64
         package var isPinned: Bool
+        /// The cache key of the resource or variant, which outlives the generation; nil for a part, whose key is long
+        /// for one of thousands.
+        package var key: String?
 
         package init(generation: String, present: [Int64], hits: Int64, isPinned: Bool = false) {
             (self.generation, self.present, self.hits, self.isPinned) = (generation, present, hits, isPinned)
         }
 
-        init(_ id: GenerationID, _ present: [Range<Int64>], hits: Int64, isPinned: Bool) {
+        init(_ id: GenerationID, _ present: [Range<Int64>], hits: Int64, isPinned: Bool, key: CacheKey? = nil) {
             self.init(
                 generation: id.description, present: present.flatMap { [$0.lowerBound, $0.upperBound] }, hits: hits,
                 isPinned: isPinned)
+            self.key = key?.text
         }
 
         func overlaps(_ bytes: Range<Int64>) -> Bool {
@@ -66,7 +70,7 @@ package struct RestorePoints: Sendable {
             else { continue }
             own.append(
                 RestorePoint.Former(
-                    row.id, row.presentRanges(of: extents), hits: resource.hits, isPinned: resource.isPinned))
+                    row.id, row.presentRanges(of: extents), hits: resource.hits, isPinned: resource.isPinned, key: key))
         }
         let more = try parts.content(of: key)
         return RestorePoint(
@@ -75,27 +79,32 @@ package struct RestorePoints: Sendable {
     }
 
     /// Restores earlier content: removes whatever came later, by whole extents, unless a player reads it or has read it
-    /// meanwhile, and unpins what was not pinned.
+    /// meanwhile, and unpins what was not pinned. What a person has pinned meanwhile stays as it is.
     /// - Returns: the bytes freed.
     package func restore(_ point: RestorePoint) throws(StoreError) -> Int64 {
         let key = CacheKey(text: point.key)
+        if !point.wasPinned, try isByHand(key) { return 0 }
         var freed: Int64 = 0
         for variant in try [key] + core.index.rows.variants(of: key) {
             let ids = try core.index.rows.identifiers(of: variant)
             let part = point.former.first { part in ids.contains { $0.description == part.generation } }
+            // Another version may have replaced it. The requests that it answered are the resource's.
+            let former = part ?? point.former.first { $0.key == variant.text }
             let wasPinned = part?.isPinned ?? (variant == key && point.wasPinned)
             // Unpin first: the pin would outlive the generation, and keep what is played later.
             if !wasPinned {
                 _ = try queue.sync { work throws(StoreError) in try work.setPinned(false, variant) }
             }
-            freed +|= try restore(part, variant, wasPinned: wasPinned)
+            freed +|= try restore(part, variant, wasPinned: wasPinned, hits: former?.hits ?? 0)
         }
         return try freed +| parts.restore(point, of: key)
     }
 
-    private func restore(_ part: RestorePoint.Former?, _ key: CacheKey, wasPinned: Bool) throws(StoreError) -> Int64 {
+    private func restore(
+        _ part: RestorePoint.Former?, _ key: CacheKey, wasPinned: Bool, hits: Int64
+    ) throws(StoreError) -> Int64 {
         let isWanted = { (work: StoreWork) throws(StoreError) in
-            try work.isWanted(key, since: part, wasPinned: wasPinned)
+            try work.isWanted(key, sinceHits: hits, wasPinned: wasPinned)
         }
         let ids = try queue.sync { work throws(StoreError) in
             try isWanted(work) ? [] : core.index.rows.identifiers(of: key)

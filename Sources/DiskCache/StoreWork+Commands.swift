@@ -37,10 +37,10 @@ extension StoreWork {
 
     /// Whether players have read a resource, or somebody has pinned it, since a restore point was made: then it keeps
     /// what came later.
-    func isWanted(_ key: CacheKey, since former: RestorePoint.Former?, wasPinned: Bool) throws(StoreError) -> Bool {
+    func isWanted(_ key: CacheKey, sinceHits hits: Int64, wasPinned: Bool) throws(StoreError) -> Bool {
         checkpointer.checkpoint(.all)
         guard let own = try core.index.listing.own(key) else { return false }
-        return own.hits > former?.hits ?? 0 || own.isPinned && !wasPinned
+        return own.hits > hits || own.isPinned && !wasPinned
     }
 
     /// Removes a resource, perhaps with its variants, but without parts.

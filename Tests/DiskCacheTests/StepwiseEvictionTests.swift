@@ -131,6 +131,26 @@ import Testing
         #expect(left.cachedBytes >= Int64(Self.count - 32) * 4096 && left.isPinned == (event == .pins))
     }
 
+    /// The requests that were answered are the resource's, which outlives its version.
+    @Test func newVersionOfWhatWasPlayedIsTakenBack() throws {
+        let former = try make(0..<1)
+        for _ in 0..<2 { former.countHit() }
+        let point = try opened.store.restorePoints.point(of: key)
+        _ = try make(0..<3)
+        _ = try opened.store.restorePoints.restore(point)
+        #expect(try opened.store.resource(key) == nil)
+    }
+
+    @Test func whatAPersonHasPinnedMeanwhileStays() throws {
+        let generation = try make(0..<1)
+        let point = try opened.store.restorePoints.point(of: key)
+        try fill(generation, 1..<3)
+        #expect(try opened.store.setPinned(true, key, isByHand: true))
+        #expect(try opened.store.restorePoints.restore(point) == 0)
+        let left = try #require(try opened.store.resource(key)).resource
+        #expect(left.isPinned && left.cachedBytes == 3 * 4096)
+    }
+
     @Test func longResourceThatIsPinnedWhileOthersAreRemovedStays() throws {
         for name in ["a", "b"] { _ = try make(0..<Self.count, name: name) }
         let other = OpenStore.key("b")
