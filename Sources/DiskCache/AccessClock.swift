@@ -3,10 +3,10 @@ import Synchronization
 
 /// Clocks in microseconds.
 enum AccessClock {
-    /// Wall-clock time. It orders last reads, across restarts.
+    /// Wall-clock time. It orders last reads, across restarts: those within one tick of the coarse clock, too.
     static func now() -> Int64 {
         if isSimulated.load(ordering: .relaxed), let driver { return driver.microseconds() }
-        return time(of: CLOCK_REALTIME_COARSE)
+        return time(of: CLOCK_REALTIME)
     }
 
     /// For what lasts a while: unlike the wall clock, it is never set back.

@@ -109,6 +109,18 @@ import Testing
         #expect(try !opened.makeRoom())
     }
 
+    /// They come after what was read before them, however far they were in the future.
+    @Test func readsInTheFutureComeAfterThoseBeforeIt() throws {
+        let now = AccessClock.now(), minute: Int64 = 60_000_000
+        do { _ = try full("a", lastRead: now + 60 * minute, now - 30 * minute, now + 10 * minute, now - 40 * minute) }
+        let again = try opened.reopened()
+        let a = try #require(try again.load("a"))
+        for left in [[0, 1, 2], [0, 2], [0]] {
+            #expect(again.evict(Self.extent) == Self.extent)
+            #expect(extents(a) == left)
+        }
+    }
+
     @Test func orderOfReadsOutlivesTheSession() throws {
         do {
             _ = try full("a", lastRead: 50, 10, 70, 30)
