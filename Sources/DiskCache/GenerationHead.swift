@@ -159,9 +159,11 @@ package final class GenerationHead: Sendable, Equatable {
     package func freshened(
         by newer: HeaderFields, isPublic: Bool, _ terms: CacheTerms, times: ResponseTimes, instant: UInt64
     ) -> GenerationHead {
-        with(
-            fields: Freshening.updated(fields, with: newer).storable(under: terms).worthKeeping,
-            isPublic: self.isPublic && isPublic, times: times, live: live?.answered(at: instant))
+        let updated = Freshening.updated(fields, with: newer).storable(under: terms)
+        // Each answer can add essential fields: those that no longer fit with them are left out.
+        return with(
+            fields: updated.canBeKept ? updated.worthKeeping : fields, isPublic: self.isPublic && isPublic,
+            times: times, live: live?.answered(at: instant))
     }
 
     package static func == (a: GenerationHead, b: GenerationHead) -> Bool {
