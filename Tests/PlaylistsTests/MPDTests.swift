@@ -162,7 +162,7 @@ extension MPD {
     // A live stream by numbers: what has ended by now, and is still in the buffer.
     @Test(arguments: [
         (0, 1, 0), (1, 1, 0), (2, 1, 1), (5, 1, 2), (60, 26, 5), (61, 26, 5), (62, 27, 5),
-        (3600 * 24 * 365, 15_767_996, 5),
+        (3600 * 24 * 365, 15_767_996, 5), (1_790_000_000, 894_999_996, 5),
     ])
     func liveNumbersAreThoseOfTheWindow(now: Int, first: Int64, count: Int) throws {
         let text = MPDSamples.mpd(
@@ -171,6 +171,16 @@ extension MPD {
         )
         let segments = try MPD(text).firstSegments(at: .seconds(now))
         #expect(segments.count == count && (segments.isEmpty || segments[0].number == first))
+    }
+
+    /// At 10 MHz, times since 1970 are beyond 2⁵³.
+    @Test func timelineCountsFrom1970() throws {
+        let text = MPDSamples.mpd(
+            "<Representation id=\"a\"><SegmentTemplate media=\"$Time$\" timescale=\"10000000\"><SegmentTimeline>"
+                + "<S t=\"17959126160000000\" d=\"20000000\" r=\"1\"/></SegmentTimeline></SegmentTemplate></Representation>",
+            attributes: "type=\"dynamic\" availabilityStartTime=\"1970-01-01T00:00:00Z\"")
+        let segments = try MPD(text).firstSegments(at: .seconds(1_795_912_700))
+        #expect(segments.count == 2 && segments[1].url?.absolute.hasSuffix("/17959126180000000") == true)
     }
 
     // What ends within the present is not there yet; of a film it is the last segment.
@@ -288,7 +298,7 @@ extension MPD {
                 .tooLarge
             ),
             (
-                timeline("<S t=\"9007199254740992\" d=\"9007199254740992\" r=\"5\"/>"),
+                timeline("<S t=\"72057594037927936\" d=\"72057594037927936\" r=\"5\"/>"),
                 .tooLarge
             ),
         ] as [(String, PlaylistError.Kind)])

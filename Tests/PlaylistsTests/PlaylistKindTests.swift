@@ -32,7 +32,7 @@ import Testing
     @Test(arguments: [
         ("4", 4000), ("4.004", 4004), ("0.5", 500), ("1.0000000001", 1000), ("5.", 5000), ("", nil), ("-1", nil),
         (".5", nil), ("1e3", nil), ("1.x", nil),
-        ("1000000001", nil), ("99999999999999999999", nil),
+        ("4000000001", nil), ("99999999999999999999", nil),
     ])
     func secondsAreRead(text: String, milliseconds: Int?) {
         #expect(MediaNumbers.seconds(text.utf8) == milliseconds.map { .milliseconds($0) })
