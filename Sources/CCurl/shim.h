@@ -24,3 +24,9 @@ static inline CURLMcode reel_curl_multi_set_socket(CURLM *multi, curl_socket_cal
 static inline CURLMcode reel_curl_multi_set_timer(CURLM *multi, curl_multi_timer_callback value) { return curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, value); }
 
 static inline CURLSHcode reel_curl_share(CURLSH *share, curl_lock_data what) { return curl_share_setopt(share, CURLSHOPT_SHARE, what); }
+
+// Deprecated, but the only call that lets each transfer continue and reports the sockets that come of it.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+static inline CURLMcode reel_curl_multi_socket_all(CURLM *multi, int *running) { return curl_multi_socket_all(multi, running); }
+#pragma GCC diagnostic pop

@@ -113,6 +113,11 @@ extension CurlTransfer {
     fileprivate func mayRequest(_ ends: OriginSockets.Ends) -> Bool {
         guard let client, hop.mayRequest(ends, of: host, client) else { return false }
         if hop.isPrivate(client.policy.value) { scope = .private }
+        if !hop.sockets.isEmpty, hop.addresses.first != ends.address,
+            let name = route.flatMap({ hop.way.peer(of: $0.url).name })
+        {
+            client.resolver.connected(name, at: ends.address)
+        }
         return true
     }
 }

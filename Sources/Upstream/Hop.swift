@@ -82,12 +82,14 @@ extension Hop {
         // A parent's or a proxy's address is configured. It is not an origin's: nobody else can name it as one.
         guard !way.isDirect || client.policy.value.permits(host: host, address: peer.address) else {
             if refused == nil { refused = peer.text }
+            client.originSockets.hasFailedAttempt = true
             return CURL_SOCKET_BAD
         }
         let flags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue) // no trap: constants
         let made = client.makeSocket(address.pointee.family, address.pointee.socktype | flags, address.pointee.protocol)
         if made < 0 {
             lacksDescriptors = lacksDescriptors || UpstreamError.isLackOfDescriptors(errno)
+            client.originSockets.hasFailedAttempt = true
         } else {
             sockets.append(made)
             client.originSockets.opened(made)

@@ -36,6 +36,16 @@ package final class NameResolver: Sendable {
     private struct Answer {
         let addresses: [String]
         let at: UInt64
+        /// The address that connected last; it is the first.
+        let connected: String?
+
+        /// - Parameter preferred: put first if it is among the others: name servers give the same order again, and an
+        ///   address that is silent holds up each connection.
+        init(_ addresses: [String], preferring preferred: String?, at time: UInt64) {
+            connected = preferred.flatMap { addresses.contains($0) ? $0 : nil }
+            self.addresses = [connected].compactMap(\.self) + addresses.filter { [connected] in $0 != connected }
+            at = time
+        }
     }
 
     /// A name that is being looked up, or waits for a thread.
@@ -115,7 +125,6 @@ package final class NameResolver: Sendable {
                 if age < Self.usable {
                     return (.addresses(answer.addresses), Self.enqueue(name, for: client, &state))
                 }
-                state.answers[name] = nil
             }
             if hasFailed { return (.addresses([]), false) }
             let startsThread = Self.enqueue(name, for: client, &state)
@@ -132,6 +141,14 @@ package final class NameResolver: Sendable {
         let now = nanoseconds()
         return state.withLock { state in
             state.answers[name].flatMap { now -| $0.at < Self.usable ? $0.addresses : nil }
+        }
+    }
+
+    /// A connection was made to one of a name's addresses, which is from now on the first.
+    package func connected(_ name: String, at address: String) {
+        state.withLock { state in
+            guard let answer = state.answers[name], answer.addresses.contains(address) else { return }
+            state.answers[name] = Answer(answer.addresses, preferring: address, at: answer.at)
         }
     }
 
@@ -223,26 +240,27 @@ package final class NameResolver: Sendable {
 
     private func finish(_ name: String, _ addresses: [String], failsUntil: UInt64?, for party: TransferSlots.Party) {
         let now = nanoseconds()
-        let requesters = state.withLock { state in
+        let (requesters, ordered) = state.withLock { state in
+            let answer = Answer(addresses, preferring: state.answers[name]?.connected, at: now)
             state.running.count(party, by: -1)
             state.line.hasRoom(within: party.bounds, state.running)
             let search = state.searches.removeValue(forKey: name)
-            guard search?.isRemembered ?? true else { return search?.requesters ?? [:] }
+            guard search?.isRemembered ?? true else { return (search?.requesters ?? [:], addresses) }
             state.failures[name] = failsUntil
             if state.failures.count > Self.answerLimit, let first = state.failures.min(by: { $0.value < $1.value }) {
                 state.failures[first.key] = nil
             }
             if !addresses.isEmpty {
-                state.answers[name] = Answer(addresses: addresses, at: now)
+                state.answers[name] = answer
                 if state.answers.count > Self.answerLimit,
                     let oldest = state.answers.min(by: { $0.value.at < $1.value.at })
                 {
                     state.answers[oldest.key] = nil
                 }
             }
-            return search?.requesters ?? [:]
+            return (search?.requesters ?? [:], answer.addresses)
         }
-        for requester in requesters.values { for waiter in requester.waiters.values { waiter(addresses) } }
+        for requester in requesters.values { for waiter in requester.waiters.values { waiter(ordered) } }
     }
 }
 

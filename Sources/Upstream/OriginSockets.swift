@@ -24,11 +24,13 @@ struct OriginSockets {
     private var unnamed: Set<Int32> = []
     private var known: [Ends: Known] = [:]
     private var ends: [Int32: Ends] = [:]
+    /// Whether an attempt to connect has ended without a request since this was last set to false.
+    var hasFailedAttempt = false
 
     mutating func opened(_ fd: Int32) { unnamed.insert(fd) }
 
     mutating func closed(_ fd: Int32) {
-        unnamed.remove(fd)
+        if unnamed.remove(fd) != nil { hasFailedAttempt = true }
         if let ends = ends.removeValue(forKey: fd) { known[ends] = nil }
     }
 

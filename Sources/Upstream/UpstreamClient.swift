@@ -127,7 +127,15 @@ package final class UpstreamClient {
     func callCurl(_ body: () -> Void) {
         assert(HeldLocks.areNone, "curl is called under a lock")
         isInsideCurl = true
+        originSockets.hasFailedAttempt = false
         body()
+        // curl has chosen the next address, but connects to it only in its next call, which the loop would make after
+        // half of the connect timeout. Ends, as each round takes an address from a transfer.
+        while originSockets.hasFailedAttempt, let multi {
+            originSockets.hasFailedAttempt = false
+            var running: Int32 = 0
+            reel_curl_multi_socket_all(multi, &running)
+        }
         isInsideCurl = false
         while !postponed.isEmpty {
             let batch = postponed

@@ -49,14 +49,39 @@ import Upstream
     func permittedAddressThatCannotBeReachedIsNotRefused(addresses: [String]) throws {
         let (free, port) = CannedOrigin.listen()
         close(free)
-        let upstreams = try Upstreams(
-            resolver: NameResolver(nanoseconds: MonotonicClock.nanoseconds) { _ in addresses })
+        let upstreams = try Upstreams(resolver: .standIn(addresses))
         let error = try upstreams.fetch("http://nas.test:\(port)/a.mp4").error
         guard case .cannotConnect(host: "nas.test", _) = error else {
             Issue.record("\(String(describing: error))")
             return
         }
         #expect(error?.isTransient == true)
+    }
+
+    /// curl connects to the next address only when it is called again.
+    @Test(arguments: ["127.0.0", "10.0.0"])
+    func addressesThatFailDoNotHoldUpTheNext(network: String) throws {
+        let dead = (2...9).map { "\(network).\($0)" }
+        // Each failure would take a part of it.
+        let upstreams = try Upstreams(
+            allow: ["127.0.0.0/8"], UpstreamSettings(connectTimeout: 2), resolver: .standIn(dead + ["127.0.0.1"]))
+        #expect(try upstreams.fetch(origin.url("/a.mp4", host: "film.test")).error == nil)
+    }
+
+    /// Otherwise each connection would wait for the address that is dead, as name servers give the same order again.
+    @Test func addressThatConnectedLastIsTriedFirst() throws {
+        let origin = try CannedOrigin("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        let upstreams = try Upstreams(allow: ["127.0.0.0/8"], resolver: .standIn(["127.0.0.2", "127.0.0.1"]))
+        let made = Monitor(0)
+        upstreams.onLoop { client in
+            client.makeSocket = { domain, type, number in
+                made.update { $0 += 1 }
+                return Glibc.socket(domain, type, number)
+            }
+        }
+        let url = "http://film.test:\(origin.port)/"
+        try #expect([url, url].map { try upstreams.fetch($0).recorder.heads.first?.status } == [200, 200])
+        #expect(made.read(\.self) == 3)
     }
 
     @Test func everyHopIsChecked() throws {

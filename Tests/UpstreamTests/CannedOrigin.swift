@@ -1,6 +1,7 @@
 import Glibc
 import Synchronization
 import TestSupport
+import Testing
 
 /// Answers each connection's first request with the same bytes, then closes. For what no proper server sends.
 final class CannedOrigin: Sendable {
@@ -71,5 +72,42 @@ final class CannedOrigin: Sendable {
         // Closing with unread bytes would reset the connection, and take the response with it.
         while recv(connection, &buffer, buffer.count, 0) > 0 {}
         close(connection)
+    }
+}
+
+/// A port where the kernel has no room for a connection: who connects there hears nothing.
+final class SilentPort {
+    private var sockets: [Int32] = []
+
+    init(_ address: UInt32, port: Int) throws {
+        let listener = make(nonBlocking: false)
+        #expect(withAddress(address, port) { bind(listener, $0, $1) } == 0 && listen(listener, 0) == 0)
+        // The first ones fill its queue.
+        for _ in 0..<4 {
+            let socket = make(nonBlocking: true)
+            _ = withAddress(address, port) { connect(socket, $0, $1) }
+        }
+    }
+
+    deinit { for socket in sockets { close(socket) } }
+
+    private func make(nonBlocking: Bool) -> Int32 {
+        let socket = socket(
+            AF_INET,
+            Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue) | (nonBlocking ? Int32(SOCK_NONBLOCK.rawValue) : 0), 0)
+        sockets.append(socket)
+        return socket
+    }
+
+    private func withAddress(_ address: UInt32, _ port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32)
+        -> Int32
+    {
+        var peer = sockaddr_in()
+        peer.sin_family = sa_family_t(AF_INET)
+        peer.sin_port = UInt16(clamping: port).bigEndian
+        peer.sin_addr.s_addr = address.bigEndian
+        return withUnsafePointer(to: peer) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
+        }
     }
 }

@@ -18,10 +18,6 @@ import Upstream
         return try withExtendedLifetime(dial) { try outcome.wait(for: "a connection") { $0 } }
     }
 
-    private func resolver(_ addresses: [String]) -> NameResolver {
-        NameResolver(nanoseconds: MonotonicClock.nanoseconds) { _ in addresses }
-    }
-
     /// The address of the other end.
     private func peer(of socket: Int32) -> UInt32 {
         var (address, length) = (sockaddr_in(), socklen_t(MemoryLayout<sockaddr_in>.size))
@@ -41,7 +37,7 @@ import Upstream
 
     @Test(arguments: ["127.0.0.1", "film.test"]) func hostIsConnectedTo(host: String) throws {
         let origin = try CannedOrigin(nil)
-        try expectConnection(dial(host, port: origin.port, Upstreams(resolver: resolver(["127.0.0.1"]))))
+        try expectConnection(dial(host, port: origin.port, Upstreams(resolver: .standIn(["127.0.0.1"]))))
     }
 
     /// As with a route of IPv6 that leads nowhere: the first address takes all the time that there is.
@@ -50,7 +46,7 @@ import Upstream
         let silent = try SilentPort(0x7F00_0002, port: origin.port)
         let upstreams = try Upstreams(
             allow: ["127.0.0.1", "127.0.0.2"], UpstreamSettings(connectTimeout: 5),
-            resolver: resolver(["127.0.0.2", "127.0.0.1"]))
+            resolver: .standIn(["127.0.0.2", "127.0.0.1"]))
         try withExtendedLifetime(silent) { try expectConnection(dial("film.test", port: origin.port, upstreams)) }
     }
 
@@ -58,7 +54,7 @@ import Upstream
         let origin = try CannedOrigin(nil)
         // Nobody listens there.
         let upstreams = try Upstreams(
-            allow: ["127.0.0.1", "127.0.0.2"], resolver: resolver(["127.0.0.2", "10.0.0.1", "127.0.0.1"]))
+            allow: ["127.0.0.1", "127.0.0.2"], resolver: .standIn(["127.0.0.2", "10.0.0.1", "127.0.0.1"]))
         try expectConnection(dial("film.test", port: origin.port, upstreams))
     }
 
@@ -66,15 +62,15 @@ import Upstream
         let (free, port) = CannedOrigin.listen()
         close(free)
         #expect(
-            try dial("none.test", port: port, Upstreams(resolver: resolver([])))
+            try dial("none.test", port: port, Upstreams(resolver: .standIn([])))
                 == .failure(.cannotResolve(host: "none.test")))
         #expect(
-            try dial("film.test", port: port, Upstreams(resolver: resolver(["10.0.0.1"])))
+            try dial("film.test", port: port, Upstreams(resolver: .standIn(["10.0.0.1"])))
                 == .failure(.addressRefused(host: "film.test", address: "10.0.0.1")))
         for addresses in [["127.0.0.1"], ["10.0.0.1", "127.0.0.1"], ["127.0.0.1", "10.0.0.1"]] {
             guard
                 case .failure(.cannotConnect) = try dial(
-                    "film.test", port: port, Upstreams(resolver: resolver(addresses)))
+                    "film.test", port: port, Upstreams(resolver: .standIn(addresses)))
             else {
                 Issue.record("\(addresses): not what became of a port where nobody listens")
                 return
@@ -115,42 +111,5 @@ import Upstream
         let order = { (list: [String]) in list.compactMap { IPAddress($0) }.alternatingFamilies.map(\.description) }
         #expect(order(["::1", "::2", "::3", "1.1.1.1", "2.2.2.2"]) == ["::1", "1.1.1.1", "::2", "2.2.2.2", "::3"])
         #expect(order(["1.1.1.1", "2.2.2.2"]) == ["1.1.1.1", "2.2.2.2"] && order([]) == [])
-    }
-}
-
-/// A port where the kernel has no room for a connection: who connects there hears nothing.
-private final class SilentPort {
-    private var sockets: [Int32] = []
-
-    init(_ address: UInt32, port: Int) throws {
-        let listener = make(nonBlocking: false)
-        #expect(withAddress(address, port) { bind(listener, $0, $1) } == 0 && listen(listener, 0) == 0)
-        // The first ones fill its queue.
-        for _ in 0..<4 {
-            let socket = make(nonBlocking: true)
-            _ = withAddress(address, port) { connect(socket, $0, $1) }
-        }
-    }
-
-    deinit { for socket in sockets { close(socket) } }
-
-    private func make(nonBlocking: Bool) -> Int32 {
-        let socket = socket(
-            AF_INET,
-            Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue) | (nonBlocking ? Int32(SOCK_NONBLOCK.rawValue) : 0), 0)
-        sockets.append(socket)
-        return socket
-    }
-
-    private func withAddress(_ address: UInt32, _ port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32)
-        -> Int32
-    {
-        var peer = sockaddr_in()
-        peer.sin_family = sa_family_t(AF_INET)
-        peer.sin_port = UInt16(clamping: port).bigEndian
-        peer.sin_addr.s_addr = address.bigEndian
-        return withUnsafePointer(to: peer) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
-        }
     }
 }

@@ -63,6 +63,27 @@ import Upstream
         #expect(resolver.resolve("film.test") { _ in } == .addresses(["127.0.0.1"]))
     }
 
+    @Test func addressThatConnectedLastStaysFirstUntilItIsForgotten() throws {
+        let names = Names(isOpen: true) { _ in ["127.0.0.2", "127.0.0.3", "127.0.0.1"] }, resolver = names.resolver
+        let found = Monitor<[[String]]>([])
+        func lookUp() throws -> [String] {
+            let count = found.read(\.count)
+            let known = resolver.resolve("film.test") { addresses in found.update { $0.append(addresses) } }
+            if case .addresses(let addresses) = known { return addresses }
+            return try found.wait(for: "addresses") { $0.count > count ? $0.last : nil }
+        }
+        resolver.connected("film.test", at: "127.0.0.1")
+        #expect(try lookUp() == ["127.0.0.2", "127.0.0.3", "127.0.0.1"])
+        resolver.connected("film.test", at: "127.0.0.9")
+        resolver.connected("film.test", at: "127.0.0.1")
+        #expect(try lookUp() == ["127.0.0.1", "127.0.0.2", "127.0.0.3"])
+        // The answer has expired, and the name is looked up again.
+        names.seconds.add(3600, ordering: .relaxed)
+        #expect(try lookUp() == ["127.0.0.1", "127.0.0.2", "127.0.0.3"] && names.asked.count == 2)
+        resolver.forgetAll()
+        #expect(try lookUp() == ["127.0.0.2", "127.0.0.3", "127.0.0.1"])
+    }
+
     @Test func fewNamesAreLookedUpAtATime() throws {
         let names = Names(), resolver = names.resolver, answers = Monitor(0)
         for index in 0..<200 { _ = resolver.resolve("\(index).test") { _ in answers.update { $0 += 1 } } }

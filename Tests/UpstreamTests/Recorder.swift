@@ -141,6 +141,13 @@ final class Upstreams: Sendable {
     var openTransfers: Int { onLoop { $0.openTransfers } }
 }
 
+extension NameResolver {
+    /// Finds the same addresses for each name.
+    static func standIn(_ addresses: [String]) -> NameResolver {
+        NameResolver(nanoseconds: MonotonicClock.nanoseconds) { _ in addresses }
+    }
+}
+
 /// A transfer under way, reached from the test's thread.
 struct Running: Sendable {
     let transfer: LoopBound<Transfer>
