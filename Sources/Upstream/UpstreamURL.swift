@@ -74,7 +74,40 @@ struct UpstreamURL: Equatable {
         scheme == other.scheme && host == other.host && port == other.port
     }
 
+    /// Reads a URL as curl does, until that changes nothing: curl makes addresses of numbers as it reads, before it
+    /// decodes percent signs, and other alphabets become ASCII only here.
     init?(base: String?, _ reference: String) {
+        guard var read = UpstreamURL(reading: reference, from: base) else { return nil }
+        for _ in 0..<Self.mostReadings {
+            guard let again = UpstreamURL(reading: read.text, from: nil) else { return nil }
+            if again == read {
+                // WHATWG URL, "ends in a number": a malformed address, of which other resolvers may make one.
+                guard read.name.map(Self.endsInNumber) != true else { return nil }
+                self = read
+                return
+            }
+            read = again
+        }
+        return nil
+    }
+
+    /// How often a URL is read: a host has no reason to change more often.
+    private static let mostReadings = 4
+
+    private static func endsInNumber(_ name: String) -> Bool {
+        guard let last = name.utf8.split(separator: dot).last else { return true }
+        if last.starts(with: "0x".utf8) { return last.dropFirst(2).allSatisfy { ASCII.hexValue($0) != nil } }
+        return last.allSatisfy(ASCII.isDigit)
+    }
+
+    /// Leaves out dots at the end of an address or of this machine's names: neither is asked of a name server.
+    private static func withoutDots(_ host: String) -> String {
+        guard let end = host.utf8.lastIndex(where: { $0 != dot }) else { return host }
+        let bare = String(Substring(host.utf8[...end]))
+        return endsInNumber(bare) || isThisMachine(bare) ? bare : host
+    }
+
+    private init?(reading reference: String, from base: String?) {
         guard let handle = curl_url() else { return nil }
         defer { curl_url_cleanup(handle) }
         if let base, curl_url_set(handle, CURLUPART_URL, base, 0) != CURLUE_OK { return nil }
@@ -86,7 +119,9 @@ struct UpstreamURL: Equatable {
             curl_url_set(handle, part, nil, 0)
         }
         // curl's own conversion depends on the locale.
-        guard let written = Self.part(CURLUPART_HOST, of: handle), let host = HostName.inASCII(written), !host.isEmpty,
+        guard let written = Self.part(CURLUPART_HOST, of: handle),
+            let host = HostName.inASCII(written).map(Self.withoutDots),
+            !host.isEmpty,
             host == ASCII.lowercased(written) || curl_url_set(handle, CURLUPART_HOST, host, 0) == CURLUE_OK,
             let text = Self.part(CURLUPART_URL, of: handle),
             let scheme = Self.part(CURLUPART_SCHEME, of: handle), scheme == "http" || scheme == "https",

@@ -211,6 +211,24 @@ import Testing
         #expect(parent.snapshot.requests.count == 1)
     }
 
+    /// What curl would make an address of once the URL is written anew, and what a proxy might.
+    @Test(arguments: [
+        "0x7f%2e1", "２１３０７０６４３３", "１２７.1:81", "127。1", "127.0.0.1.", "169.254.169.254.", "127.1.",
+        "0x7f%2e1.", "127.0.0.1..", "localhost.", "%6cocalhost", "1.2.3.4.5", "a.0x7f", "a.1.",
+    ])
+    func addressInDisguiseIsNotLeftToAProxy(host: String) throws {
+        let upstreams = try Upstreams(allow: [])
+        parent.script("https://origin.test/a") { $0.redirect = "http://\(host)/b" }
+        for url in ["https://origin.test/a", "http://\(host)/b"] {
+            let error = try fetch(url, upstreams).1
+            switch error {
+            case .addressRefused, .badRedirect, .badURL: break
+            default: Issue.record("\(url): \(String(describing: error))")
+            }
+        }
+        #expect(parent.snapshot.requests.count == 1)
+    }
+
     @Test func addressOfAParentIsNoOrigin() throws {
         let upstreams = try Upstreams(allow: [])
         parent.serve("https://origin.test/a", Media(seed: 6, size: 1000))
