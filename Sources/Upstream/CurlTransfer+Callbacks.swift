@@ -81,6 +81,7 @@ extension CurlTransfer {
         {
             (hop.location, hop.redirectStatus, hop.redirectFields) = (location, status, fields)
             stage = .redirect
+            followSoon()
             return true
         }
         if let denial = hop.way.denial(status, of: route?.url) {

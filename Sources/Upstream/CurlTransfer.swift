@@ -26,6 +26,8 @@ package final class CurlTransfer: Transfer {
 
     /// How long playback waits for a slot, in units of `stallTimeout`.
     private static let stallsInQueue = 4.0
+    /// How long a redirect's body is read.
+    private static let discardSeconds = 0.2
 
     /// Retained until the end.
     @exclusivity(unchecked) package var delegate: (any TransferDelegate)?
@@ -358,9 +360,14 @@ package final class CurlTransfer: Transfer {
 
     // MARK: Stalls
 
+    /// A redirect is followed at its head, but for a moment in which a short body saves its connection.
+    func followSoon() { stallTimer?.schedule(afterSeconds: Self.discardSeconds) }
+
     func noteSign() { silence.end(at: MonotonicClock.nanoseconds()) }
 
     private func checkForStall() {
+        // Its body does not matter.
+        if stage == .redirect { return follow() }
         if stage == .queued { return finish(with: .timedOut(host: host, phase: .queue)) }
         if stage == .resolving { return finish(with: .timedOut(host: host, phase: isLookingUp ? .connect : .names)) }
         guard stage != .ended, let easy = hop.easy, let client else { return }
@@ -371,8 +378,7 @@ package final class CurlTransfer: Transfer {
             stallTimer?.schedule(afterSeconds: max(0.001, client.settings.stallTimeout - silence))
             return
         }
-        // A redirect's body does not matter.
-        if stage == .redirect { follow() } else { finish(with: .timedOut(host: host, phase: phase)) }
+        finish(with: .timedOut(host: host, phase: phase))
     }
 
     /// Whether the answer keeps a slot that others wait for, and comes so slowly that its end will not be lived to see:

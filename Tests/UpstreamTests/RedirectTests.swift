@@ -128,6 +128,18 @@ import Upstream
         #expect(origin.snapshot.connectionCount == 2)
     }
 
+    /// As of a script that states the film's length with its Location. Browsers follow at the head.
+    @Test func bodyOfARedirectIsNotWaitedFor() throws {
+        origin.script("/held") {
+            $0.redirect = "/final.mp4"; $0.body = [UInt8](repeating: 65, count: 1000); $0.holdBody = true
+        }
+        let upstreams = try Upstreams(UpstreamSettings(stallTimeout: 3600))
+        let (recorder, error) = try upstreams.fetch(origin.url("/held"))
+        #expect(error == nil)
+        #expect(recorder.received(media))
+        origin.releaseAll()
+    }
+
     @Test func brokenBodyOfARedirectIsNoMatter() throws {
         origin.script("/cut") {
             $0.redirect = "/final.mp4"; $0.body = [UInt8](repeating: 65, count: 1000); $0.cutAfter = 10
