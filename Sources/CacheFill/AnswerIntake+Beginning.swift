@@ -19,12 +19,14 @@ extension AnswerIntake {
         return known == nil && demand.resolvedRule.resolver == nil && !request.ignoresRedirects
     }
 
-    /// A fresh redirect of a URL, which the request goes past.
+    /// A fresh redirect of a URL, which the request goes past. Where its target is in back-off, the origin is asked: it
+    /// may have another by now.
     func redirect(
         of url: String, _ fields: HeaderFields, _ request: inout FetchRequest, for known: Generation?
     ) -> KnownRedirect? {
         guard usesRedirects(request, for: known), filler.shortResponses.hasRedirects,
-            let redirect = filler.redirect(of: url, fields, demand)
+            let redirect = filler.redirect(of: url, fields, demand),
+            filler.backoff.wait(behind: url, leadingTo: redirect.location) == 0
         else { return nil }
         request.wentThrough(redirectOf: url)
         return redirect

@@ -146,6 +146,7 @@ package final class Fetch: TransferDelegate {
 
     package func transfer(_ transfer: any Transfer, followed redirect: ReceivedRedirect) {
         if !hasEnded { intake.take(redirect, request, for: knownGeneration) }
+        if !hasEnded, request.call.stops(transfer, at: redirect) { start(reason ?? .resume) }
     }
 
     package func transfer(_ transfer: any Transfer, receivedInterim interim: InterimResponse) {

@@ -15,7 +15,7 @@ struct FetchRequest {
     let resource: OpenResource
     let filler: CacheFiller
     /// Whether, when and from whom it is requested.
-    private(set) var call: OriginCall
+    var call: OriginCall
     /// `OpenResource.changes` when the last request was sent.
     private(set) var mark = 0
     /// Set after an answer about another version: the next request has no conditions.

@@ -43,6 +43,14 @@ package final class OriginBackoff: Sendable {
         standing(of: url)?.wait(for: Self.place(of: url), at: nanoseconds()) ?? 0
     }
 
+    /// The same for the host to which a URL redirects.
+    func wait(behind url: String, leadingTo location: String) -> Double {
+        guard !isQuiet.load(ordering: .relaxed), let target = try? OriginURL(url: url).resolving(location) else {
+            return 0
+        }
+        return wait(before: target.absolute)
+    }
+
     /// Whether connections to the URL's host have failed recently.
     package func isDown(_ url: String) -> Bool {
         standing(of: url)?.isDown(at: nanoseconds()) ?? false

@@ -30,6 +30,8 @@ package struct OriginCall {
     private var patience: Double?
     /// The URL of the last request; empty before the first.
     private(set) var url = ""
+    /// Where that led, if the host there is in back-off.
+    private var target: String?
     /// When that was sent, in seconds since 1970.
     private(set) var time: Int64 = 0
 
@@ -67,7 +69,8 @@ package struct OriginCall {
     package func turn(before request: UpstreamRequest) -> Turn {
         guard !origins.isOffline else { return .never(.offline) }
         // An origin in back-off is not contacted, but a parent may have the bytes.
-        let wait = request.parent == nil ? backoff.wait(before: request.url) : 0
+        let wait =
+            request.parent == nil ? max(backoff.wait(before: request.url), target.map(backoff.wait(before:)) ?? 0) : 0
         guard let retry else {
             guard let patience, wait > 0 else { return .now }
             return wait > patience ? .never(.busy(retryAfter: Retry.whole(wait))) : .later(afterSeconds: wait)
@@ -83,7 +86,16 @@ package struct OriginCall {
     package mutating func begin(_ request: UpstreamRequest, for reason: FetchReason) {
         origins.filler.metrics.upstreamReasons[reason].add()
         if reason == .resume { origins.filler.metrics.resumedTransfers.add() }
-        (url, time) = (request.url, origins.filler.now())
+        (url, time, target) = (request.url, origins.filler.now(), nil)
+    }
+
+    /// Cancels a transfer that would follow a redirect to a host in back-off: the next `turn` counts that.
+    mutating func stops(_ transfer: any Transfer, at redirect: ReceivedRedirect) -> Bool {
+        // A parent requests the target, too.
+        guard parent == nil, backoff.wait(before: redirect.target) > 0 else { return false }
+        target = redirect.target
+        transfer.cancel()
+        return true
     }
 
     /// Records what an answer says about who gave it.

@@ -101,6 +101,10 @@ package final class ResponseFetch: TransferDelegate {
 
     package func transfer(_ transfer: any Transfer, isIn phase: UpstreamError.Phase) { self.phase = phase }
 
+    package func transfer(_ transfer: any Transfer, followed redirect: ReceivedRedirect) {
+        if call.stops(transfer, at: redirect) { start() }
+    }
+
     package func transfer(_ transfer: any Transfer, receivedInterim interim: InterimResponse) { report(interim) }
 
     package func transfer(_ transfer: any Transfer, receivedHead head: UpstreamHead) {

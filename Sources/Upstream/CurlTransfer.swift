@@ -295,7 +295,8 @@ package final class CurlTransfer: Transfer {
             self,
             followed: ReceivedRedirect(
                 url: former.url.text, sent: former.fields, status: hop.redirectStatus, fields: hop.redirectFields,
-                isPublic: scope == .public))
+                target: route?.url.text ?? "", isPublic: scope == .public))
+        guard stage != .ended else { return }
         leaveHop()
         beginHop()
     }

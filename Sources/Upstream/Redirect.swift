@@ -7,6 +7,8 @@ package struct ReceivedRedirect: Sendable {
     package let sent: HeaderFields
     package let status: Int
     package let fields: HeaderFields
+    /// The URL that is requested next.
+    package let target: String
     /// Whether all servers so far have public addresses.
     package let isPublic: Bool
 }

@@ -42,7 +42,7 @@ package protocol TransferDelegate: AnyObject {
     /// `start`; only answer it.
     func transfer(_ transfer: any Transfer, redirectOf url: String, with fields: HeaderFields) -> KnownRedirect?
 
-    /// The transfer follows a redirect that it has received.
+    /// The transfer follows a redirect that it has received, unless it is cancelled here.
     func transfer(_ transfer: any Transfer, followed redirect: ReceivedRedirect)
 
     /// A response before the final one, perhaps before a redirect.

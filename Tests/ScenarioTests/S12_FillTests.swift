@@ -495,6 +495,33 @@ extension Scenarios {
             }
         }
 
+        /// Most signed links, and trackers before a CDN, redirect each time.
+        @Test(arguments: [false, true]) func hostBehindARedirectIsLeftAlone(isKept: Bool) async throws {
+            let clock = Clock()
+            try await scenario {
+                $0.tuning.fill.clock = { clock.nanoseconds.load(ordering: .relaxed) }
+            } _: { stage in
+                let host = try ScriptedOrigin()
+                defer { host.stop() }
+                host.serve("/film.mp4", film)
+                host.script("/film.mp4") { ($0.status, $0.retryAfter) = (429, 120) }
+                stage.origin.script("/link.mp4") {
+                    $0.redirect = host.url("/film.mp4")
+                    if isKept { ($0.status, $0.headers) = (301, [("Cache-Control", "max-age=600")]) }
+                }
+                #expect(try stage.get("/link.mp4").status == 429)
+                clock.pass(seconds: 20)
+                for method in ["GET", "HEAD"] {
+                    let response = try stage.get("/link.mp4", method: method)
+                    #expect(response.status == 503 && response.headers["Retry-After"] == "100")
+                }
+                #expect(host.requestCount("/film.mp4") == 1)
+                clock.pass(seconds: 100)
+                host.script("/film.mp4") { $0.status = nil }
+                expectWhole(try stage.get("/link.mp4"), film)
+            }
+        }
+
         @Test func whatIsCachedPlaysWhileItsHostIsLeftAlone() async throws {
             let clock = Clock()
             try await scenario {
