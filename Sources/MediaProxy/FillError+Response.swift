@@ -1,6 +1,7 @@
 import CacheFill
 import CachePolicy
 import HTTPModel
+import HTTPTransport
 import Upstream
 
 /// Maps failures to statuses and messages for the client, in this one place.
@@ -49,5 +50,18 @@ extension FillError {
         }
         // The text may quote the origin, and may end up in a terminal.
         return description.printable
+    }
+}
+
+extension Exchange {
+    /// Answers with a failure, and with when a retry is worthwhile.
+    func respond(
+        _ failure: FillError, _ words: Advice.Words, closes: Bool = false,
+        configure: (inout Response) -> Void = { _ in }
+    ) {
+        respond(failure.status, text: failure.clientText(words), closes: closes) { response in
+            if let seconds = failure.retryAfter { response.field("Retry-After", seconds) }
+            configure(&response)
+        }
     }
 }

@@ -205,7 +205,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         isAnswered = true
         let failure = FillError.upstream(error ?? .broken(detail: "no answer"))
         proxy.metrics.errors.add(failure.kind.rawValue)
-        exchange.respond(failure.status, text: failure.clientText(proxy.policy.adviceWords)) {
+        exchange.respond(failure, proxy.policy.adviceWords) {
             $0.cacheStatus(.forwarded(.method, detail: failure.kind.rawValue))
         }
     }

@@ -64,7 +64,7 @@ final class Tunnel: BodySink, BodySource {
         case .failure(let error):
             let failure = FillError.upstream(error)
             proxy.metrics.errors.add("tunnel")
-            exchange.respond(failure.status, text: failure.clientText(proxy.policy.adviceWords), closes: true)
+            exchange.respond(failure, proxy.policy.adviceWords, closes: true)
         }
     }
 

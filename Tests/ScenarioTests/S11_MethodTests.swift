@@ -172,6 +172,27 @@ extension Scenarios {
 
         // MARK: Waiting
 
+        /// The only slot is taken by a client that has yet to send its body.
+        @Test func requestThatWaitsForASlotHearsWhenToComeAgain() async throws {
+            let origin = try ScriptedOrigin()
+            defer { origin.stop() }
+            var policy = ProxyPolicy()
+            policy.mounts = [Mount(path: "/tv/", origin: try OriginURL(url: origin.url("/vod/")))]
+            try await scenario { [policy] in
+                ($0.origin, $0.tuning.policy, $0.tuning.upstream.stallTimeout) = (origin, policy, 0.25)
+                $0.configure { $0.maxFetches = 1 }
+            } _: { stage in
+                let client = try stage.player()
+                try client.send(
+                    client.request(
+                        "/tv/a", headers: [("Expect", "100-continue"), ("Content-Length", "3")], method: "PUT"))
+                #expect(try client.readInterimHead().status == 100)
+                let second = try stage.send("PUT", "/tv/b", [1])
+                expectOneLine(second, status: 503)
+                #expect(second.headers["Retry-After"] == "10" && second.cacheStatus.contains("proxy-busy"))
+            }
+        }
+
         // RFC 9110 §10.1.1
         @Test func clientThatExpects100SendsWhenTheOriginIsReached() async throws {
             try await mounted { stage in
