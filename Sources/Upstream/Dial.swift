@@ -29,6 +29,9 @@ package final class Dial {
 
     /// Seconds until the next address is tried in parallel (RFC 8305 §5).
     private static let paceSeconds = 0.25
+    /// The most attempts at the same time: each takes a descriptor, and somebody else decides how many addresses a name
+    /// has.
+    private static let mostAttempts = 3
 
     private struct Attempt {
         let socket: Int32
@@ -94,6 +97,8 @@ package final class Dial {
                 }
                 continue
             }
+            // The next address is a better hope than the one that has been silent for longest.
+            if attempts.count == Self.mostAttempts { drop(attempts.removeFirst(), closes: true) }
             guard connect(to: address) else { continue }
             if !left.isEmpty { pace?.schedule(afterSeconds: Self.paceSeconds) }
             return

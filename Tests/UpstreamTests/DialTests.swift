@@ -50,6 +50,33 @@ import Upstream
         try withExtendedLifetime(silent) { try expectConnection(dial("film.test", port: origin.port, upstreams)) }
     }
 
+    /// A name with many silent addresses would take as many descriptors (RFC 8305 §5 asks for no more than a few).
+    @Test func fewAddressesAreTriedAtATime() throws {
+        let origin = try CannedOrigin(nil)
+        let silent = try (2...6).map { try SilentPort(0x7F00_0000 + $0, port: origin.port) }
+        let upstreams = try Upstreams(
+            allow: ["127.0.0.0/8"], resolver: .standIn((2...6).map { "127.0.0.\($0)" } + ["127.0.0.1"]))
+        // A number that was closed may be somebody else's by now.
+        let inode = { @Sendable (socket: Int32) -> ino_t in
+            var known = stat()
+            return fstat(socket, &known) == 0 ? known.st_ino : 0
+        }
+        let open = Monitor((sockets: [Int32: ino_t](), most: 0))
+        upstreams.onLoop { client in
+            client.makeSocket = { domain, type, number in
+                let made = Glibc.socket(domain, type, number)
+                open.update { open in
+                    open.sockets = open.sockets.filter { inode($0.key) == $0.value }
+                    open.sockets[made] = inode(made)
+                    open.most = max(open.most, open.sockets.count)
+                }
+                return made
+            }
+        }
+        try withExtendedLifetime(silent) { try expectConnection(dial("film.test", port: origin.port, upstreams)) }
+        #expect(open.read(\.most) == 3)
+    }
+
     @Test func addressThatAnswersAfterAllIsTakenWhereTheNextOneFails() throws {
         let origin = try CannedOrigin(nil)
         // Nobody listens there.
