@@ -56,6 +56,8 @@ package final class CacheReader {
     /// The counters of its origin.
     private let origin: OriginCounters.Origin
     private let follower: FollowerID
+    /// Changed outside of this object, and put back, as are all here: no access has to be checked for another at the
+    /// same time.
     private var lease: ExtentLease?
     private var window: ReaderWindow
     private var followed: SharedFetch? { didSet { window.reported = nil } }
@@ -108,8 +110,10 @@ package final class CacheReader {
         self.follower = follower
         window = ReaderWindow(readable: offset)
         if !generation.isStored { source = .bypass }
+        var first: ExtentLease?
         let (view, readable, isResident) = ExtentLease.begin(
-            reading: generation, at: offset, limit: end ?? .max, &lease)
+            reading: generation, at: offset, limit: end ?? .max, &first)
+        lease = first
         window.readable = readable
         if isResident { window.warmed = readable }
         if let status {
@@ -203,7 +207,10 @@ package final class CacheReader {
     }
 
     private func look() -> ExtentLease.Availability {
-        generation.acquire(at: offset, limit: end ?? .max, lease: &lease)
+        var held = lease.take()
+        let found = generation.acquire(at: offset, limit: end ?? .max, lease: &held)
+        lease = held
+        return found
     }
 
     private func give(_ limit: Int, _ copies: Bool) -> Step {

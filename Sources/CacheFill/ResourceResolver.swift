@@ -67,6 +67,8 @@ package struct ResourceResolver {
     package protocol User {
         var purpose: Purpose { get }
         var resolvedRule: ResolvedRule { get }
+        /// Those of the rule, without a copy of that.
+        var cacheTerms: CacheTerms { get }
         /// Whether the request has credentials of its client's own.
         var isAuthorized: Bool { get }
         /// The variant that the request's fields select.
@@ -102,7 +104,7 @@ package struct ResourceResolver {
             let stored = generation.snapshot, head = stored.head
             if let turn = turn(from: head.variant, purpose, user) { return turn }
             if generation.isUnreadable, purpose.mayRequest, !purpose.isOffline { return .bypass(.unreadable) }
-            let reading = head.reading(user.resolvedRule.terms)
+            let reading = head.reading(user.cacheTerms)
             if let other = refusal(of: generation, stored, reading, purpose, user) { return other }
             guard case .answer(let directives, let ttl, let isOffline) = purpose, generation !== accepted else {
                 return .use(generation, stored, .anyway)
@@ -124,7 +126,7 @@ package struct ResourceResolver {
     package mutating func resolve(opened generation: Generation, for user: some User) -> Resolution? {
         let stored = generation.snapshot, purpose = user.purpose
         return turn(from: stored.head.variant, purpose, user)
-            ?? refusal(of: generation, stored, stored.head.reading(user.resolvedRule.terms), purpose, user)
+            ?? refusal(of: generation, stored, stored.head.reading(user.cacheTerms), purpose, user)
     }
 
     /// What to do instead if a stored response must not answer the request; nil if it may.
@@ -149,4 +151,8 @@ package struct ResourceResolver {
         turns += 1
         return .turn(to: own.variantKey(of: key))
     }
+}
+
+extension ResourceResolver.User {
+    package var cacheTerms: CacheTerms { resolvedRule.terms }
 }

@@ -134,6 +134,8 @@ struct ChunkTable: Sendable {
         return found
     }
 
+    // Inlined, as otherwise the table and the extent are copied for it.
+    @inline(__always)
     private func available(at offset: Int64, in extent: Extent) -> ExtentLease.Availability {
         guard !extent.isEvicting else { return .absent }
         let chunk = geometry.chunk(at: offset), bit = geometry.bit(ofChunk: chunk)
@@ -157,7 +159,8 @@ struct ChunkTable: Sendable {
     /// Whether chunks of an extent were in memory when last asked, a short time ago.
     /// - Parameter now: by the monotonic clock.
     func areResident(_ chunks: Presence, inExtent ordinal: Int, now: Int64) -> Bool {
-        extents[ordinal].residentUntil > now && extents[ordinal].resident.isSuperset(of: chunks)
+        let extent = extents[ordinal]
+        return extent.residentUntil > now && extent.resident.isSuperset(of: chunks)
     }
 
     /// Records chunks of an extent that are in memory. The first ones determine until when this is believed of all.

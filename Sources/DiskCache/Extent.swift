@@ -61,13 +61,13 @@ struct Extent: Sendable {
         checksums = [:]
     }
 
-    /// Whether there is nothing to remember about it.
-    var isBlank: Bool {
+    /// Whether there is nothing to remember about it. Inlined, as otherwise each look at one in a table copies it.
+    @inline(__always) var isBlank: Bool {
         leases == 0 && hasBlocks.isEmpty && !isEvicting && !isChanged && unsaved.isEmpty && unverified.isEmpty
             && checksums.isEmpty
     }
 
-    var hasBlocks: Presence { present.union(residue) }
+    @inline(__always) var hasBlocks: Presence { present.union(residue) }
 
     /// Whether the index has it, with an older `lastAccess`.
     var isReadUnsaved: Bool { isRead && !isEvicting && !saved.isEmpty }

@@ -24,7 +24,7 @@ extension GenerationHead {
 extension GenerationHead {
     /// The head's directives and lifetime, as a cache under these terms reads them.
     package func reading(_ terms: CacheTerms) -> Reading {
-        let first = firstReading.load() ?? firstReading.storeIfNil(Reading(self, terms))
+        let first = firstReading { Reading(self, terms) }
         // Other terms are those of another rule, or of changed settings, until the next answer of the origin.
         return first.terms == terms ? first : Reading(self, terms)
     }

@@ -39,8 +39,9 @@ package final class GenerationHead: Sendable, Equatable {
     /// The value for `If-Range` in requests for gaps of this generation.
     package let rangeCondition: String?
     private let lastRendering = Mutex<(excluded: FieldNames, bytes: [UInt8])?>(nil)
-    /// As it was last read: the terms rarely change.
-    let firstReading = AtomicLazyReference<Reading>()
+    /// As it was first read: the terms rarely change. The bits of a reference that this object holds, 0 before: the
+    /// generic `AtomicLazyReference` looks its types up at each load.
+    private let readingBits = Atomic<UInt>(0)
 
     /// - Parameters:
     ///   - times: nil if it was new when it was stored.
@@ -68,6 +69,24 @@ package final class GenerationHead: Sendable, Equatable {
         isCertainListing = kind.isCertainListing
         self.isListing = isListing || kind.isListing
         (self.live, self.isUnchanging) = (live, isUnchanging)
+    }
+
+    deinit { knownReading?.release() }
+
+    private var knownReading: Unmanaged<Reading>? {
+        UnsafeRawPointer(bitPattern: readingBits.load(ordering: .acquiring)).map { Unmanaged.fromOpaque($0) }
+    }
+
+    /// The first reading, which is made if there is none.
+    func firstReading(_ make: () -> Reading) -> Reading {
+        if let known = knownReading { return known.takeUnretainedValue() }
+        let made = Unmanaged.passRetained(make()), bits = UInt(bitPattern: made.toOpaque())
+        guard readingBits.compareExchange(expected: 0, desired: bits, ordering: .acquiringAndReleasing).exchanged
+        else {
+            made.release()
+            return firstReading(make)
+        }
+        return made.takeUnretainedValue()
     }
 
     /// What a type of media says. Nearly all responses have one of a few.

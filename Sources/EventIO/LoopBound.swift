@@ -6,7 +6,7 @@ package struct LoopBound<Value>: @unchecked Sendable {
     @usableFromInline let stored: Value
 
     // Inlinable: a generic form, called from another module, would look its types up at run time for each call.
-    @inlinable package init(_ value: Value, on loop: EventLoop) {
+    @inlinable @inline(__always) package init(_ value: Value, on loop: EventLoop) {
         self.loop = loop
         stored = value
     }

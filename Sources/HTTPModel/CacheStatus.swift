@@ -41,30 +41,37 @@ package struct CacheStatus: Sendable, Equatable {
 
     /// Appends the field's value to a head under construction, without an intermediate string, as every answer has
     /// one.
-    /// - Parameter name: what precedes the value.
-    package func write(to bytes: inout [UInt8], as name: StaticString = "") {
-        bytes.append(upTo: name.utf8CodeUnitCount + 128) { line in
-            line.append(name)
-            line.append("reelcache")
-            if let forward {
-                line.append("; fwd=")
-                line.append(text: forward.rawValue)
-            } else if isHit {
-                line.append("; hit")
-            }
-            if let forwardStatus {
-                line.append("; fwd-status=")
-                line.append(decimal: Int64(forwardStatus))
-            }
-            if isStored { line.append("; stored") }
-            if isCollapsed { line.append("; collapsed") }
-            if let ttl {
-                line.append(ttl < 0 ? "; ttl=-" : "; ttl=")
-                line.append(decimal: min(ttl.magnitude, Self.greatestInteger))
-            }
-        }
+    package func write(to bytes: inout [UInt8]) {
+        bytes.append(upTo: Self.mostOfBeginning) { writeBeginning(to: &$0) }
         if let key { bytes += "; key=\(Self.string(key))".utf8 }
         if let detail { bytes += "; detail=\(Self.string(detail))".utf8 }
+    }
+
+    /// Whether the beginning is all of the value.
+    package var isShort: Bool { key == nil && detail == nil }
+
+    /// At most so many bytes have the parameters before `key`.
+    package static let mostOfBeginning = 128
+
+    /// Writes the value up to the parameters that are texts.
+    package func writeBeginning(to line: inout LineWriter) {
+        line.append("reelcache")
+        if let forward {
+            line.append("; fwd=")
+            line.append(text: forward.rawValue)
+        } else if isHit {
+            line.append("; hit")
+        }
+        if let forwardStatus {
+            line.append("; fwd-status=")
+            line.append(decimal: Int64(forwardStatus))
+        }
+        if isStored { line.append("; stored") }
+        if isCollapsed { line.append("; collapsed") }
+        if let ttl {
+            line.append(ttl < 0 ? "; ttl=-" : "; ttl=")
+            line.append(decimal: min(ttl.magnitude, Self.greatestInteger))
+        }
     }
 
     /// An Integer of RFC 9651 §3.3.1 has at most 15 digits.

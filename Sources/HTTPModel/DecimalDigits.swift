@@ -42,6 +42,8 @@ package struct LineWriter {
         text.withUTF8 { append(bytes: $0) }
     }
 
+    package mutating func append(_ bytes: [UInt8]) { bytes.withUnsafeBufferPointer { append(bytes: $0) } }
+
     private mutating func append(bytes text: UnsafeBufferPointer<UInt8>) {
         precondition(text.count <= room.count - count, "a line is longer than announced")
         guard let start = text.baseAddress, !text.isEmpty else { return }

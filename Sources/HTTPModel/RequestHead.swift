@@ -72,6 +72,8 @@ package final class RequestHead: Sendable {
         let range: ByteSpan?
         /// Whether there are preconditions (RFC 9110 §13.1) but `If-Range`, and whether there is that: most have none.
         package let isConditional, hasIfRange: Bool
+        /// Whether there is `Connection`.
+        let hasConnection: Bool
 
         init(_ bytes: [UInt8], _ version: HTTPVersion, _ framing: MessageFraming, _ fields: [FieldSpan]) {
             (self.bytes, self.version, self.framing, fieldSpans) = (bytes, version, framing, fields)
@@ -92,6 +94,7 @@ package final class RequestHead: Sendable {
                 first("if-match") != nil || first("if-none-match") != nil || first("if-modified-since") != nil
                 || first("if-unmodified-since") != nil
             hasIfRange = first("if-range") != nil
+            hasConnection = first("connection") != nil
         }
     }
 
@@ -163,7 +166,7 @@ package final class RequestHead: Sendable {
     private var isOriginForm: Bool { target.utf8.first == UInt8(ascii: "/") }
 
     private func hasConnectionOption(_ option: StaticString) -> Bool {
-        first("connection") != nil
+        rest.hasConnection
             && rest.fieldSpans.contains { field in
                 isNamed(field, "connection")
                     && rest.bytes[field.value.range].split(separator: ASCII.comma).contains {

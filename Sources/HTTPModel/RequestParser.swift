@@ -15,12 +15,14 @@ package enum RequestParser {
     /// - Parameters:
     ///   - bytes: all unconsumed bytes from a connection. Of several requests, only the first is parsed.
     ///   - former: of a request that was parsed within the same limits: what is equal to it is not parsed again.
+    ///   - lines: those of requests that were parsed within the same limits; this one's is remembered.
     package static func parse(
-        _ bytes: UnsafeRawBufferPointer, limits: RequestLimits = RequestLimits(), former: RequestHead.Rest? = nil
+        _ bytes: UnsafeRawBufferPointer, limits: RequestLimits = RequestLimits(), former: RequestHead.Rest? = nil,
+        lines: RequestLines? = nil
     ) -> Outcome {
         var scanner = RequestScanner(bytes, limits: limits, former: former)
         do throws(RequestScanner.Stop) {
-            let head = try scanner.scanHead()
+            let head = try scanner.scanHead(lines)
             return .complete(head, consumed: scanner.position)
         } catch {
             switch error {

@@ -27,12 +27,30 @@ struct RequestScanner {
         end = min(bytes.count, limits.maxHeadBytes)
     }
 
-    mutating func scanHead() throws(Stop) -> RequestHead {
+    mutating func scanHead(_ lines: RequestLines?) throws(Stop) -> RequestHead {
         try skipEmptyLines()
+        let input = UnsafeRawBufferPointer(rebasing: bytes[position..<end])
+        if let lines, let line = lines.line(beginning: input) { return try scanHead(after: line, in: lines) }
+        lines?.forgetLast()
+        let start = position
         let method = try scanMethod()
-        let target = try scanTarget()
+        let target = text(try scanTarget())
+        lines?.add(UnsafeRawBufferPointer(rebasing: bytes[start..<position]), method, target)
         let (rest, otherRange) = try scanRest()
-        do { return try RequestHead(method, text(target), rest, otherRange: otherRange) } catch { throw .fault(error) }
+        do { return try RequestHead(method, target, rest, otherRange: otherRange) } catch { throw .fault(error) }
+    }
+
+    /// Scans the rest of a head with a known line.
+    private mutating func scanHead(after line: RequestLines.Line, in lines: RequestLines) throws(Stop) -> RequestHead {
+        position += line.length
+        let (rest, otherRange) = try scanRest()
+        if otherRange == nil, let head = line.head(with: rest) { return head }
+        do {
+            let head = try RequestHead(line.method, line.target, rest, otherRange: otherRange)
+            // The fields of others are this head's own.
+            if otherRange == nil, rest === former { lines.keep(head, of: line) }
+            return head
+        } catch { throw .fault(error) }
     }
 
     private func text(_ target: Range<Int>) -> String {

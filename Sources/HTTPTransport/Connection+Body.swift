@@ -81,8 +81,7 @@ extension Connection {
     /// Drops the sink, as the rest of the body is not needed.
     func dismissBody() {
         guard let incoming, let sink = incoming.sink else { return }
-        incoming.sink = nil
-        incoming.isPaused = false
+        (incoming.sink, incoming.isPaused) = (nil, false)
         times.deadline = nil
         updateReading()
         withExtendedLifetime(sink) {}

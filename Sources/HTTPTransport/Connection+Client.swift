@@ -21,7 +21,9 @@ extension Connection {
 
     /// - Returns: whether the client is served.
     private func introduce(_ header: ProxyHeader) -> Bool {
+        var peer = peer
         peer.introduce(header, server.clients)
+        self.peer = peer
         phase = .reading
         times.deadline = server.deadline(in: server.limits.requestSeconds)
         // A trusted proxy's connection is for all of its clients: their requests are counted.
@@ -32,7 +34,7 @@ extension Connection {
             close()
             return false
         }
-        peer.counted = counted
+        self.peer.counted = counted
         return true
     }
 

@@ -36,7 +36,7 @@ extension Connection {
 
     func writable() {
         guard exchange == nil else { return pump() }
-        writeWatcher.disarm()
+        writeWatcher?.disarm()
         processPending()
     }
 
@@ -45,11 +45,11 @@ extension Connection {
         guard let exchange else { return }
         switch output.send(to: socket, begin: { exchange.noteFirstByte() }) {
         // It stays armed until nothing is unsent, so that a long body costs no system calls for changing it.
-        case .waiting: writeWatcher.disarm()
+        case .waiting: writeWatcher?.disarm()
         // The write event fires as soon as the socket accepts bytes.
-        case .full: writeWatcher.arm()
+        case .full: awaitRoom()
         case .complete:
-            writeWatcher.disarm()
+            writeWatcher?.disarm()
             finishAnswer(exchange)
         case .broken: close()
         case .unreadable:

@@ -21,6 +21,7 @@ final class Connection {
 
     let server: LoopServer
     let socket: Int32
+    /// Changed outside of this object, and put back, as is `former`: otherwise all accesses would be checked.
     var peer: Peer
     var phase = Phase.reading
     /// Bytes received and not used yet.
@@ -32,7 +33,10 @@ final class Connection {
     var times: ConnectionTimes
     let output: Output
     private(set) var readWatcher: SocketWatcher!
-    private(set) var writeWatcher: SocketWatcher!
+    /// Made when the socket is full for the first time: most never are.
+    private(set) var writeWatcher: SocketWatcher?
+    /// Among those of its loop.
+    var place = 0
 
     init(_ accepted: AcceptedSocket, server: LoopServer) {
         (socket, self.server, output) = (accepted.descriptor, server, Output(server.limits))
@@ -41,13 +45,10 @@ final class Connection {
             MonotonicClock.nanoseconds(), deadline: server.deadline(in: server.limits.requestSeconds))
         if peer.sendsHeader { phase = .introducing }
         readWatcher = SocketWatcher(socket, .read, on: server.loop) { [unowned self] in readable() }
-        writeWatcher = SocketWatcher(socket, .write, on: server.loop) { [unowned self] in writable() }
         readWatcher.arm()
     }
 
-    var exchange: Exchange? {
-        if case .answering(let exchange) = phase { exchange } else { nil }
-    }
+    var exchange: Exchange? { if case .answering(let exchange) = phase { exchange } else { nil } }
 
     func isCurrent(_ exchange: Exchange) -> Bool { self.exchange === exchange }
 
@@ -65,9 +66,7 @@ final class Connection {
     }
 
     /// Whether an answer is being sent that has an end, to somebody who uses it.
-    var isAnswering: Bool {
-        if let exchange { !output.isEndless && exchange.role != .probe } else { false }
-    }
+    var isAnswering: Bool { exchange.map { !output.isEndless && $0.role != .probe } ?? false }
 
     // MARK: Input
 
@@ -77,10 +76,7 @@ final class Connection {
     func readable() {
         let scratch = server.scratch
         let count = recv(socket, scratch.baseAddress, scratch.count, 0)
-        if count < 0 {
-            if errno != EAGAIN && errno != EINTR { close() }
-            return
-        }
+        guard count >= 0 || errno != EAGAIN && errno != EINTR else { return }
         // A client that closes its half no longer needs an answer: players, browsers and curl never close just one
         // half.
         guard count > 0 else { return close() }
@@ -156,7 +152,7 @@ final class Connection {
 
     private func takeHead() -> Bool {
         guard turn.mayTakeHead else { return false }
-        switch RequestParser.parse(turn.bytes, limits: server.limits.request, former: former.rest) {
+        switch server.readHead(turn.bytes, after: former.rest) {
         case .complete(let head, let consumed):
             turn.takeHead(consumed)
             begin(head)
@@ -184,9 +180,15 @@ final class Connection {
         if case .closed = phase { return }
         // Requests that wait only because the loop's other connections have their turn are answered when the socket
         // accepts bytes: not before the client has read its answers.
-        if case .reading = phase, turn.requestsLeft == 0, !pending.isEmpty { writeWatcher.arm() }
+        if case .reading = phase, turn.requestsLeft == 0, !pending.isEmpty { awaitRoom() }
         updateReading()
         if incoming != nil { awaitBody() }
+    }
+
+    /// Has `writable` called as long as the socket accepts bytes.
+    func awaitRoom() {
+        writeWatcher = writeWatcher ?? SocketWatcher(socket, .write, on: server.loop) { [unowned self] in writable() }
+        writeWatcher?.arm()
     }
 
     /// Stops reading while the bytes are not used, so that the client has to wait.
@@ -198,12 +200,13 @@ final class Connection {
     private func begin(_ head: RequestHead) {
         var forwarded: ForwardedRequest?, fault: RequestFault?
         if peer.isTrusted {
+            let peer = peer
             do throws(RequestFault) { forwarded = try peer.forwarded(head, server.clients) } catch { fault = error }
         }
-        let exchange = Exchange(head, forwarded, on: self)
+        let exchange = Exchange(head, forwarded, server.lines.last, on: self)
         phase = .answering(exchange)
-        former.note(head.rest)
-        if head.body != .empty { incoming = IncomingBody(head) }
+        if head.rest !== former.rest { former = former.noting(head.rest) }
+        if case .empty = head.body {} else { incoming = IncomingBody(head) }
         times.requestBegan()
         if let fault {
             server.metrics.errors.add("bad-request")
@@ -216,7 +219,7 @@ final class Connection {
     /// Answers bytes that never became a request, and closes.
     /// - Parameter target: what they ask for, as far as it can be told.
     private func refuse(_ fault: RequestFault, _ target: String) {
-        let exchange = Exchange(.simplest, nil, on: self)
+        let exchange = Exchange(.simplest, nil, nil, on: self)
         exchange.account.unparsedTarget = target
         phase = .answering(exchange)
         exchange.respond(fault.status, text: fault.reason, closes: true)
@@ -239,7 +242,7 @@ final class Connection {
     func awaitRequest() {
         guard !server.isDraining else { return linger() }
         phase = .reading
-        times.requestEnded(MonotonicClock.nanoseconds(), deadline: server.deadline(in: server.limits.idleSeconds))
+        times.requestEnded(server.idleTime())
     }
 
     // MARK: End
@@ -266,9 +269,7 @@ final class Connection {
     /// Sends no more, and waits for the client to close first: closing a socket that holds unread input resets it,
     /// and the client may lose the answer.
     func linger() {
-        phase = .lingering
-        pending = ReadAhead()
-        incoming = nil
+        (phase, pending, incoming) = (.lingering, ReadAhead(), nil)
         shutdown(socket, Int32(SHUT_WR)) // no trap: a constant
         readWatcher.arm()
         times.requestEnded(MonotonicClock.nanoseconds(), deadline: server.deadline(in: server.limits.lingerSeconds))
@@ -291,7 +292,7 @@ final class Connection {
         output.end()
         if let ended { server.ended(ended, isComplete: false) }
         readWatcher.disarm()
-        writeWatcher.disarm()
+        writeWatcher?.disarm()
         if let counted = peer.counted { server.table.leave(counted) }
         Glibc.close(socket)
         server.remove(self)

@@ -28,7 +28,8 @@ struct ConnectionTimes {
     mutating func requestBegan() { (idleSince, deadline) = (nil, nil) }
 
     /// The answer was sent.
-    mutating func requestEnded(_ now: UInt64, deadline: UInt64) {
-        (idleSince, self.deadline, hasAnswered) = (now, deadline, true)
+    /// - Parameter idle: the time for which it may be idle.
+    mutating func requestEnded(_ idle: Range<UInt64>) {
+        (idleSince, deadline, hasAnswered) = (idle.lowerBound, idle.upperBound, true)
     }
 }

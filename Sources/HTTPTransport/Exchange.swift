@@ -30,6 +30,8 @@ package final class Exchange {
     }
 
     package let request: RequestHead
+    /// The beginning of its line, if that is remembered: what is found for its target is kept there.
+    package let line: RequestLines.Line?
     /// The loop to which the connection belongs.
     package let loop: EventLoop
     /// When the header of the request was complete; monotonic, in nanoseconds.
@@ -55,8 +57,10 @@ package final class Exchange {
     /// that does not read.
     private var interimsLeft = (count: 16, bytes: 32 << 10)
 
-    init(_ request: RequestHead, _ forwarded: ForwardedRequest?, on connection: Connection) {
-        (self.request, self.forwarded) = (request, forwarded)
+    init(
+        _ request: RequestHead, _ forwarded: ForwardedRequest?, _ line: RequestLines.Line?, on connection: Connection
+    ) {
+        (self.request, self.forwarded, self.line) = (request, forwarded, line)
         (self.connection, loop) = (connection, connection.server.loop)
         isRecorded = connection.server.isRecording
     }
@@ -92,13 +96,16 @@ package final class Exchange {
     package func count(as role: Role) { self.role = role }
 
     /// What the handler has read from the client and the fields but `Range`, for an earlier request with the same ones.
-    package var reading: AnyObject? { connection.former.reading(for: client.address) }
+    package var reading: AnyObject? {
+        guard let known = connection.former.reading, known.client == client.address else { return nil }
+        return known.of
+    }
 
     /// Keeps what the handler has read from the client and the fields but `Range`, for the next request that has the
     /// same ones, byte for byte, and few of them.
     package func keep(_ reading: AnyObject) {
-        connection.former.keep(reading, for: client.address)
-        connection.server.former = connection.former
+        let former = connection.former.keeping(reading, for: client.address)
+        (connection.former, connection.server.former) = (former, former)
     }
 
     // MARK: What is counted of it

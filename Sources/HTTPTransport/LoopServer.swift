@@ -21,12 +21,17 @@ final class LoopServer {
     var refusals: Refusals
     /// The last request that something was read from: the next connection's first is often like it.
     var former = FormerRequest()
+    /// The lines of requests of all its connections.
+    let lines = RequestLines()
+    /// `TransportLimits.idleSeconds`.
+    private let idleNanoseconds: UInt64
     private let balance: ConnectionBalance
     private var listener: SocketWatcher?
     /// Nil if another loop accepts the connections of this one.
     private let listeningSocket: Int32?
     private var limitsOfClients = (version: -1, limits: ClientLimits())
-    private var connections: [ObjectIdentifier: Connection] = [:]
+    /// Each knows its place.
+    private var connections: [Connection] = []
     /// When to look for idle connections here, and when to have the other loops look.
     private var search = RoomSearch()
     private var searchElsewhere = RoomSearch()
@@ -54,6 +59,7 @@ final class LoopServer {
         self.listeningSocket = listeningSocket
         self.limits = limits
         refusals = Refusals(limits)
+        idleNanoseconds = UInt64(saturating: limits.idleSeconds * 1e9)
         self.clients = clients
         self.table = table
         self.probes = probes
@@ -75,6 +81,11 @@ final class LoopServer {
     var isRecording: Bool { recorder?.isOn == true }
 
     // MARK: Connections
+
+    /// Parses the request that some bytes begin with, after a former one of its connection.
+    func readHead(_ bytes: UnsafeRawBufferPointer, after former: RequestHead.Rest?) -> RequestParser.Outcome {
+        RequestParser.parse(bytes, limits: limits.request, former: former, lines: lines)
+    }
 
     var currentLimits: ClientLimits {
         let version = clients.limits.version
@@ -175,7 +186,7 @@ final class LoopServer {
         guard search.isDue(now) else { return 0 }
         let newest = now -| Self.leastIdleNanoseconds
         let oldest = now -| Self.longestOwedNanoseconds
-        let idle = connections.values.filter { isUnneeded($0) && !$0.times.isNew(since: newest) }
+        let idle = connections.filter { isUnneeded($0) && !$0.times.isNew(since: newest) }
         let longest = idle.sorted { $0.times.idleSince ?? .max < $1.times.idleSince ?? .max }.lazy.filter {
             !$0.hasUnreadInput && ($0.times.idleSince ?? .max < oldest || !self.owes($0))
         }
@@ -203,7 +214,8 @@ final class LoopServer {
         }
         metrics.connections.add(1)
         let connection = Connection(socket, server: self)
-        connections[ObjectIdentifier(connection)] = connection
+        connection.place = connections.count
+        connections.append(connection)
         // Most clients' requests have arrived by now.
         connection.readable()
     }
@@ -212,7 +224,8 @@ final class LoopServer {
         metrics.connections.add(-1)
         balance.removed(from: loop.index)
         // Whoever calls it holds it until that returns: its watchers' handlers, too, which these hold meanwhile.
-        connections[ObjectIdentifier(connection)] = nil
+        let last = connections.removeLast()
+        if last !== connection { (connections[connection.place], last.place) = (last, connection.place) }
         callBackIfEmpty()
     }
 
@@ -232,9 +245,15 @@ final class LoopServer {
         !isDraining && connection.times.idleSince != nil && reel_unsent_bytes(connection.socket) > 0
     }
 
+    /// How long a connection may be idle from now on.
+    func idleTime() -> Range<UInt64> {
+        let now = MonotonicClock.nanoseconds()
+        return now..<(now +| idleNanoseconds)
+    }
+
     private func sweep() {
         let now = MonotonicClock.nanoseconds()
-        for connection in Array(connections.values) {
+        for connection in connections {
             if let deadline = connection.times.deadline, deadline <= now { connection.timeOut() }
         }
         refusals.closeAll()
@@ -253,7 +272,7 @@ final class LoopServer {
     /// What is running, for a server that is draining.
     var look: DrainProgress.Look {
         // no trap: a count of connections
-        DrainProgress.Look(running: connections.values.count { $0.isAnswering }, lastEnd: lastEnd)
+        DrainProgress.Look(running: connections.count { $0.isAnswering }, lastEnd: lastEnd)
     }
 
     /// Notes the end of an exchange.
@@ -281,13 +300,13 @@ final class LoopServer {
     /// hand connections to each other.
     func end(whenEmpty: @escaping () -> Void) {
         // Requests that have arrived are answered.
-        for connection in Array(connections.values) where connection.isIdle && connection.hasUnreadInput {
+        for connection in connections where connection.isIdle && connection.hasUnreadInput {
             connection.readable()
         }
         stage = .closing
         onEmpty = whenEmpty
         let newest = MonotonicClock.nanoseconds() -| Self.leastIdleNanoseconds
-        for connection in Array(connections.values) where connection.isIdle || connection.output.isEndless {
+        for connection in connections where connection.isIdle || connection.output.isEndless {
             // Whoever has just been let in is answered.
             let isNew = connection.isIdle && connection.times.isNew(since: newest)
             if isNew { connection.times.deadline = deadline(in: 1) } else { connection.close() }
@@ -312,7 +331,7 @@ final class LoopServer {
 
     /// Cuts the connections that are still open.
     func cut() {
-        for connection in Array(connections.values) { connection.close() }
+        for connection in connections { connection.close() }
         refusals.closeAll()
         sweepTimer.cancel()
     }

@@ -62,8 +62,9 @@ final class Output {
     }
 
     private func forgetFraming(keepingCapacity keepsCapacity: Bool) {
-        frame { $0.removeAll(keepingCapacity: keepsCapacity) }
         framedBytesSent = 0
+        guard !framed.isEmpty || !keepsCapacity else { return }
+        frame { $0.removeAll(keepingCapacity: keepsCapacity) }
     }
 
     /// Takes over the source's next span, and frames it.

@@ -22,16 +22,18 @@ struct Peer {
     /// The client's address and port as text, once it was needed.
     var text: String?
 
-    var client: IPEndpoint { header?.client ?? endpoint }
+    /// Whoever is connected, or whom the header names.
+    private(set) var client: IPEndpoint
 
     init(_ accepted: AcceptedSocket, _ rules: ClientRules) {
-        (endpoint, counted) = (accepted.peer, accepted.counted)
+        (endpoint, client, counted) = (accepted.peer, accepted.peer, accepted.counted)
         isTrusted = rules.trusted.contains(accepted.peer.address)
         sendsHeader = rules.expectsProxyHeader && isTrusted
     }
 
     mutating func introduce(_ header: ProxyHeader, _ rules: ClientRules) {
         self.header = header
+        client = header.client ?? endpoint
         guard !header.isLocal else { return }
         isSenderTrusted = header.client.map { rules.trusted.contains($0.address) } ?? false
     }

@@ -3,7 +3,9 @@ import HTTPModel
 /// The header of a response, except for the fields that the connection adds (`Date`, `Connection`, framing).
 package struct Response {
     package var status: Int
-    /// Field lines as they are sent, each ended by CRLF.
+    /// Field lines that were rendered before, which precede the others: shared with whoever has them, not copied.
+    private(set) var rendered: [UInt8] = []
+    /// Further field lines as they are sent, each ended by CRLF.
     package private(set) var fieldBytes: [UInt8] = []
     /// The body's length in bytes if it is known; for HEAD, the length that GET would have.
     package var length: Int64?
@@ -14,7 +16,7 @@ package struct Response {
     /// Whether the body has no end: a server that is shutting down does not wait for it.
     package var isEndless = false
 
-    /// How this cache handled the request; nil if the fields do not say it.
+    /// How this cache handled the request; nil if the fields do not say it, or nobody needs it besides.
     private(set) var cacheStatus: CacheStatus?
 
     /// Whether a tunnel follows (RFC 9110 §9.3.6) instead of content.
@@ -57,8 +59,15 @@ package struct Response {
 
     package mutating func cacheStatus(_ status: CacheStatus) {
         cacheStatus = status
-        status.write(to: &fieldBytes, as: "Cache-Status: ")
+        fieldBytes.append("Cache-Status: ")
+        status.write(to: &fieldBytes)
         fieldBytes.append("\r\n")
+    }
+
+    /// Appends field lines at the cost of one.
+    /// - Parameter most: the most bytes that are written.
+    package mutating func lines(upTo most: Int, _ write: (inout LineWriter) -> Void) {
+        fieldBytes.append(upTo: most, write)
     }
 
     /// `Content-Range` of a part (RFC 9110 §14.4).
@@ -76,6 +85,6 @@ package struct Response {
 
     /// Appends field lines that were rendered before.
     package mutating func fields(rendered bytes: [UInt8]) {
-        fieldBytes.append(contentsOf: bytes)
+        if rendered.isEmpty { rendered = bytes } else { fieldBytes.append(contentsOf: bytes) }
     }
 }

@@ -119,7 +119,7 @@ final class ContentAnswer: BodySource {
         case .page: return
         }
         request.classify(coverage, generation, isOpening: status != nil)
-        guard request.head.method == .get else {
+        guard case .get = request.head.method else {
             status?.leave(request.follower)
             // RFC 9110 §14.2: Range is for GET alone.
             if case .part(_, let length) = form { self.form = .whole(length: length) }

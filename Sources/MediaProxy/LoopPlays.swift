@@ -116,7 +116,8 @@ final class LoopPlay: ExchangeFollower {
     let isDownload: Bool
     /// Monotonic, in nanoseconds.
     private(set) var lastUse: UInt64
-    /// The answers that are being sent, the latest last.
+    /// The answers that are being sent, the latest last. Changed and searched outside of this object: otherwise each
+    /// access would be checked for another at the same time.
     private var answers: [MediaAnswer] = []
     /// Not their `SegmentPlace`, which would keep a whole playlist in memory.
     private var segments: [(rendition: RenditionID, shown: PlaySample.Segment)] = []
@@ -139,7 +140,7 @@ final class LoopPlay: ExchangeFollower {
 
     func begin(_ answer: MediaAnswer, _ shelf: PlaylistShelf) {
         lastUse = answer.request.exchange.startedAt
-        answers.append(answer)
+        change { $0.append(answer) }
         guard let place = answer.request.membership?.place else { return }
         if let known = segments.firstIndex(where: { $0.rendition == place.rendition }) {
             if known < segments.count - 1 { segments.append(segments.remove(at: known)) }
@@ -153,8 +154,12 @@ final class LoopPlay: ExchangeFollower {
 
     func ended(_ exchange: Exchange) {
         lastUse = MonotonicClock.nanoseconds()
-        guard let index = answers.firstIndex(where: { $0.request.exchange === exchange }) else { return }
-        let answer = answers.remove(at: index)
+        var ended: MediaAnswer?
+        change { answers in
+            guard let index = answers.firstIndex(where: { $0.request.exchange === exchange }) else { return }
+            ended = answers.remove(at: index)
+        }
+        guard let answer = ended else { return }
         // The text of an error is not media.
         let answered = exchange.answered
         guard let status = answered.status, status < 400 else { return }
@@ -164,7 +169,15 @@ final class LoopPlay: ExchangeFollower {
         if let last = answer.content?.lastReading { end = last }
     }
 
+    private func change(_ body: (inout [MediaAnswer]) -> Void) {
+        var changed: [MediaAnswer] = []
+        swap(&changed, &answers)
+        body(&changed)
+        answers = changed
+    }
+
     func sample(_ shelf: PlaylistShelf) -> PlaySample {
+        let answers = answers
         var sample = PlaySample(key, url: key.whole.text, began: began, lastUse: lastUse)
         sample.isPresentation = !segments.isEmpty || shelf.document(key.whole) != nil
         sample.requests = answers.count

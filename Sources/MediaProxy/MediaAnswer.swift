@@ -55,7 +55,7 @@ final class MediaAnswer {
             request.proxy.metrics.errors.add(refusal.status == 400 ? "bad-request" : "refused")
             return request.exchange.respond(refusal.status, text: refusal.reason)
         }
-        if request.head.method == .get { plays.begin(self) }
+        if case .get = request.head.method { plays.begin(self) }
         request.lookAhead()
         proceed()
     }

@@ -33,16 +33,16 @@ package final class MediaHandler: RequestHandler {
 
     private func handleOriginForm(_ exchange: Exchange, _ target: String, _ reading: FieldReading) {
         guard isForProxy(exchange, reading) else { return refuse(exchange, .misdirected) }
-        handle(exchange, target, reading)
+        handle(exchange, target, exchange.line, reading)
     }
 
     /// The target identifies the resource; `Host` is ignored (§3.2.2).
     private func handleAbsoluteForm(_ exchange: Exchange, _ target: String, _ reading: FieldReading) {
         guard let url = try? OriginURL(url: target), proxy.isOwn(url, exchange) else {
-            return handle(exchange, target, reading)
+            return handle(exchange, target, exchange.line, reading)
         }
         exchange.retarget(url.pathAndQuery)
-        handle(exchange, url.pathAndQuery, reading)
+        handle(exchange, url.pathAndQuery, nil, reading)
     }
 
     /// §3.2.4
@@ -59,10 +59,13 @@ package final class MediaHandler: RequestHandler {
 
     // MARK: Methods
 
-    private func handle(_ exchange: Exchange, _ target: String, _ reading: FieldReading) {
+    /// - Parameter line: that of the target; nil if it is not remembered, or has another.
+    private func handle(
+        _ exchange: Exchange, _ target: String, _ line: RequestLines.Line?, _ reading: FieldReading
+    ) {
         let route: Route
         do throws(MediaRoutes.Refusal) {
-            guard let found = try proxy.routes.route(target) else { return control.handle(exchange) }
+            guard let found = try proxy.routes.route(target, line) else { return control.handle(exchange) }
             route = found
         } catch {
             proxy.metrics.errors.add(error.status == 400 ? "bad-request" : "refused")

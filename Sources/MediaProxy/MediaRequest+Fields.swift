@@ -34,20 +34,28 @@ extension MediaRequest {
         } else {
             response.fields(rendered: excluded.isEmpty ? head.fieldBytes : head.fieldBytes(without: excluded))
         }
-        addCookies(to: &response)
+        if !cookies.isEmpty { addCookies(to: &response) }
         response.hasDate = head.hasDate
         proxy.addFormFields(head.siteBytes, head.safety, isPublic: head.isPublic, for: self, to: &response)
-        if acceptsRanges { response.fields(rendered: Self.acceptRanges) }
-        // RFC 9111 §5.1: no Age on a response that was just fetched, unless it came from another cache.
         let age = head.age(at: filler.filler.now())
-        if age > 0 || outcome.isHit || isOld || outcome.forward == .partial {
-            response.field("Age", age)
-        }
         if route.hasOwnKey { outcome.key = key.text }
-        response.cacheStatus(outcome)
+        // Most have no texts, and nobody else needs it.
+        let outcome = outcome, isPlain = outcome.isShort && !exchange.isRecorded && !isExplained
+        response.lines(upTo: 96 + CacheStatus.mostOfBeginning) { line in
+            if acceptsRanges { line.append("Accept-Ranges: bytes\r\n") }
+            // RFC 9111 §5.1: no Age on a response that was just fetched, unless it came from another cache.
+            if age > 0 || outcome.isHit || isOld || outcome.forward == .partial {
+                line.append("Age: ")
+                line.append(decimal: age)
+                line.append("\r\n")
+            }
+            guard isPlain else { return }
+            line.append("Cache-Status: ")
+            outcome.writeBeginning(to: &line)
+            line.append("\r\n")
+        }
+        if !isPlain { response.cacheStatus(outcome) }
     }
-
-    private static let acceptRanges = Array("Accept-Ranges: bytes\r\n".utf8)
 
     /// RFC 9110 §15.4.5
     private static let notModifiedFields: FieldNames = [

@@ -60,7 +60,7 @@ final class MediaRequest: ResourceResolver.User {
             if resolvedRule.resolver != nil { return .intrusion }
         }
         // RFC 9110 §14.2: Range is for GET alone.
-        if head.method == .get {
+        if case .get = head.method {
             switch RangeRequest.parse(head.combined("Range")) {
             case .none: break
             case .multiple(let specs): (several, wanted) = (specs, RangeSet.opening(specs))
@@ -69,7 +69,9 @@ final class MediaRequest: ResourceResolver.User {
             }
         }
         membership = findMembership()
-        if membership?.kind == .clock { route = Route(route.url, route.form, proxy.policy, bypasses: true) }
+        if membership?.kind == .clock {
+            route = Route(route.url, route.form, proxy.policy, version: route.version, bypasses: true)
+        }
         // Resources named by a playlist do not change, although players send reload directives by habit.
         if resolvedRule.ignoresReload ?? (membership?.kind == .media) { directives = directives.ignoringReload }
         return nil
@@ -77,7 +79,7 @@ final class MediaRequest: ResourceResolver.User {
 
     /// Whether the client requests the bytes from the first one on.
     var beginsAtStart: Bool {
-        guard head.method == .get else { return false }
+        guard case .get = head.method else { return false }
         return if case .from(0)? = wanted { true } else { wanted == nil }
     }
 
@@ -106,7 +108,7 @@ final class MediaRequest: ResourceResolver.User {
 
     /// Prefetches the segments after the requested one; they start after this request has started.
     func lookAhead() {
-        guard head.method == .get, let membership, membership.place != nil else { return }
+        guard let membership, membership.place != nil, case .get = head.method else { return }
         segmentReading = proxy.library.ahead.reads(membership, by: reading.player, demand, on: filler)
     }
 
@@ -121,6 +123,8 @@ final class MediaRequest: ResourceResolver.User {
     var purpose: ResourceResolver.Purpose {
         .answer(directives, ttl: resolvedRule.ttl, isOffline: filler.origins.isOffline || route.isRecording)
     }
+
+    var cacheTerms: CacheTerms { route.resolvedRule.terms }
 
     func selection(of variant: Variant) -> Variant {
         variant.of(demand.sentFields, fingerprint: filler.filler.store.fingerprint)

@@ -32,6 +32,9 @@ final class Route {
     /// Whether the proxy serves only the origin of this resource, so that its name stands for that origin.
     let isOneSite: Bool
 
+    /// That of the policy.
+    let version: Int
+
     /// Whether it is the playlist of a recording, which no origin has.
     let isRecording: Bool
 
@@ -42,8 +45,8 @@ final class Route {
     var play: AnyObject?
 
     /// - Parameter bypasses: whether it is neither stored nor answered from the cache, whatever the rules say.
-    init(_ url: OriginURL, _ form: RouteForm, _ policy: ProxyPolicy, bypasses: Bool = false) {
-        (self.url, self.form, text) = (url, form, url.absolute)
+    init(_ url: OriginURL, _ form: RouteForm, _ policy: ProxyPolicy, version: Int, bypasses: Bool = false) {
+        (self.url, self.form, text, self.version) = (url, form, url.absolute, version)
         var (key, rule) = policy.resolve(url)
         if bypasses { rule.bypass() }
         (self.key, resolvedRule) = (key, rule)
@@ -58,7 +61,7 @@ final class Route {
     var isOpen: Bool { resolvedRule.headers.lines.isEmpty && resolvedRule.resolver == nil }
 }
 
-/// Finds the resource that a request target names, and remembers recent results. Loop-bound.
+/// Finds the resource that a request target names. The line of a request remembers it. Loop-bound.
 final class MediaRoutes {
     /// Why a target is not served.
     struct Refusal: Error {
@@ -67,21 +70,9 @@ final class MediaRoutes {
     }
 
     let policy: Current<ProxyPolicy>
-    private var recent: [String: Route] = [:]
-    /// Those of which `recent` was full before: what is requested again moves there.
-    private var former: [String: Route] = [:]
-    /// The length of the targets of `recent`, in bytes.
-    private var recentBytes = 0
-    /// That of the last request, the next one's often.
-    private var last: (target: String, route: Route)?
     private var knownWebOrigins: WebOrigins
     /// That of the policy.
     private(set) var version: Int
-    /// In bytes of targets: a route takes up to twelve times as much, and some 500 bytes.
-    private static let capacity = 256 << 10
-    private static let most = 4096
-    /// In bytes, of a target that is remembered.
-    private static let longest = 1024
 
     init(_ policy: Current<ProxyPolicy>) {
         self.policy = policy
@@ -89,19 +80,13 @@ final class MediaRoutes {
         knownWebOrigins = policy.value.webOrigins
     }
 
-    /// - Parameter target: in origin form or in absolute form.
+    /// - Parameters:
+    ///   - target: in origin form or in absolute form.
+    ///   - line: keeps the result for its next request.
     /// - Returns: nil if it names no resource of an origin, but something of the proxy's own, or nothing.
-    func route(_ target: String) throws(Refusal) -> Route? {
+    func route(_ target: String, _ line: RequestLines.Line?) throws(Refusal) -> Route? {
         renew()
-        if let last, last.target == target { return last.route }
-        if let route = recent[target] {
-            last = (target, route)
-            return route
-        }
-        if let route = former[target] {
-            remember(route, target)
-            return route
-        }
+        if let known = line?.found as? Route, known.version == version { return known }
         let policy = policy.value
         let meant: (url: OriginURL, form: RouteForm)?
         do throws(OriginURLError) { meant = try Self.read(target, policy.mounts) } catch {
@@ -112,20 +97,9 @@ final class MediaRoutes {
         guard form == .mount || policy.servesAnyOrigin || form == .absolute && policy.target(of: url) != nil else {
             throw Refusal.mountsAlone
         }
-        let route = Route(url, form, policy)
-        remember(route, target)
+        let route = Route(url, form, policy, version: version)
+        line?.found = route
         return route
-    }
-
-    private func remember(_ route: Route, _ target: String) {
-        last = (target, route)
-        let count = target.utf8.count
-        guard count <= Self.longest else { return }
-        if recentBytes + count > Self.capacity || recent.count >= Self.most {
-            (former, recent, recentBytes) = (recent, [:], 0)
-        }
-        recent[target] = route
-        recentBytes += count
     }
 
     /// Pages that may read what is served, as the policy lists them now.
@@ -138,7 +112,6 @@ final class MediaRoutes {
     private func renew() {
         guard version != policy.version else { return }
         version = policy.version
-        (recent, former, recentBytes, last) = ([:], [:], 0, nil)
         knownWebOrigins = policy.value.webOrigins
     }
 

@@ -52,6 +52,14 @@ extension FuzzTarget {
             case .complete(let again, consumed) = input.withUnsafeBytes({ RequestParser.parse($0, former: head.rest) }),
             again.rest === head.rest, again.target == head.target, again.body == head.body
         else { throw Violation(description: "another head after itself") }
+        let lines = RequestLines()
+        for _ in 0..<2 {
+            guard
+                case .complete(let known, consumed) = input.withUnsafeBytes({ RequestParser.parse($0, lines: lines) }),
+                known.target == head.target, known.method == head.method, known.body == head.body,
+                known.fields == head.fields
+            else { throw Violation(description: "another head after its own line") }
+        }
         try hold(head.target.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }, "a target that is not ASCII: \(head.target)")
         for line in head.fields.lines {
             try hold(!line.name.isEmpty && line.name.utf8.allSatisfy(ASCII.isToken), "a field's name: \(line.name)")

@@ -26,9 +26,10 @@ enum SampleRequest {
 
     /// From a copy of exactly the bytes, so that reading beyond them traps in a debug build.
     static func parse(
-        _ bytes: some Collection<UInt8>, limits: RequestLimits = .init(), former: RequestHead.Rest? = nil
+        _ bytes: some Collection<UInt8>, limits: RequestLimits = .init(), former: RequestHead.Rest? = nil,
+        lines: RequestLines? = nil
     ) -> RequestParser.Outcome {
-        Array(bytes).withUnsafeBytes { RequestParser.parse($0, limits: limits, former: former) }
+        Array(bytes).withUnsafeBytes { RequestParser.parse($0, limits: limits, former: former, lines: lines) }
     }
 
     static func head(_ text: String) throws -> RequestHead {
