@@ -467,8 +467,9 @@ import Testing
         }
         try takeIn("new")
         #expect(try opened.store.setPinned(true, key("new")))
+        let state = "\(opened.metrics.evictedExtents.value) extents evicted, short of \(opened.store.ledger.shortage)"
         #expect(throws: ImportError.self) { try takeIn("newer") }
-        #expect(try opened.load("new")?.isComplete == true, "errors \(opened.metrics.errors.values)")
+        #expect(try opened.load("new")?.isComplete == true, "\(state); errors \(opened.metrics.errors.values)")
         #expect(try opened.load("newer") == nil)
     }
 
