@@ -205,25 +205,23 @@ final class IndexDatabase: Sendable {
         return true
     }
 
-    /// If the clock was set back, last reads in the future would be the last to be evicted until that future comes. They
-    /// are moved, in proportion, between the last read before now and now, so that the order of all stays.
+    /// If the clock was set back, last reads in the future would be the last to be evicted until that future comes.
+    /// They are moved, in proportion, between the last read before now and now, so that the order of all stays.
     /// - Parameter now: microseconds since 1970.
     func endFuture(at now: Int64) throws(StoreError) {
         try write { db in
-            for (table, condition) in [("extent", "WHERE pinned = 0"), ("resource", "")] {
+            for (table, condition) in [("extent", "pinned = 0"), ("resource", "TRUE")] {
                 // Answered by an index.
-                let latest = try Int64.fetchOne(db, sql: "SELECT max(last_access) FROM \(table) \(condition)") ?? 0
-                guard latest > now else { continue }
-                let former = try Int64.fetchOne(
-                    db,
-                    sql:
-                        "SELECT max(last_access) FROM \(table) \(condition) \(condition.isEmpty ? "WHERE" : "AND") last_access <= ?1",
-                    arguments: [now])
+                let latest = "SELECT max(last_access) FROM \(table) WHERE \(condition)"
+                let last = try Int64.fetchOne(db, sql: latest) ?? 0
+                guard last > now else { continue }
+                let former = try Int64.fetchOne(db, sql: "\(latest) AND last_access <= ?1", arguments: [now])
                 try db.execute(
                     sql: """
-                        UPDATE \(table) SET last_access = ?1 - CAST((?2 - min(last_access, ?2)) * 1.0 * (?1 - ?3) / (?2 - ?3) AS INTEGER)
+                        UPDATE \(table) SET last_access = ?1
+                            - CAST((?2 - min(last_access, ?2)) * 1.0 * (?1 - ?3) / (?2 - ?3) AS INTEGER)
                         WHERE last_access > ?1
-                        """, arguments: [now, latest, former ?? 0])
+                        """, arguments: [now, last, former ?? 0])
             }
         }
     }

@@ -98,8 +98,7 @@ final class Connection {
             keep(bytes)
             updateReading()
         // Whoever sends on is no paused player.
-        case .lingering: times.headBegan(times.deadline ?? 0)
-        case .closed: break
+        case .lingering, .closed: times.headBegan(times.deadline ?? 0)
         }
     }
 
@@ -272,7 +271,7 @@ final class Connection {
         (phase, pending, incoming) = (.lingering, ReadAhead(), nil)
         shutdown(socket, Int32(SHUT_WR)) // no trap: a constant
         readWatcher.arm()
-        times.requestEnded(MonotonicClock.nanoseconds(), deadline: server.deadline(in: server.limits.lingerSeconds))
+        times.requestEnded(MonotonicClock.nanoseconds()..<server.deadline(in: server.limits.lingerSeconds))
     }
 
     /// Sends nothing more of this answer.

@@ -29,8 +29,8 @@ package enum PlaylistLimits {
     static let elements = 100_000
     /// Alternatives of `BaseURL` that are considered for an address.
     static let baseURLs = 16
-    /// The greatest time or duration, in seconds: 127 years, as live streams may count from 1970. In nanoseconds, it fits
-    /// into an `Int64`.
+    /// The greatest time or duration, in seconds: 127 years, as live streams may count from 1970. In nanoseconds, it
+    /// fits into an `Int64`.
     static let seconds: Int64 = 4_000_000_000
     /// Ticks per second, and segment numbers: the range of 32 bits in media files (ISO/IEC 14496-12 §8.4.2).
     static let timescale: Int64 = 1 << 32

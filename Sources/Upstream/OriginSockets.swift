@@ -29,6 +29,9 @@ struct OriginSockets {
 
     mutating func opened(_ fd: Int32) { unnamed.insert(fd) }
 
+    /// curl waits for it no more: it has connected, or was given up.
+    mutating func left(_ fd: Int32) { if unnamed.contains(fd) { hasFailedAttempt = true } }
+
     mutating func closed(_ fd: Int32) {
         if unnamed.remove(fd) != nil { hasFailedAttempt = true }
         if let ends = ends.removeValue(forKey: fd) { known[ends] = nil }

@@ -189,7 +189,7 @@ package final class UpstreamClient {
         if what == CURL_POLL_REMOVE {
             // Now, before curl closes it: the number may then be used for another socket.
             sockets.removeValue(forKey: fd)?.release()
-            return
+            return originSockets.left(fd)
         }
         let interest = sockets[fd] ?? makeInterest(fd)
         interest.set(

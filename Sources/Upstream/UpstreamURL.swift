@@ -81,8 +81,9 @@ struct UpstreamURL: Equatable {
         for _ in 0..<Self.mostReadings {
             guard let again = UpstreamURL(reading: read.text, from: nil) else { return nil }
             if again == read {
-                // WHATWG URL, "ends in a number": a malformed address, of which other resolvers may make one.
-                guard read.name.map(Self.endsInNumber) != true else { return nil }
+                // WHATWG URL, "ends in a number": a malformed address, of which other resolvers may make one, or they
+                // decode it once more.
+                guard read.name.map({ Self.endsInNumber($0) || $0.contains("%") }) != true else { return nil }
                 self = read
                 return
             }

@@ -177,7 +177,8 @@ extension MPD {
     @Test func timelineCountsFrom1970() throws {
         let text = MPDSamples.mpd(
             "<Representation id=\"a\"><SegmentTemplate media=\"$Time$\" timescale=\"10000000\"><SegmentTimeline>"
-                + "<S t=\"17959126160000000\" d=\"20000000\" r=\"1\"/></SegmentTimeline></SegmentTemplate></Representation>",
+                + "<S t=\"17959126160000000\" d=\"20000000\" r=\"1\"/></SegmentTimeline></SegmentTemplate>"
+                + "</Representation>",
             attributes: "type=\"dynamic\" availabilityStartTime=\"1970-01-01T00:00:00Z\"")
         let segments = try MPD(text).firstSegments(at: .seconds(1_795_912_700))
         #expect(segments.count == 2 && segments[1].url?.absolute.hasSuffix("/17959126180000000") == true)

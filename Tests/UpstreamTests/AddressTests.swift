@@ -68,6 +68,14 @@ import Upstream
         #expect(try upstreams.fetch(origin.url("/a.mp4", host: "film.test")).error == nil)
     }
 
+    @Test func addressThatDoesNotAnswerLeavesTimeForTheNext() throws {
+        let silent = try SilentPort(0x7F00_0002, port: origin.port)
+        let upstreams = try Upstreams(
+            allow: ["127.0.0.0/8"], UpstreamSettings(connectTimeout: 2), resolver: .standIn(["127.0.0.2", "127.0.0.1"]))
+        let error = try upstreams.fetch(origin.url("/a.mp4", host: "film.test")).error
+        withExtendedLifetime(silent) { #expect(error == nil) }
+    }
+
     /// Otherwise each connection would wait for the address that is dead, as name servers give the same order again.
     @Test func addressThatConnectedLastIsTriedFirst() throws {
         let origin = try CannedOrigin("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")

@@ -214,7 +214,7 @@ import Testing
     /// What curl would make an address of once the URL is written anew, and what a proxy might.
     @Test(arguments: [
         "0x7f%2e1", "２１３０７０６４３３", "１２７.1:81", "127。1", "127.0.0.1.", "169.254.169.254.", "127.1.",
-        "0x7f%2e1.", "127.0.0.1..", "localhost.", "%6cocalhost", "1.2.3.4.5", "a.0x7f", "a.1.",
+        "0x7f%2e1.", "0x7f%252e1", "127.0.0.1..", "localhost.", "%6cocalhost", "1.2.3.4.5", "a.0x7f", "a.1.",
     ])
     func addressInDisguiseIsNotLeftToAProxy(host: String) throws {
         let upstreams = try Upstreams(allow: [])
