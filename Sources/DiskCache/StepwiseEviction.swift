@@ -25,9 +25,9 @@ struct StepwiseEviction: Sendable {
         var (freed, next) = (0 as Int64, Int?.some(0))
         while let ordinal = next, core.files.punchesHoles {
             if leavesRest, try !isLong(id, from: ordinal) { break }
-            if ordinal > 0, core.isEnding { throw .closing }
             let done = try queue.sync { work throws(StoreError) -> Step in
-                try isNeeded(work) ? (0, false, nil) : evict(row, from: ordinal, isUnwanted, work)
+                if ordinal > 0, core.isEnding { throw .closing }
+                return try isNeeded(work) ? (0, false, nil) : evict(row, from: ordinal, isUnwanted, work)
             }
             freed +|= done.freed
             next = done.next
