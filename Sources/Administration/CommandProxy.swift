@@ -81,7 +81,7 @@ extension ProxyConfiguration {
     private static func awaitPlayers(of proxy: RunningProxy, _ isWanted: () -> Bool) {
         var isSaid = false
         while isWanted(), let report = try? proxy.client.call(\.now),
-            report.plays.contains(where: { $0.isPresentation || $0.state != .idle })
+            report.plays.contains(where: { $0.state != .idle })
         {
             if !isSaid {
                 let text = "reelcache: a player reads from \(proxy.baseURL): this command ends after it, or on Ctrl-C\n"

@@ -71,6 +71,13 @@ final class Checkpointer {
         return update
     }
 
+    /// The requests that a resource has answered and that its row does not know yet.
+    func unsavedHits(of key: CacheKey) throws(StoreError) -> Int64 {
+        try core.index.rows.identifiers(of: key).reduce(0) { sum, id in
+            sum +| (closed[id]?.resource?.hits ?? 0) +| (core.open[id]?.state.withLock(\.news.hits) ?? 0)
+        }
+    }
+
     private func shortenList() {
         guard core.files.unfinished.isLong else { return }
         core.faults.report("shorten the list of unfinished files") { () throws(StoreError) in

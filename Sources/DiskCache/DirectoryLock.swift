@@ -90,7 +90,10 @@ final class DirectoryLock: Sendable {
 
     func release() {
         descriptor.withLock { descriptor in
-            if let held = descriptor { close(held) }
+            guard let held = descriptor else { return }
+            // A program that is being started has the descriptor, too, for a moment.
+            flock(held, LOCK_UN)
+            close(held)
             descriptor = nil
         }
     }

@@ -185,8 +185,8 @@ package struct IndexParts: Sendable {
         let pins = IndexPins(database: database)
         try database.write { db in
             for part in parts {
-                try db.cachedStatement(sql: "UPDATE resource SET pinned = ? WHERE id = ?").execute(
-                    arguments: [isPinned, part.id])
+                let sql = "UPDATE resource SET pinned = ?1, by_hand = ?1 AND by_hand WHERE id = ?2"
+                try db.cachedStatement(sql: sql).execute(arguments: [isPinned, part.id])
             }
             try database.countPinChange(in: db)
         }

@@ -116,7 +116,7 @@ struct IndexRemoval: Sendable {
                 let delete = "DELETE FROM resource WHERE key = ? AND \(Self.hasNoParts)"
                 try db.cachedStatement(sql: delete).execute(arguments: [key.text])
                 guard db.changesCount == 0 else { continue }
-                try db.cachedStatement(sql: "UPDATE resource SET pinned = 0 WHERE key = ?").execute(
+                try db.cachedStatement(sql: "UPDATE resource SET pinned = 0, by_hand = 0 WHERE key = ?").execute(
                     arguments: [key.text])
             }
         }

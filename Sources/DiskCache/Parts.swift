@@ -174,6 +174,7 @@ package struct Parts: Sendable {
         var grown: [(CacheKey, GenerationID, RestorePoint.Former)] = []
         var freed = try visit(whole) { page, work throws(StoreError) in
             work.checkpointer.checkpoint(.all)
+            if try work.hasPinned(since: point) { return Sum() }
             let listed = page.compactMap { part in
                 part.generation.map { (part: part, id: $0, former: known[$0.description]) }
             }.filter { $0.former != nil || point.hasMoreParts != true }
@@ -194,7 +195,8 @@ package struct Parts: Sendable {
             freed +|= try stepwise.evict(id) {
                 !former.overlaps($0)
             } unless: { work throws(StoreError) in
-                try work.isWanted(key, sinceHits: former.hits, wasPinned: former.isPinned)
+                if try work.hasPinned(since: point) { return true }
+                return try work.isWanted(key, sinceHits: former.hits, wasPinned: former.isPinned)
             }
         }
         return freed

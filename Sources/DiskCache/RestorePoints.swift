@@ -83,18 +83,24 @@ package struct RestorePoints: Sendable {
     /// - Returns: the bytes freed.
     package func restore(_ point: RestorePoint) throws(StoreError) -> Int64 {
         let key = CacheKey(text: point.key)
-        if !point.wasPinned, try isByHand(key) { return 0 }
+        // The requests of all that is open and was closed, for `isWanted`.
+        queue.sync { $0.checkpointer.checkpoint(.all) }
         var freed: Int64 = 0
         for variant in try [key] + core.index.rows.variants(of: key) {
             let ids = try core.index.rows.identifiers(of: variant)
             let part = point.former.first { part in ids.contains { $0.description == part.generation } }
             // Another version may have replaced it. The requests that it answered are the resource's.
             let former = part ?? point.former.first { $0.key == variant.text }
-            let wasPinned = part?.isPinned ?? (variant == key && point.wasPinned)
+            let wasPinned = former?.isPinned ?? (variant == key && point.wasPinned)
+            // What was pinned cannot be restored: its next version stays.
+            if part == nil, wasPinned { continue }
             // Unpin first: the pin would outlive the generation, and keep what is played later.
-            if !wasPinned {
-                _ = try queue.sync { work throws(StoreError) in try work.setPinned(false, variant) }
+            let isKept = try queue.sync { work throws(StoreError) in
+                if try work.hasPinned(since: point) { return true }
+                if !wasPinned { _ = try work.setPinned(false, variant) }
+                return false
             }
+            guard !isKept else { return freed }
             freed +|= try restore(part, variant, wasPinned: wasPinned, hits: former?.hits ?? 0)
         }
         return try freed +| parts.restore(point, of: key)

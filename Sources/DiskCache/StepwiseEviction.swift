@@ -27,6 +27,7 @@ struct StepwiseEviction: Sendable {
             if leavesRest, try !isLong(id, from: ordinal) { break }
             let done = try queue.sync { work throws(StoreError) -> Step in
                 if ordinal > 0, core.isEnding { throw .closing }
+                try core.checkPlace()
                 return try isNeeded(work) ? (0, false, nil) : evict(row, from: ordinal, isUnwanted, work)
             }
             freed +|= done.freed

@@ -1,4 +1,5 @@
 import CachePolicy
+import HTTPModel
 
 /// The steps of commands that run on the store's queue.
 extension StoreWork {
@@ -38,9 +39,15 @@ extension StoreWork {
     /// Whether players have read a resource, or somebody has pinned it, since a restore point was made: then it keeps
     /// what came later.
     func isWanted(_ key: CacheKey, sinceHits hits: Int64, wasPinned: Bool) throws(StoreError) -> Bool {
-        checkpointer.checkpoint(.all)
         guard let own = try core.index.listing.own(key) else { return false }
-        return own.hits > hits || own.isPinned && !wasPinned
+        if own.isPinned, !wasPinned { return true }
+        return try own.hits +| checkpointer.unsavedHits(of: key) > hits
+    }
+
+    /// Whether a person has pinned a resource since a restore point was made.
+    func hasPinned(since point: RestorePoint) throws(StoreError) -> Bool {
+        if point.wasPinned { return false }
+        return try core.index.pins.kept(CacheKey(text: point.key)).isByHand
     }
 
     /// Removes a resource, perhaps with its variants, but without parts.

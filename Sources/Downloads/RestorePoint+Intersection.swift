@@ -25,7 +25,9 @@ extension RestorePoint.Former {
             if start < end { common += [start, end] }
             if a[i + 1] < b[j + 1] { i += 2 } else { j += 2 }
         }
-        return RestorePoint.Former(
+        var former = RestorePoint.Former(
             generation: generation, present: common, hits: min(hits, other.hits), isPinned: isPinned && other.isPinned)
+        former.key = key ?? other.key
+        return former
     }
 }

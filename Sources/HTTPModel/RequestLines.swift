@@ -30,7 +30,12 @@ package final class RequestLines {
             if let lastHead, lastHead.rest === rest { lastHead } else { nil }
         }
 
-        fileprivate func keep(_ head: RequestHead) { lastHead = head }
+        /// - Returns: how much more it weighs.
+        fileprivate func keep(_ head: RequestHead?) -> Int {
+            let before = weight
+            lastHead = head
+            return weight - before // no trap: of heads that were read
+        }
 
         fileprivate func begins(_ input: UnsafeRawBufferPointer) -> Bool {
             bytes.withUnsafeBytes {
@@ -85,29 +90,32 @@ package final class RequestLines {
     /// Remembers a valid line.
     func add(_ sent: UnsafeRawBufferPointer, _ method: RequestMethod, _ target: String) {
         guard sent.count >= Self.shortest, sent.count <= Self.longest else { return }
-        let pair = Self.pair(of: sent), side = places[2 * pair] == nil ? 0 : 1 - Int(lastUsed[pair])
+        let pair = Self.pair(of: sent)
+        let side = (0..<2).first { places[2 * pair + $0] == nil } ?? 1 - Int(lastUsed[pair])
         let line = Line(sent, method, target), place = 2 * pair + side
-        bytes += line.length
+        bytes += line.length - (places[place]?.weight ?? 0)
         (places[place], lastUsed[pair], current) = (line, UInt8(side), line) // no trap: 0 or 1
         if bytes > Self.capacity { shrink() }
     }
 
     /// Keeps the last head with a line.
     func keep(_ head: RequestHead, of line: Line) {
-        line.keep(head)
-        bytes += Line.weight(of: head)
+        bytes += line.keep(head)
         if bytes > Self.capacity { shrink() }
     }
 
     /// What all weigh, in bytes.
     var weight: Int { places.reduce(0) { $0 + ($1?.weight ?? 0) } }
 
-    /// Forgets lines in turn until all weigh less. What was replaced has counted until now.
+    /// Forgets in turn until all weigh less: heads first, which are made again sooner than routes are found.
     private func shrink() {
-        bytes = weight
-        while bytes > Self.capacity / 4 * 3 {
-            bytes -= places[hand]?.weight ?? 0
-            places[hand] = nil
+        for round in 0..<2 * Self.most where bytes > Self.capacity / 4 * 3 {
+            if round < Self.most {
+                bytes += places[hand]?.keep(nil) ?? 0
+            } else {
+                bytes -= places[hand]?.weight ?? 0
+                places[hand] = nil
+            }
             hand = (hand + 1) % Self.most
         }
     }

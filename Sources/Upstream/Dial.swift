@@ -97,9 +97,9 @@ package final class Dial {
                 }
                 continue
             }
-            // The next address is a better hope than the one that has been silent for longest.
-            if attempts.count == Self.mostAttempts { drop(attempts.removeFirst(), closes: true) }
             guard connect(to: address) else { continue }
+            // The next address is a better hope than the one that has been silent for longest.
+            if attempts.count > Self.mostAttempts { drop(attempts.removeFirst(), closes: true) }
             if !left.isEmpty { pace?.schedule(afterSeconds: Self.paceSeconds) }
             return
         }

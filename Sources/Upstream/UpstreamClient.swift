@@ -123,6 +123,9 @@ package final class UpstreamClient {
         transfers[ObjectIdentifier(transfer)] = nil
     }
 
+    /// More than one transfer has addresses.
+    private static let mostRounds = 64
+
     /// Runs a call that may run curl's callbacks, and then carries out what these had to postpone.
     func callCurl(_ body: () -> Void) {
         assert(HeldLocks.areNone, "curl is called under a lock")
@@ -131,7 +134,8 @@ package final class UpstreamClient {
         body()
         // curl has chosen the next address, but connects to it only in its next call, which the loop would make after
         // half of the connect timeout. Ends, as each round takes an address from a transfer.
-        while originSockets.hasFailedAttempt, let multi {
+        for _ in 0..<Self.mostRounds {
+            guard originSockets.hasFailedAttempt, let multi else { break }
             originSockets.hasFailedAttempt = false
             var running: Int32 = 0
             reel_curl_multi_socket_all(multi, &running)

@@ -81,9 +81,8 @@ struct UpstreamURL: Equatable {
         for _ in 0..<Self.mostReadings {
             guard let again = UpstreamURL(reading: read.text, from: nil) else { return nil }
             if again == read {
-                // WHATWG URL, "ends in a number": a malformed address, of which other resolvers may make one, or they
-                // decode it once more.
-                guard read.name.map({ Self.endsInNumber($0) || $0.contains("%") }) != true else { return nil }
+                // Other resolvers may decode it once more.
+                guard read.name?.contains("%") != true else { return nil }
                 self = read
                 return
             }
@@ -94,6 +93,9 @@ struct UpstreamURL: Equatable {
 
     /// How often a URL is read: a host has no reason to change more often.
     private static let mostReadings = 4
+
+    /// WHATWG URL, "ends in a number": a malformed address, of which other resolvers may make one.
+    var endsInNumber: Bool { name.map(Self.endsInNumber) ?? false }
 
     private static func endsInNumber(_ name: String) -> Bool {
         guard let last = name.utf8.split(separator: dot).last else { return true }

@@ -50,10 +50,9 @@ enum Way {
     /// The address of a URL's host that is not permitted; nil if it is permitted, or has to be looked up by the server
     /// that connects.
     func refusedAddress(of url: UpstreamURL, _ policy: AddressPolicy) -> String? {
-        guard !isDirect, let address = url.address, !policy.permits(host: url.host, address: address) else {
-            return nil
-        }
-        return address.description
+        guard !isDirect else { return nil }
+        guard let address = url.address else { return url.endsInNumber ? url.host : nil }
+        return policy.permits(host: url.host, address: address) ? nil : address.description
     }
 
     /// Where the server of a URL is, as far as that can be known without its address.

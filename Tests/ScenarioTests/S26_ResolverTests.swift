@@ -366,7 +366,8 @@ extension Scenarios {
                 ("sleep 1000 & exit 4", 502, "exit code 4"),
             ] as [(String, Int, String)])
         func failureOfTheProgramIsOneClearLine(script: String, status: Int, words: String) async throws {
-            try await Stage.resolving(script, timeout: .seconds(1)) { stage, resolver in
+            let timeout = Duration.seconds(status == 504 ? 1 : 30)
+            try await Stage.resolving(script, timeout: timeout) { stage, resolver in
                 stage.origin.serve("/film.mp4", film)
                 let response = try stage.get("/watch?v=1")
                 expectOneLine(response, status: status)

@@ -57,6 +57,7 @@ extension ControlHandler {
         /// Errors that are no failures of an origin: the table "Other errors" of docs/programs/http-api.md.
         static let others = [
             "refused", "bad-request", "request-timeout", "tunnel", "accept", "open-files", "disk-read", "disk-write",
+            "directory-gone",
             "max-connections", "max-connections-per-client", "max-requests-per-client",
             "disk-sync", "store", "disk-file-missing", "index-damaged", "index-row", "access-log", "history",
         ]
