@@ -148,8 +148,9 @@ private let url = try! OriginURL(url: "https://site.example/watch?v=a'b$(id)")
     /// A text without `#!` would be run by a shell of the system's, if that were asked for.
     @Test func textWithoutAnInterpreterIsNotGivenToAShell() throws {
         let directory = try TemporaryDirectory()
-        try Data("echo https://h/a\n".utf8).write(to: URL(fileURLWithPath: directory.file("text")))
-        chmod(directory.file("text"), 0o755)
+        // As in `TemporaryDirectory.makeProgram`, another process writes it.
+        let lines = ["-c", "echo 'echo https://h/a' >\"$0\" && chmod 755 \"$0\"", directory.file("text")]
+        try Process.run(URL(fileURLWithPath: "/bin/sh"), arguments: lines).waitUntilExit()
         let resolver = try resolver([directory.file("text")])
         let failure = #expect(throws: ResolverFailure.self) {
             try ResolverCommand.run(resolver, for: url, environment: [:], now: { 0 })
