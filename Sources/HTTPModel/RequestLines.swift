@@ -133,7 +133,7 @@ package final class RequestLines {
 
     /// The pair of places of a line. Whoever knows how it is mixed can make others lose their places, no more.
     private static func pair(of line: UnsafeRawBufferPointer) -> Int {
-        var mixed = UInt64(line.count), place = 0
+        var mixed = UInt64(line.count), place = 0 // no trap: a count
         while place < line.count {
             // The last word overlaps the one before it.
             place = min(place, line.count - 8)
@@ -141,6 +141,6 @@ package final class RequestLines {
             mixed ^= mixed &>> 29
             place += 8
         }
-        return Int(mixed &>> 32) % (most / 2)
+        return Int(mixed &>> 32) % (most / 2) // no trap: below 2^32
     }
 }
