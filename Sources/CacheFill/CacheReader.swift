@@ -56,8 +56,7 @@ package final class CacheReader {
     /// The counters of its origin.
     private let origin: OriginCounters.Origin
     private let follower: FollowerID
-    /// Changed outside of this object, and put back, as are all here: no access has to be checked for another at the
-    /// same time.
+    /// Taken out of this object while a call changes it: no access to it is checked then.
     private var lease: ExtentLease?
     private var window: ReaderWindow
     private var followed: SharedFetch? { didSet { window.reported = nil } }

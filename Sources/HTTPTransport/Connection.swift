@@ -21,7 +21,7 @@ final class Connection {
 
     let server: LoopServer
     let socket: Int32
-    /// Changed outside of this object, and put back, as is `former`: otherwise all accesses would be checked.
+    /// Taken out of this object while a call changes it, as is `former`: no access to it is checked then.
     var peer: Peer
     var phase = Phase.reading
     /// Bytes received and not used yet.

@@ -79,7 +79,9 @@ struct UpstreamURL: Equatable {
     init?(base: String?, _ reference: String) {
         guard var read = UpstreamURL(reading: reference, from: base) else { return nil }
         for _ in 0..<Self.mostReadings {
-            guard let again = UpstreamURL(reading: read.text, from: nil) else { return nil }
+            // Nearly all are as curl writes them.
+            let isSame = base == nil && read.text == reference
+            guard let again = isSame ? read : UpstreamURL(reading: read.text, from: nil) else { return nil }
             if again == read {
                 // Other resolvers may decode it once more.
                 guard read.name?.contains("%") != true else { return nil }

@@ -143,6 +143,32 @@ import Testing
         #expect(try opened.store.resource(key) == nil)
     }
 
+    /// What was there before cannot come back, and a pin on nothing helps nobody.
+    @Test func newVersionOfWhatWasPinnedStays() throws {
+        _ = try make(0..<1)
+        #expect(try opened.store.setPinned(true, key))
+        let point = try opened.store.restorePoints.point(of: key)
+        _ = try make(0..<3)
+        #expect(try opened.store.restorePoints.restore(point) == 0)
+        let left = try #require(try opened.store.resource(key)).resource
+        #expect(left.isPinned && left.cachedBytes == 3 * 4096)
+    }
+
+    @Test func partOfWhatAPersonPinsMeanwhileKeepsTheRest() throws {
+        let part = try make(0..<1, name: "part"), key = key
+        _ = try opened.make("a", Media(seed: 7, size: 4096), filling: 0..<4096)
+        opened.checkpoint()
+        try opened.store.commit([part.key], partsOf: key)
+        let point = try opened.store.restorePoints.point(of: key)
+        try fill(part, 1..<Self.count)
+        _ = try mostBetweenTurns { work in
+            #expect(throws: Never.self) { try work.setPinned(true, key, isByHand: true) }
+        } _: {
+            _ = try opened.store.restorePoints.restore(point)
+        }
+        #expect(try opened.store.coverage(part.key)?.ranges.count ?? 0 >= Self.count - 32)
+    }
+
     @Test func whatAPersonHasPinnedMeanwhileStays() throws {
         let generation = try make(0..<1)
         let point = try opened.store.restorePoints.point(of: key)
