@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long a player takes until it has its first frame, in ms: from the start of its process to its end after one frame.
+"""How long a player takes until it has its first frame, in ms, from the start of its process: until mpv reports that it plays, until ffmpeg ends.
 
     REELCACHE=$(scripts/build-release) Benchmarks/frames.py [--runs 5]
 
@@ -23,8 +23,11 @@ options = parser.parse_args()
 binary = os.path.abspath(os.environ.get("REELCACHE") or sys.exit("name the binary of a release build in REELCACHE"))
 ORIGIN, PROXY, OFFLINE = 28040, 28041, 28042
 FORMS = {"MP4, index first": "front.mp4", "MP4, index last": "end.mp4", "HLS": "hls/film.m3u8", "DASH": "dash/film.mpd"}
-PLAYERS = {"mpv": ["mpv", "--no-config", "--really-quiet", "--vo=null", "--ao=null", "--frames=1", "{}"],
-           "ffmpeg": ["ffmpeg", "-v", "error", "-i", "{}", "-map", "0:v:0", "-frames:v", "1", "-f", "null", "-"]}
+PLAYERS = {"mpv": ["mpv", "--no-config", "--really-quiet", "--vo=null", "--ao=null", "--script={script}", "{url}"],
+           "ffmpeg": ["ffmpeg", "-v", "error", "-i", "{url}", "-map", "0:v:0", "-frames:v", "1", "-f", "null", "-"]}
+
+# mpv's end takes up to 0.2 s, so that it says itself when it has a frame.
+SCRIPT = """mp.register_event("playback-restart", function() io.stdout:write("plays\\n") io.stdout:flush() mp.command("quit") end)"""
 
 
 def make_media(folder):
@@ -59,14 +62,21 @@ def serve(port, cache, *more):
 
 def milliseconds(player, url):
     begin = time.perf_counter()
-    subprocess.run([word.format(url) for word in PLAYERS[player]], check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-    return (time.perf_counter() - begin) * 1000
+    command = [word.format(url=url, script=script) for word in PLAYERS[player]]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
+        said = process.stdout.readline()
+        taken = (time.perf_counter() - begin) * 1000
+    if process.returncode or (player == "mpv") != bool(said):
+        sys.exit(f"{player} has no frame of {url}")
+    return taken
 
 
 with tempfile.TemporaryDirectory() as work:
     folder = Path(work)
     tool = folder / "slorigin"
     subprocess.run(["gcc", "-O2", "-o", tool, Path(__file__).parent / "tools/slorigin.c"], check=True)
+    script = folder / "plays.lua"
+    script.write_text(SCRIPT)
     media = folder / "media"
     media.mkdir()
     make_media(media)
