@@ -142,6 +142,12 @@ import Testing
         }
     }
 
+    /// What a HEAD has put in doubt is stale without bound, so that no `stale-while-revalidate` covers it.
+    @Test func noRuleMakesUpForAnAgeWithoutBound() {
+        let times = ResponseTimes(validatedAt: 1, initialAge: .max)
+        #expect(Freshness.of([], times, ttl: 3600, now: 1_003_600).staleness == .max)
+    }
+
     @Test(
         arguments: [
             (60, 59, 1, 0, true), (60, 60, 0, 0, false), (60, 61, -1, 1, false), (0, 0, 0, 0, false),

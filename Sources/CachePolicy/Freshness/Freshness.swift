@@ -55,7 +55,9 @@ package struct Freshness: Sendable, Equatable {
         let age = times.age(at: now)
         if let ttl {
             // A rule's lifetime counts from when this proxy received the response, however old it was then.
-            return Freshness(lifetime: times.initialAge +| max(0, ttl), age: age, source: .rule)
+            // An age without bound makes it stale for as long: no lifetime covers what is in doubt.
+            let lifetime = times.initialAge == .max ? 0 : times.initialAge +| max(0, ttl)
+            return Freshness(lifetime: lifetime, age: age, source: .rule)
         }
         let directives = directives ?? ResponseDirectives(fields, terms), control = directives.obeyed
         // RFC 9213 §2.2: a targeted field is in the place of Expires, too.
