@@ -57,7 +57,12 @@ extension CacheFiller {
     /// Whether an answer is of an earlier time than what is stored.
     /// - Parameter requestedAt: seconds since 1970.
     func isOlder(_ head: UpstreamHead, than generation: Generation, requestedAt: Int64) -> Bool {
-        ResponseTimes(head.fields, requestedAt: requestedAt, receivedAt: now()).bornAt < generation.head.times.bornAt
+        let stored = generation.head, time = now()
+        // What is in doubt has no age; its Date says what it had.
+        let former =
+            stored.times.initialAge < .max
+            ? stored.times : ResponseTimes(stored.fields, requestedAt: time, receivedAt: time)
+        return ResponseTimes(head.fields, requestedAt: requestedAt, receivedAt: time).bornAt < former.bornAt
     }
 
     /// Drops a generation that the origin no longer has.

@@ -347,6 +347,28 @@ extension Scenarios {
             }
         }
 
+        /// What a HEAD has put in doubt keeps the time that it is of.
+        @Test func parentWithAnOlderVersionDoesNotReplaceADoubtedOne() async throws {
+            try await tiers(1) { origin, stages in
+                let edge = stages[0], parent = try ScriptedOrigin(), url = origin.url("/film.mp4")
+                defer { parent.stop() }
+                let newest = Media(seed: 34, size: 1_000_000)
+                origin.serve("/film.mp4", film)
+                expectWhole(try edge.get("/film.mp4"), film)
+                origin.serve("/film.mp4", newest, etag: "\"newest\"")
+                _ = try edge.get("/film.mp4", headers: [("Cache-Control", "no-cache")], method: "HEAD")
+                parent.serve(url, Media(seed: 33, size: 1_000_000), etag: "\"oldest\"")
+                parent.script(url) {
+                    $0.headers = [
+                        ("Cache-Status", "reelcache; hit"), ("Age", "1000"), ("Cache-Control", "max-age=2000"),
+                    ]
+                }
+                try edge.asks("http://127.0.0.1:\(parent.port)")
+                expectWhole(try edge.get("/film.mp4"), newest)
+                #expect(parent.requestCount(url) == 1)
+            }
+        }
+
         /// What was stored directly is as good as before where a proxy does not tell the addresses of origins. But no
         /// page may read it any more, as it may have come from this network.
         @Test func whatIsStoredStaysBehindAnUpstreamProxy() async throws {
