@@ -62,6 +62,7 @@ final class SubscriptionTable {
     {
         try database.save(subscription, episodes, forgetting: forgotten) { everything(except: [subscription.id]) }
         rows[subscription.id] = subscription
+        applyCaps()
     }
 
     func remove(_ subscription: Subscription) throws(DownloadError) {

@@ -78,6 +78,9 @@ import Testing
         #expect(try world.report(Self.feed).cap == "500MB/day,5GB/month")
         try world.subscribe(Self.feed) { $0.caps = [] }
         #expect(try world.report(Self.feed).cap == nil)
+        try world.subscribe(Self.feed) { ($0.keep, $0.caps) = (.limit(.untilPlayed), DownloadCap.list("1MB/day")) }
+        #expect(world.downloads.snapshots.summary.settings.feedCaps.count == 1, "with episodes that are forgotten")
+        try world.subscribe(Self.feed) { ($0.keep, $0.caps) = (.limit(.episodes(9)), []) }
         try world.subscribe(Self.feed) { ($0.latest, $0.category, $0.keep) = (3, "", .all) }
         report = try world.report(Self.feed)
         #expect(report.category == nil && report.keep == nil && report.latest == 3)
