@@ -237,6 +237,7 @@ extension MPD {
         #expect(segments.initializations.map(\.range) == [0..<816] && segments.position(of: url, at: 13772) == 1)
         let whole = try mpd.firstSegments()
         #expect(whole.all.map(\.range) == [nil] && whole.all.map(\.duration) == [.seconds(6)])
+        #expect(whole.initializations.isEmpty, "the file begins with it")
     }
 
     // Version 1, with 64 bits for times and offsets; an entry of 2 GiB less a byte, and one that is another index.

@@ -246,6 +246,22 @@ import Testing
         #expect(found.kept == .representations([.init(period: 0, adaptationSet: 0, representation: 1)]))
     }
 
+    /// A download fetches such a file as a whole: what it completes is complete.
+    @Test(arguments: ["indexRange=\"4-7\"", ""])
+    func fileWhoseIndexIsOfAnotherKindIsOneSegment(index: String) throws {
+        let mpd = """
+            <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT4S"><Period>
+            <AdaptationSet mimeType="video/webm"><Representation id="v"><BaseURL>f.webm</BaseURL>
+            <SegmentBase \(index)><Initialization range="0-3"/><RepresentationIndex/></SegmentBase>
+            </Representation></AdaptationSet></Period></MPD>
+            """
+        try put("film.m3u8", Array(mpd.utf8), isPart: false, type: "application/dash+xml")
+        try put("f.webm", [0x1A, 0x45, 0xDF, 0xA3, 0x1C, 0x53, 0xBB, 0x6B, 1, 2])
+        let report = try #require(try contents(listsSegments: true)?.report)
+        #expect(report.isComplete && report.renditions.map(\.cachedBytes) == [10])
+        #expect(report.renditions.first?.initializations?.isEmpty == true, "joined, the file begins with it once")
+    }
+
     @Test func keysOfLicenceServersAreNotNeeded() throws {
         try put(
             "film.m3u8", "#EXT-X-TARGETDURATION:2",

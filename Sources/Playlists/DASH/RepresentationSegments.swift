@@ -62,9 +62,11 @@ package struct RepresentationSegments: SegmentSequence {
             number: number, url: url, range: range, duration: duration, keys: [], initialization: initialization)
     }
 
-    /// The initialization section of all segments.
+    /// The initialization section of all segments; nil if the only one is the file that has it.
     package var initialization: InitializationSection? {
-        try? representation.initialization(at: base)
+        let section = try? representation.initialization(at: base)
+        if case .whole = source, section?.address?.url?.isEquivalent(to: base) == true { return nil }
+        return section
     }
 
     private func url(at position: Int) -> OriginURL? {

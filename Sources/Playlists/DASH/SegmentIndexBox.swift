@@ -11,8 +11,8 @@ package struct SegmentIndexBox: Sendable, Equatable {
     }
 
     package let entries: [Entry]
-    /// Those that are media.
-    let media: [Entry]
+    /// The segments; empty if an entry is another index, as this one does not locate all media then.
+    var media: [Entry] { entries.contains(where: \.isIndex) ? [] : entries }
 
     /// - Parameters:
     ///   - bytes: the part of the file that `indexRange` names; boxes before the index are skipped.
@@ -24,8 +24,7 @@ package struct SegmentIndexBox: Sendable, Equatable {
         while let box = reader.next() {
             place +|= box.size
             if box.type == Array("sidx".utf8) {
-                let all = try Self.entries(box.body, after: place)
-                (entries, media) = (all, all.contains(where: \.isIndex) ? all.filter { !$0.isIndex } : all)
+                entries = try Self.entries(box.body, after: place)
                 return
             }
         }

@@ -243,12 +243,13 @@ extension PresentationContents {
 
         /// - Returns: nil if nothing lists the segments, or the index that does is not cached.
         private func segments(of id: MPD.RepresentationID, in mpd: MPD) throws(StoreError) -> RepresentationSegments? {
-            guard let place = mpd.segmentIndex(of: id) else { return try? mpd.segments(of: id) }
+            guard let place = mpd.segmentIndex(of: id), let range = place.range else {
+                return try? mpd.segments(of: id)
+            }
             let key = policy.resolve(place.url).key
-            guard let range = place.range, let stored = try store.bytes(of: key, range, limit: PlaylistLimits.bytes),
-                let index = try? SegmentIndexBox(stored.bytes, at: range.lowerBound)
-            else { return nil }
-            return try? mpd.segments(of: id, index: index)
+            guard let stored = try store.bytes(of: key, range, limit: PlaylistLimits.bytes) else { return nil }
+            // As it was fetched: as a whole with an index of another kind, as WebM has.
+            return try? mpd.segments(of: id, index: try? SegmentIndexBox(stored.bytes, at: range.lowerBound))
         }
 
         // MARK: Both

@@ -85,8 +85,6 @@ package struct PresentationPlan: Sendable {
     private static func track(of id: MPD.RepresentationID, _ mpd: MPD, _ box: SegmentIndexBox?, _ url: OriginURL)
         throws(PresentationFault) -> PresentationItems.Track
     {
-        // An index of indexes does not locate all media.
-        let box = box.flatMap { $0.entries.contains(where: \.isIndex) ? nil : $0 }
         do throws(PlaylistError) {
             return PresentationItems.Track(
                 try mpd.segments(of: id, index: box), from: mpd.periods[id.period].start ?? .zero)
