@@ -51,9 +51,9 @@ package final class OriginBackoff: Sendable {
         return wait(before: target.absolute)
     }
 
-    /// Whether connections to the URL's host have failed recently.
-    package func isDown(_ url: String) -> Bool {
-        standing(of: url)?.isDown(at: nanoseconds()) ?? false
+    /// Whether connections to the URL's host have failed recently, and no parent can be requested instead.
+    package func isDown(_ url: String, beside parents: [ParentProxy]) -> Bool {
+        standing(of: url)?.isDown(at: nanoseconds()) == true && parents.allSatisfy(isResting)
     }
 
     /// The path's first segment with both slashes; files at the top level share the place `/`.

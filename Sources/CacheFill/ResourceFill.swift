@@ -336,7 +336,8 @@ extension ResourceFill: LoopFiller.Work {
         }
         guard !loop.isShutDown, !loop.origins.isOffline, !demand.resolvedRule.isMetered,
             let length = generation.length, isPossible(generation), length <= filler.largestFilled,
-            generation.coverage(of: start..<length) != .whole, !filler.backoff.isDown(demand.address),
+            generation.coverage(of: start..<length) != .whole,
+            !filler.backoff.isDown(demand.address, beside: demand.resolvedRule.parents),
             resource.beginFilling(generation, from: start)
         else { return }
         let fill = ResourceFill(resource, generation, demand, loop)

@@ -336,7 +336,7 @@ final class MediaAnswer {
         self.doubted = doubted
         request.outcome = .forwarded(need == .stale ? .stale : .request)
         // The host was unreachable a moment ago, so the client need not wait for another failure.
-        if request.filler.filler.backoff.isDown(request.route.text),
+        if request.filler.filler.backoff.isDown(request.route.text, beside: request.resolvedRule.parents),
             doubted.verdict(on: request, isDisconnected: true) == .serve
         {
             let host = request.route.url.host

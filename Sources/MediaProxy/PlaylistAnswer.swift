@@ -157,7 +157,8 @@ final class PlaylistAnswer {
     private func mayBeIncomplete(_ document: PlaylistDocument) -> Bool {
         guard document.listsRenditions else { return false }
         return request.filler.origins.isOffline || answer.doubt != nil
-            || request.filler.filler.backoff.isDown(request.route.url.absolute)
+            || request.filler.filler.backoff.isDown(
+                request.route.url.absolute, beside: request.resolvedRule.parents)
     }
 
     /// Finds the renditions that are completely cached, so that only these remain in the playlist, if there are

@@ -137,27 +137,27 @@ private let second: UInt64 = 1_000_000_000
     func hostIsDownToWhichNoConnectionCanBeMade(error: UpstreamError, isDown: Bool) {
         let backoff = clock.backoff
         backoff.note(error, requesting: "http://a.test/1")
-        #expect(backoff.isDown("http://a.test/2") == isDown)
-        #expect(!backoff.isDown("http://b.test/"))
+        #expect(backoff.isDown("http://a.test/2", beside: []) == isDown)
+        #expect(!backoff.isDown("http://b.test/", beside: []))
         #expect(backoff.wait(before: "http://a.test/2") == 0)
     }
 
     @Test func addressInBracketsCanBeDown() {
         let backoff = clock.backoff
         backoff.note(.cannotConnect(host: "2001:db8::1", detail: ""), requesting: "http://[2001:db8::1]/1")
-        #expect(backoff.isDown("http://[2001:db8::1]/2"))
+        #expect(backoff.isDown("http://[2001:db8::1]/2", beside: []))
     }
 
     @Test func timeHealsAndSoDoesAnAnswer() {
         let backoff = clock.backoff
         backoff.note(.cannotResolve(host: "a.test"), requesting: "http://a.test/1")
         clock.seconds.add(1, ordering: .relaxed)
-        #expect(!backoff.isDown("http://a.test/1"))
+        #expect(!backoff.isDown("http://a.test/1", beside: []))
         backoff.note(.cannotResolve(host: "a.test"), requesting: "http://a.test/1")
-        #expect(backoff.isDown("http://a.test/1"))
+        #expect(backoff.isDown("http://a.test/1", beside: []))
         // Behind a redirect: both were reached.
         backoff.note(head(200, nil, from: "http://b.test/"), requesting: "http://a.test/1")
-        #expect(!backoff.isDown("http://a.test/1"))
+        #expect(!backoff.isDown("http://a.test/1", beside: []))
     }
 
     @Test func whatIsRememberedIsBounded() {

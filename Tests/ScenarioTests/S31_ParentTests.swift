@@ -347,6 +347,27 @@ extension Scenarios {
             }
         }
 
+        /// An edge without a way to the origin depends on its parents.
+        @Test func parentIsRequestedWhereTheOriginIsOutOfReach() async throws {
+            try await tiers(1) { origin, stages in
+                let edge = stages[0], parent = try ScriptedOrigin(), url = origin.url("/film.mp4")
+                defer { parent.stop() }
+                parent.serve(url, film)
+                parent.script(url) {
+                    $0.headers = [("Cache-Status", "reelcache; hit"), ("Cache-Control", "max-age=10")]
+                }
+                parent.serve(origin.url("/other.mp4"), film)
+                parent.script(origin.url("/other.mp4")) { $0.status = 403 }
+                origin.stop()
+                try edge.asks("http://127.0.0.1:\(parent.port)")
+                expectWhole(try edge.get("/film.mp4"), film)
+                edge.wait(seconds: 100)
+                _ = try edge.get("/other.mp4")
+                expectWhole(try edge.get("/film.mp4"), film)
+                #expect(parent.requestCount(url) == 2)
+            }
+        }
+
         /// What a HEAD has put in doubt keeps the time that it is of.
         @Test func parentWithAnOlderVersionDoesNotReplaceADoubtedOne() async throws {
             try await tiers(1) { origin, stages in

@@ -161,6 +161,7 @@ extension CacheFiller {
         let policy = policy.value
         // A URL that the player may not request is not fetched for it.
         guard policy.servesAnyOrigin || policy.target(of: url) != nil else { return false }
-        return !policy.isOffline && policy.resolve(url).resolvedRule.mayLookAhead && !backoff.isDown(url.absolute)
+        let rule = policy.resolve(url).resolvedRule
+        return !policy.isOffline && rule.mayLookAhead && !backoff.isDown(url.absolute, beside: rule.parents)
     }
 }

@@ -206,6 +206,7 @@ extension CacheFiller {
         // A URL that the player may not request is not fetched for it.
         guard policy.servesAnyOrigin || policy.target(of: url) != nil else { return false }
         let rule = policy.resolve(url).resolvedRule
-        return !policy.isOffline && !rule.bypasses && !rule.isMetered && !backoff.isDown(url.absolute)
+        return !policy.isOffline && !rule.bypasses && !rule.isMetered
+            && !backoff.isDown(url.absolute, beside: rule.parents)
     }
 }
