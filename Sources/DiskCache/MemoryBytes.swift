@@ -21,7 +21,13 @@ final class MemoryBytes: GenerationBytes {
     var end: Int64 { .max }
     var allocatedBytes: Int64 { blocks.withLock { Int64($0.count) } * Self.blockSize }
 
-    func mapping(at offset: Int64) throws(StoreError) -> MappedBytes { try block(offset / Self.blockSize) }
+    /// - Throws: if the byte was released, as its page would be zeros.
+    func mapping(at offset: Int64) throws(StoreError) -> MappedBytes {
+        guard offset >= present.withLock({ $0.lowerBound }) else {
+            throw .system(operation: "read", path: path, code: ENODATA)
+        }
+        return try block(offset / Self.blockSize)
+    }
 
     private func block(_ index: Int64) throws(StoreError) -> MappedBytes {
         if let known = blocks.withLock({ $0[index] }) { return known }

@@ -225,6 +225,18 @@ import Testing
         #expect(locate(0, in: "----", following: id, isFetchable: false, isCurrent: false) == .coming(id))
     }
 
+    /// Until a client's reader has said that it reads from the beginning, nothing of it is dropped.
+    @Test mutating func whatPassesInPlaceOfARangeIsKeptFromItsBeginning() {
+        let id = state.enter(480 * chunk..<500 * chunk, reach, reader, at: 480 * chunk, isOpening: true)
+        state.passes(id)
+        state.ring(id) {
+            $0.opened(
+                .passing(buffer.generation, owner: reader, part: nil, total: nil), 0..<Int64.max, furthest: .max,
+                isUnresumable: true)
+        }
+        #expect(state.with(id) { $0.slowestFollower } == 0)
+    }
+
     @Test mutating func fetchesOfAGenerationThatGoesAreNotForTheNext() throws {
         let id = try fetching(0..<4, in: "----")
         state.forgetGeneration()

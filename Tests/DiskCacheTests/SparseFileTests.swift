@@ -146,6 +146,15 @@ import Testing
         #expect(media.difference(try read(0..<media.size, of: file), from: 0..<media.size) == nil)
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
     }
+
+    /// The pages of what was released would be zeros.
+    @Test func whatIsReleasedFromMemoryIsNotRead() throws {
+        let file = MemoryBytes()
+        try write(0..<media.size, to: file)
+        file.punchHole(0..<1 << 20)
+        #expect(throws: StoreError.self) { try file.mapping(at: 0) }
+        #expect(try file.mapping(at: 1 << 20).range.lowerBound == 1 << 20)
+    }
 }
 
 @Suite struct BlockingPoolTests {

@@ -297,6 +297,22 @@ extension Scenarios {
             }
         }
 
+        /// What comes before the client's range is not dropped: it gets the whole.
+        @Test func rangeOfWhatIsNotStoredAndHasNoLengthIsTheWhole() async throws {
+            try await scenario { stage in
+                for place in 0..<20 {
+                    let path = "/film\(place).mp4"
+                    stage.origin.serve(path, film)
+                    stage.origin.script(path) {
+                        ($0.ignoresRange, $0.chunkedEncoding) = (true, true)
+                        $0.headers = [("Cache-Control", "no-store")]
+                    }
+                    let response = try stage.get(path, range: "bytes=2000000-")
+                    #expect(response.status == 200 && film.difference(response.body, from: 0..<film.size) == nil)
+                }
+            }
+        }
+
         @Test(
             arguments: [
                 .shifted(by: 1), .shifted(by: 65_536), .shifted(by: -65_536), .endShifted(by: 1), .endShifted(by: -1),
