@@ -33,7 +33,9 @@ extension DownloadQueue {
     private func planned(_ order: DownloadOrder, _ identity: DownloadJob.Identity, now: Double, in plan: inout Plan)
         -> DownloadJob
     {
-        if var job = plan.planned[identity].flatMap({ plan.jobs[$0] }) ?? liveOne(identity) {
+        // Two recordings that begin within one second have one name.
+        let running = DownloadJob.Identity(order, recordedFrom: Int64(saturating: now))
+        if var job = plan.planned[identity].flatMap({ plan.jobs[$0] }) ?? liveOne(identity) ?? liveOne(running) {
             job.take(order, endOfPriority: &plan.nextPlace)
             return job
         }

@@ -92,6 +92,56 @@ import Testing
         #expect(names(second) == expected)
     }
 
+    /// What was written says what follows, whatever the stream calls its segments by now.
+    @Test(arguments: [
+        (12..<16, "", ["10.ts", "11.ts", "12.ts", "13.ts", "14.ts", "15.ts"]),
+        (11..<15, "?token=2", ["10.ts", "11.ts", "12.ts", "|13.ts?token=2", "14.ts?token=2"]),
+        (20..<26, "", ["10.ts", "11.ts", "12.ts", "|20.ts", "21.ts", "22.ts", "23.ts", "24.ts", "25.ts"]),
+        (8..<12, "", ["10.ts", "11.ts", "12.ts"]),
+    ])
+    func anotherAttemptTakesAllThatIsNew(window: Range<Int>, token: String, expected: [String]) throws {
+        var first = RecordedRendition(OriginURL(Self.address))
+        _ = first.take(try Self.segments(Self.window(8..<13)))
+        let written = try RecordingText.media(first.segments, next: first.next)
+        var second = RecordedRendition(
+            first.url, continuingAfter: Array(try Self.segments(String(decoding: written, as: UTF8.self)).all),
+            next: RecordingText.next(in: written))
+        let text = Self.window(window).replacing(".ts", with: ".ts" + token)
+        _ = second.take(try Self.segments(text))
+        #expect(names(second) == expected)
+    }
+
+    /// What was made parts of the recording stays counted, but for what follows a lost segment.
+    @Test func aLostSegmentTakesTheCountOfCommittedOnesBack() throws {
+        var rendition = RecordedRendition(OriginURL(Self.address))
+        let new = rendition.take(try Self.segments(Self.window(0..<3)))
+        rendition.committed = 3
+        _ = rendition.take(try Self.segments(Self.window(0..<5)))
+        #expect(rendition.committed == 3)
+        let lost = try #require(new[1].url)
+        rendition.lose(PresentationItem(kind: .segment, url: lost, segments: 1))
+        #expect(rendition.committed == 1)
+    }
+
+    @Test func whatLacksAtTheEndIsNewToAnotherAttempt() throws {
+        var rendition = RecordedRendition(OriginURL(Self.address))
+        let new = rendition.take(try Self.segments(Self.window(0..<6)))
+        let items = new.compactMap(\.url).map { PresentationItem(kind: .segment, url: $0, segments: 1) }
+        #expect(rendition.without([items[1], items[2]]).next == 4)
+        #expect(rendition.without([items[0]]).next == 6)
+        #expect(rendition.next == 6)
+    }
+
+    /// Early, its numbers look like those of an older state.
+    @Test func aStreamThatCountsAnewSoonAfterItsStartGoesOn() throws {
+        var rendition = RecordedRendition(OriginURL(Self.address))
+        _ = rendition.take(try Self.segments(Self.window(5..<15)))
+        _ = rendition.take(try Self.segments(Self.window(0..<9)))
+        #expect(names(rendition) == ["12.ts", "13.ts", "14.ts", "|6.ts", "7.ts", "8.ts"])
+        // An older state lists what was recorded.
+        #expect(rendition.take(try Self.segments(Self.window(0..<8))).isEmpty)
+    }
+
     @Test func whatCannotBeHadLeavesAGap() throws {
         var rendition = RecordedRendition(OriginURL(Self.address))
         let new = rendition.take(try Self.segments(Self.window(0..<3)))

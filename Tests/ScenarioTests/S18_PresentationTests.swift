@@ -408,7 +408,10 @@ extension Scenarios {
             serve(stage, 0..<4)
             let began = stage.clock.now
             let recording = try stage.download("/live.m3u8", recordFor: 60, recordedFrom: began)
-            try stage.origin.waitForRequests("/live.m3u8", count: 3)
+            // The first writing pins it; the stream is requested meanwhile.
+            try eventually("a recording that is written") {
+                try stage.read(ResourceListing.self, "/resources").resources.contains { $0.parts == 3 && $0.isPinned }
+            }
             recording.stop()
             return began
         }

@@ -18,7 +18,7 @@ package struct RecordingOrder: Sendable {
 /// those that have arrived. Loop-bound.
 ///
 ///     ask ── read ── fetch new segments ── write, every 10 s ───┐
-///      ▲────────────── wait (RefreshRule) ──────────────────────┤
+///      ▲────────────── wait (RefreshRule) ──────────────────────┤ both at once
 ///                                     its time is over, or the stream ends ──▶ write, finish
 ///
 /// The written playlists always have an end: the recording plays while it is made, and after a kill. The next
@@ -49,6 +49,9 @@ final class LiveRecording {
     /// The time of the last writing, in nanoseconds of a clock that never goes back: more frequent writing has
     /// little use.
     private var writtenAt: UInt64?
+    private var isWriting = false
+    /// The last writing, while another one runs.
+    private var lastWriting: (() -> Void)?
     private static let writingInterval: UInt64 = 10_000_000_000
 
     /// - Parameter end: called once, on the loop, unless `stop` was called before.
@@ -77,12 +80,17 @@ final class LiveRecording {
         fill.offLoop { stored throws(PresentationFault) in
             let plan = try PresentationPlan(document, order.renditions)
             state.expect(nil, note: plan.note())
-            return try (playlist.media != nil ? [order.url] : plan.playlists).map { url throws(PresentationFault) in
+            let playlists = playlist.media != nil ? [order.url] : plan.playlists
+            guard ([order.url] + playlists).allSatisfy({ name.url(of: $0) != $0 }) else {
+                throw .notRecordable("its URL is too long to name a recording")
+            }
+            return try playlists.map { url throws(PresentationFault) in
                 let recorded = name.url(of: url), key = policy.value.resolve(recorded).key
                 guard case .playlist(let document) = try stored.content(of: key, recorded),
                     let segments = document.media
                 else { return RecordedRendition(url) }
-                return RecordedRendition(url, continuingAfter: Array(segments.all))
+                return RecordedRendition(
+                    url, continuingAfter: Array(segments.all), next: RecordingText.next(in: document.text))
             }
         } then: { fill, renditions in
             fill.recording?.go(on: renditions)
@@ -193,12 +201,12 @@ final class LiveRecording {
 
     private func fetched() {
         if hasStreamEnded || fill.loop.filler.now() >= order.end { return conclude() }
+        // What the stream lists meanwhile may be gone when the writing ends.
+        timer.schedule(afterSeconds: interval)
         let now = MonotonicClock.nanoseconds()
-        guard writtenAt.map({ now -| $0 >= Self.writingInterval }) ?? true else {
-            return timer.schedule(afterSeconds: interval)
-        }
+        guard !isWriting, writtenAt.map({ now -| $0 >= Self.writingInterval }) ?? true else { return }
         writtenAt = now
-        write { recording in recording.timer.schedule(afterSeconds: recording.interval) }
+        write(onlyNew: renditions.contains { $0.committed > 0 }) { $0.lastWriting?() }
     }
 
     private func run(
@@ -236,17 +244,24 @@ final class LiveRecording {
         write { $0.finish(.completed) }
     }
 
-    /// Writes playlists of the segments that have arrived, and makes these parts of the recording.
-    private func write(then proceed: @escaping @Sendable (LiveRecording) -> Void) {
+    /// Writes playlists of the segments that have arrived, and makes these parts of the recording; one writing after
+    /// the other.
+    /// - Parameter onlyNew: whether earlier ones are trusted to be parts still; the last writing makes sure of all.
+    private func write(onlyNew: Bool = false, then proceed: @escaping @Sendable (LiveRecording) -> Void) {
+        guard !isWriting else { return lastWriting = { [unowned self] in write(then: proceed) } }
+        isWriting = true
         let writing = RecordingWriting(
             store: fill.loop.filler.store, key: { [policy = fill.loop.filler.policy] in policy.value.resolve($0).key },
             name: order.name, document: document, url: fill.order.url, isPinned: fill.order.isPinned,
             isWanted: { [budget = fill.budget] in !budget.isCancelled })
-        let (renditions, lacking) = (renditions, Set(pending))
+        if !onlyNew { for place in renditions.indices { renditions[place].committed = 0 } }
+        let (written, lacking) = (renditions, Set(pending))
+        for place in renditions.indices { renditions[place].committed = renditions[place].segments.count }
         fill.offLoop(isLong: true) { _ throws(PresentationFault) in
-            try writing.write(renditions.map { $0.without(lacking) })
+            try writing.write(written.map { $0.without(lacking) }, isBegun: onlyNew)
         } then: { fill, _ in
             guard let recording = fill.recording, recording.onEnd != nil else { return }
+            recording.isWriting = false
             proceed(recording)
         }
     }

@@ -24,11 +24,10 @@ package struct RecordingName: Sendable, Equatable {
         return String(repeating: "0", count: max(0, width - digits.count)) + digits
     }
 
-    /// The URL where the recording of a stream plays.
+    /// The URL where the recording of a stream plays; the stream's own if that is too long for another parameter.
     package func url(of stream: OriginURL) -> OriginURL {
         let mark = stream.pathAndQuery.contains("?") ? "&" : "?"
         let text = "\(stream.absolute)\(mark)\(OriginURL.recordingParameter)=\(text)"
-        // The only possible error is that it is too long.
         return (try? OriginURL(url: text)) ?? stream
     }
 }

@@ -6,9 +6,10 @@ import Playlists
 enum RecordingText {
     /// A media playlist of segments that have arrived, each with its origin's URL, and with an end (RFC 8216
     /// §4.3.3.4).
+    /// - Parameter next: the number that follows them in the stream, for an attempt that continues; nil if unknown.
     /// - Throws: if a segment cannot be listed, as something that it needs is not in a file.
-    static func media(_ segments: [MediaSegment]) throws(PresentationFault) -> [UInt8] {
-        var text = header(segments)
+    static func media(_ segments: [MediaSegment], next: Int64? = nil) throws(PresentationFault) -> [UInt8] {
+        var text = header(segments) + (next.map { "\(nextMark)\($0)\n" } ?? "")
         var (keys, section): ([EncryptionKey], InitializationSection?) = ([], nil)
         for segment in segments {
             if segment.isDiscontinuity { text += "#EXT-X-DISCONTINUITY\n" }
@@ -19,6 +20,16 @@ enum RecordingText {
             text += try lines(segment)
         }
         return Array((text + "#EXT-X-ENDLIST\n").utf8)
+    }
+
+    /// Begins a comment, which players ignore (RFC 8216 §4.1).
+    private static let nextMark = "#reelcache-next:"
+
+    /// The number of the stream's segment that follows what a text lists; nil if it does not say so.
+    static func next(in text: [UInt8]) -> Int64? {
+        let header = text.split(separator: UInt8(ascii: "\n"), maxSplits: 16)
+        return header.lazy.map { String(decoding: $0, as: UTF8.self) }.first { $0.hasPrefix(nextMark) }
+            .flatMap { Int64($0.dropFirst(nextMark.count)) }
     }
 
     private static func header(_ segments: [MediaSegment]) -> String {

@@ -16,11 +16,12 @@ struct RecordingWriting: Sendable {
     /// Called at the end; false if the recording was stopped meanwhile.
     let isWanted: @Sendable () -> Bool
 
-    func write(_ renditions: [RecordedRendition]) throws(PresentationFault) {
+    /// - Parameter isBegun: whether an earlier writing has made the whole a downloaded one, whose pin new parts share.
+    func write(_ renditions: [RecordedRendition], isBegun: Bool) throws(PresentationFault) {
         let renditions = renditions.filter { !$0.segments.isEmpty }
         guard !renditions.isEmpty else { return }
         for rendition in renditions {
-            try take(RecordingText.media(rendition.segments), at: name.url(of: rendition.url))
+            try take(RecordingText.media(rendition.segments, next: rendition.next), at: name.url(of: rendition.url))
         }
         if case .hls(let playlist) = document.content, playlist.multivariant != nil {
             guard let text = RecordingText.multivariant(document, keeping: Set(renditions.map(\.url)), at: url, name)
@@ -33,16 +34,18 @@ struct RecordingWriting: Sendable {
             for rendition in renditions {
                 try store.commit([key(name.url(of: rendition.url))] + keys(of: rendition), partsOf: whole)
             }
-            try store.commit(whole: whole, isPinned: isPinned, isWanted: isWanted)
+            if !isBegun { try store.commit(whole: whole, isPinned: isPinned, isWanted: isWanted) }
         } catch { throw .cache("\(error)") }
     }
 
     private var whole: CacheKey { key(name.url(of: url)) }
 
+    /// Of the segments that are not committed yet: there may be a week of the others.
     private func keys(of rendition: RecordedRendition) -> [CacheKey] {
+        let new = rendition.segments.dropFirst(rendition.committed)
         var known: Set<PresentationItem> = []
-        let companions = rendition.segments.flatMap(\.companions).filter { known.insert($0).inserted }
-        return companions.map { key($0.url) } + rendition.segments.compactMap(\.url).map(key)
+        let companions = new.flatMap(\.companions).filter { known.insert($0).inserted }
+        return companions.map { key($0.url) } + new.compactMap(\.url).map(key)
     }
 
     private func take(_ text: [UInt8], at url: OriginURL) throws(PresentationFault) {
