@@ -204,8 +204,10 @@ struct FetchState {
     mutating func opened(_ opening: Opened, _ range: Range<Int64>, furthest: Int64, isUnresumable: Bool) {
         self.opening = opening
         self.furthest = furthest
-        // A buffer keeps its bytes until its reader says where it begins: at 0 where the range is not honoured.
-        if case .passing = opening {
+        // What may be dropped behind its readers is kept until they say where they begin: at 0 where the range is not
+        // honoured, as it is not while the length is unknown.
+        let isPassing = if case .passing = opening { true } else { false }
+        if isPassing || range.upperBound == .max {
             for follower in Array(followers.keys) { _ = move(follower, to: range.lowerBound, from: range.lowerBound) }
         }
         begin(range, isUnresumable: isUnresumable)

@@ -237,6 +237,14 @@ import Testing
         #expect(state.with(id) { $0.slowestFollower } == 0)
     }
 
+    /// The same where it is stored without a length: without room, what all have read is dropped.
+    @Test mutating func whatHasNoLengthIsKeptFromItsBeginning() throws {
+        let id = state.enter(480 * chunk..<500 * chunk, reach, reader, at: 480 * chunk, isOpening: true)
+        let stored = try buffer.makeStored()
+        state.ring(id) { $0.opened(.stored(stored), 0..<Int64.max, furthest: .max, isUnresumable: true) }
+        #expect(state.with(id) { $0.slowestFollower } == 0)
+    }
+
     @Test mutating func fetchesOfAGenerationThatGoesAreNotForTheNext() throws {
         let id = try fetching(0..<4, in: "----")
         state.forgetGeneration()
