@@ -12,7 +12,7 @@ package struct SegmentIndexBox: Sendable, Equatable {
 
     package let entries: [Entry]
     /// The segments; empty if an entry is another index, as this one does not locate all media then.
-    var media: [Entry] { entries.contains(where: \.isIndex) ? [] : entries }
+    let media: [Entry]
 
     /// - Parameters:
     ///   - bytes: the part of the file that `indexRange` names; boxes before the index are skipped.
@@ -24,7 +24,8 @@ package struct SegmentIndexBox: Sendable, Equatable {
         while let box = reader.next() {
             place +|= box.size
             if box.type == Array("sidx".utf8) {
-                entries = try Self.entries(box.body, after: place)
+                let all = try Self.entries(box.body, after: place)
+                (entries, media) = (all, all.contains(where: \.isIndex) ? [] : all)
                 return
             }
         }

@@ -102,9 +102,7 @@ struct RecordedRendition: Sendable {
     func without(_ items: Set<PresentationItem>) -> RecordedRendition {
         guard !items.isEmpty else { return self }
         var rendition = self
-        let lacking = segments.reversed().prefix { segment in
-            items.contains { $0.isNeeded(for: segment) }
-        }
+        let lacking = segments.reversed().prefix { segment in items.contains { $0.isNeeded(for: segment) } }
         if let first = lacking.last { rendition.next = first.number }
         for item in items { rendition.lose(item) }
         return rendition
