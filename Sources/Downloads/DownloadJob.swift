@@ -12,17 +12,14 @@ struct DownloadJob: Sendable, Equatable {
         let first: Int64?
         let renditions: RenditionChoice
         let recordFor: Int64?
-        /// When a running recording began, in seconds since 1970: one that is ordered later ends later.
-        let recordedFrom: Int64?
 
-        init(_ order: DownloadOrder, recordedFrom: Int64? = nil) {
+        init(_ order: DownloadOrder) {
             (url, first, renditions, recordFor) = (order.url, order.wantedFirst, order.renditions, order.recordFor)
-            self.recordedFrom = recordFor == nil ? nil : recordedFrom
         }
     }
 
     var id: Int64
-    /// As ordered last; its `Identity` changes only as a recording begins to run or stops.
+    /// As ordered last; its `Identity` never changes.
     var order: DownloadOrder
     var state = Download.State.waiting
     /// Of two waiting downloads with the same priority, the one with the smaller place goes first.
@@ -73,7 +70,7 @@ struct DownloadJob: Sendable, Equatable {
     /// What its feed, whoever ordered it, or its playlist calls it.
     var title: String? { order.title ?? progress.title }
 
-    var identity: Identity { Identity(order, recordedFrom: state == .downloading ? dated.recordedFrom : nil) }
+    var identity: Identity { Identity(order) }
 
     /// The order as it is carried out.
     var dated: DownloadOrder {

@@ -33,9 +33,7 @@ extension DownloadQueue {
     private func planned(_ order: DownloadOrder, _ identity: DownloadJob.Identity, now: Double, in plan: inout Plan)
         -> DownloadJob
     {
-        // Two recordings that begin within one second have one name.
-        let running = DownloadJob.Identity(order, recordedFrom: Int64(saturating: now))
-        if var job = plan.planned[identity].flatMap({ plan.jobs[$0] }) ?? liveOne(identity) ?? liveOne(running) {
+        if var job = plan.planned[identity].flatMap({ plan.jobs[$0] }) ?? liveOne(identity) {
             job.take(order, endOfPriority: &plan.nextPlace)
             return job
         }

@@ -27,27 +27,6 @@ import Testing
         #expect((reports[3].all, reports[4].recordFor) == (true, 1800))
     }
 
-    /// Of the same length, it ends later: only one that does not run is continued by the same order.
-    @Test func aRecordingThatRunsDoesNotTakeALaterOrder() throws {
-        let desk = try Desk(maxActive: 8)
-        #expect(try desk.add([Self.recording]).map(\.id) == [1])
-        desk.catchUp()
-        // Two within a second would have one name.
-        #expect(try desk.add([Self.recording]).map(\.id) == [1])
-        desk.pass(10)
-        #expect(try desk.add([Self.recording, Self.recording]).map(\.id) == [2, 2])
-        desk.catchUp()
-        #expect(desk.listing.map(\.state) == [.downloading, .downloading])
-        desk.pass(10)
-        try desk.change(.ids([1]), DownloadChange(action: .pause))
-        #expect(try desk.add([Self.recording]).map(\.id) == [1])
-        desk.manager.perform { $0.stop() }
-        let next = try Desk(after: desk, maxActive: 8)
-        next.catchUp()
-        let begins = next.source.transfers.compactMap(\.order.recordedFrom)
-        #expect(begins.count == 2 && Set(begins).count == 2)
-    }
-
     @Test func theChoiceOutlivesTheProcess() throws {
         let desk = try Desk(maxActive: 8)
         let orders = [Self.order(), Self.small, Self.german, Self.all, Self.recording]
