@@ -64,14 +64,14 @@ struct DashboardPartsTests {
             """
             const ask = fetch, begin = Date.now(), times = [], url = "http://a.example/b.m3u8", later = setTimeout;
             const whole = {unit: "segments", from: 0, to: 100, length: 100, cells: [50]};
-            const strip = {name: "low", ...whole, arriving: [], readers: []};
+            const strips = ["low", "sound"].map(name => ({name, ...whole, arriving: [], readers: []}));
             const transfer = {id: "a", url, purposes: ["play"], from: 0, received: 1};
             let time = 0;
             Date.now = () => begin + time * 1000;
             // For this long, an answer is shared.
             globalThis.setTimeout = (act, milliseconds) => milliseconds === 500 ? act() : later(act, milliseconds);
             globalThis.fetch = async (path, options) => String(path).includes("buckets=400")
-                ? (times.push(time), {ok: true, json: async () => ({strips: [strip]})}) : ask(path, options);
+                ? (times.push(time), {ok: true, json: async () => ({strips})}) : ask(path, options);
             import("/api/dashboard/now.js").then(async ({show}) => {
                 const at = async (seconds, from_origin, ...transfers) => {
                     time = seconds;
