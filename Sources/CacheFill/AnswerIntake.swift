@@ -98,7 +98,8 @@ struct AnswerIntake {
     ) throws(FillError) -> Next? {
         status.resource.changePlay { $0.lastUse = filler.settings.clock() }
         let verdict = Freshening.verdict(
-            of: head.answer, on: generation.known, isConditional: !request.isUnconditional)
+            of: head.answer, on: generation.known, isConditional: !request.isUnconditional,
+            isKept: demand.resolvedRule.playsKept && generation.isKept)
         // RFC 9111 §4: of another version a parent may have the older one, or an error that is over. The origin knows.
         if isFromParent, verdict != .holds, filler.isOlder(head, than: generation, requestedAt: request.call.time) {
             throw .changed

@@ -350,12 +350,12 @@ struct FetchOutput: ~Copyable {
         held.releaseAll()
     }
 
-    /// Pins what a rule pins, and discards what the origin no longer has, and what is incomplete and no other transfer
-    /// can complete, because it lacks a length or a validator.
+    /// Pins what a rule pins, and discards what the origin no longer has and nobody keeps, and what is incomplete and
+    /// no other transfer can complete, because it lacks a length or a validator.
     /// - Parameter known: the generation that the bytes had to belong to.
     func conclude(_ end: FetchEnd, _ known: Generation?) {
         if case .failed(.originStatus(let code)) = end, Reuse.isGone(status: code), let known, known.isStored,
-            !status.isForDownloads
+            !status.isForDownloads, !known.isKept
         {
             filler.discard(known, of: status.resource)
         }

@@ -138,8 +138,12 @@ extension Freshening {
         case unusable(String)
     }
 
-    /// - Parameter isConditional: whether the request had a condition.
-    package static func verdict(of answer: OriginAnswer, on known: KnownVersion, isConditional: Bool) -> Verdict {
+    /// - Parameters:
+    ///   - isConditional: whether the request had a condition.
+    ///   - isKept: whether the stored version plays even if the origin no longer has it.
+    package static func verdict(
+        of answer: OriginAnswer, on known: KnownVersion, isConditional: Bool, isKept: Bool = false
+    ) -> Verdict {
         switch answer.status {
         case 304:
             // RFC 9110 §15.4.5
@@ -152,7 +156,7 @@ extension Freshening {
                 condition.utf8.elementsEqual(other.utf8), answer.total == known.length
             else { return .another }
             return .holds
-        case let status where Reuse.isError(status: status): return .error
+        case let status where Reuse.isError(status: status, isKept: isKept): return .error
         case let status where Reuse.isGone(status: status) || status == 416: return .gone
         default: return .another
         }

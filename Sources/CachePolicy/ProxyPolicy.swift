@@ -3,8 +3,8 @@ package struct ProxyPolicy: Sendable, Equatable {
     /// Whether no origin is contacted: cached media plays regardless of its origin's directives, and nothing else
     /// does.
     package var isOffline = false
-    /// Whether pinned or downloaded media plays while its origin cannot be reached, even if the origin forbids
-    /// that.
+    /// Whether pinned or downloaded media plays while its origin cannot be reached or no longer has it, even if
+    /// the origin forbids that.
     package var playsPinned = true
     /// The fill policy, unless a rule sets one.
     package var fill = FillMode.standard

@@ -64,6 +64,9 @@ package enum StalePlay: Sendable, Equatable {
 }
 
 extension ResolvedRule {
+    /// Whether what the user pinned or downloaded plays whatever its origin says.
+    package var playsKept: Bool { stalePlay != .nothing }
+
     /// Where no rule says anything else.
     init(_ policy: ProxyPolicy) {
         stalePlay = policy.playsPinned ? .kept : .nothing

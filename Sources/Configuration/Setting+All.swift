@@ -183,8 +183,8 @@ extension Setting {
         Setting(
             "play_pinned", .one(.bool), at: \.proxy.playsPinned,
             """
-            Play pinned and downloaded media while its origin cannot be reached, even if the origin forbids that \
-            (no-cache, must-revalidate).
+            Play pinned and downloaded media while its origin cannot be reached or no longer has it, even if the \
+            origin forbids that (no-cache, must-revalidate).
             """,
             "With `false`, the origin's directives apply. The key `play_stale` of a rule takes precedence.",
             example: "false"),

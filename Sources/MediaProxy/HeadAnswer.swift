@@ -70,7 +70,9 @@ final class HeadAnswer {
             } else {
                 return false
             }
-        case let status where Reuse.isError(status: status): answer.answerInDoubt(after: .originStatus(status))
+        case let status
+        where Reuse.isError(status: status, isKept: request.resolvedRule.playsKept && validated.isKept):
+            answer.answerInDoubt(after: .originStatus(status))
         case let status where Reuse.isGone(status: status):
             filler.discard(validated, of: answer.opening.resource)
             return false

@@ -78,8 +78,8 @@ public struct ProxyConfiguration: Sendable {
     /// Never contact an origin: cached bytes play even where the origin asked for revalidation, and everything else is
     /// answered 504. Downloads wait, also those of what is cached.
     public var isOffline = false
-    /// Whether pinned and downloaded resources play while their origin is unreachable, even if the origin forbids that
-    /// (`no-cache`, `must-revalidate`).
+    /// Whether pinned and downloaded resources play while their origin is unreachable or no longer has them, even if
+    /// the origin forbids that (`no-cache`, `must-revalidate`).
     public var playsPinned = true
     /// How much to fetch beyond the bytes that players request, unless a rule says otherwise.
     public var fill = FillMode.ahead(bytes: 32 << 20)

@@ -210,7 +210,8 @@ import Testing
     }
 
     @Test func errorsAreToldFromWhatBecameOfTheResource() {
-        #expect((100...599).filter(Reuse.isError) == [408, 429] + Array(500...599))
+        #expect((100...599).filter { Reuse.isError(status: $0, isKept: false) } == [408, 429] + Array(500...599))
+        #expect((404...410).filter { Reuse.isError(status: $0, isKept: true) } == [404, 408, 410])
         #expect((100...599).filter(Reuse.isGone) == [404, 410])
     }
 

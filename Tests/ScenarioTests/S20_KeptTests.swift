@@ -75,6 +75,23 @@ extension Scenarios {
             }
         }
 
+        /// Streams drop what was recorded of them, and episodes go: that is what it was kept for.
+        @Test(arguments: WayToKeep.allCases, [404, 410])
+        func whatIsKeptPlaysWhenItsOriginNoLongerHasIt(way: WayToKeep, status: Int) async throws {
+            try await scenario { stage in
+                try stage.keep(way)
+                stage.origin.script(path) { $0.status = status }
+                for method in ["HEAD", "GET", "GET"] {
+                    let response = try stage.get(path, method: method)
+                    #expect(response.status == 200)
+                    if method == "GET" { expectWhole(response, film) }
+                    expectStale(response, status: status)
+                }
+                try stage.restart()
+                expectPart(try stage.get(path, range: "bytes=1000-1999"), 1000..<2000, of: film)
+            }
+        }
+
         @Test func newVersionOfWhatIsKeptIsKeptToo() async throws {
             let remake = Media(seed: 202, size: 2_000_000)
             try await scenario { stage in

@@ -143,7 +143,11 @@ package enum Reuse: Sendable, Equatable {
 
     /// Whether an origin's answer to a validation is a passing error, of the origin or of the connection to it,
     /// that leaves the stored response unchanged (§4.3.3). 404 and 410 are not: they describe the resource.
-    package static func isError(status: Int) -> Bool { status == 408 || status == 429 || (500...599).contains(status) }
+    /// - Parameter isKept: whether the user keeps what is stored. Then they are, too: streams drop what was recorded of
+    ///   them, and episodes go.
+    package static func isError(status: Int, isKept: Bool) -> Bool {
+        status == 408 || status == 429 || (500...599).contains(status) || isKept && isGone(status: status)
+    }
 
     /// Whether an origin's answer means that the resource is gone.
     package static func isGone(status: Int) -> Bool { status == 404 || status == 410 }
