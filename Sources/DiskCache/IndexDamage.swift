@@ -44,11 +44,7 @@ enum IndexDamage {
     /// Reads a damaged database, one resource at a time. Skips damaged rows, and the extents after the first one that
     /// cannot be read.
     static func rescue(_ path: String, _ take: (IndexSaving.Update, IndexPins.Kept) throws -> Void) rethrows {
-        var configuration = Configuration()
-        // Allows reading even if the definition of a table or an index is damaged.
-        configuration.prepareDatabase { try $0.execute(sql: "PRAGMA writable_schema = ON") }
-        guard let queue = try? DatabaseQueue(path: FileSystem.databaseName(path), configuration: configuration)
-        else { return }
+        guard let queue = open(path) else { return }
         defer { try? queue.close() }
         // Read from both ends, because reading stops at the damage.
         let ids = ["ASC", "DESC"].reduce(into: Set<Int64>()) { ids, direction in
@@ -61,6 +57,26 @@ enum IndexDamage {
             guard let (update, kept) = (try? queue.read { try read(id, in: $0) }) ?? nil else { continue }
             try take(update, kept)
         }
+    }
+
+    /// The parts of a damaged database that several presentations have, as far as it can be read.
+    static func furtherWholes(_ path: String) -> [(part: CacheKey, whole: CacheKey)] {
+        guard FileSystem.exists(path), let queue = open(path) else { return [] }
+        defer { try? queue.close() }
+        let sql = """
+            SELECT p.key, w.key FROM further_whole JOIN resource p ON p.id = part JOIN resource w ON w.id = whole
+            """
+        let rows = try? queue.read { try Row.fetchAll($0, sql: sql).map { StoredRow($0, names: ["part", "whole"]) } }
+        return (rows ?? []).compactMap { row in
+            try? (CacheKey(text: row.text("part")), CacheKey(text: row.text("whole")))
+        }
+    }
+
+    private static func open(_ path: String) -> DatabaseQueue? {
+        var configuration = Configuration()
+        // Allows reading even if the definition of a table or an index is damaged.
+        configuration.prepareDatabase { try $0.execute(sql: "PRAGMA writable_schema = ON") }
+        return try? DatabaseQueue(path: FileSystem.databaseName(path), configuration: configuration)
     }
 
     /// Reads columns by position, because their names may be damaged.

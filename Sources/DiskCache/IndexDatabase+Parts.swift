@@ -3,7 +3,11 @@
 /// A resource's `part_of` is the row of its presentation's first playlist, the *whole*; a whole is never a part. The
 /// whole's row has totals over its parts, so that a listing costs the same however many there are: `parts` (those with
 /// a generation), `part_length`, `part_cached` and `part_hits`; its `last_access` is never older than a part's.
-/// Triggers update them in the transaction that changes a part. The row stays as long as it has parts.
+/// Triggers update them in the transaction that changes a part, `IndexSaving.Transaction` where it adds a generation.
+/// The row stays as long as it has parts.
+///
+/// A part of a whole that is kept stays that one's part when another whole names it, too: what two recordings have in
+/// common is then listed in `further_whole` (`furtherWholesSchema`), and counts in the first one's totals alone.
 ///
 /// A generation's row must be deleted before that of its resource, which the triggers need to find the whole.
 extension IndexDatabase {
@@ -55,6 +59,23 @@ extension IndexDatabase {
         WHEN (SELECT part_of FROM resource WHERE id = OLD.resource) IS NOT NULL BEGIN
             UPDATE resource SET parts = parts - 1, part_length = part_length - OLD.length
             WHERE id = (SELECT part_of FROM resource WHERE id = OLD.resource);
+        END;
+        """
+
+    static let furtherWholesSchema = """
+        DROP TRIGGER IF EXISTS part_generation_added;
+        CREATE TABLE further_whole (
+            part INTEGER NOT NULL REFERENCES resource(id) ON DELETE CASCADE,
+            whole INTEGER NOT NULL REFERENCES resource(id) ON DELETE CASCADE, PRIMARY KEY (whole, part)) WITHOUT ROWID;
+        CREATE INDEX further_whole_part ON further_whole(part);
+        CREATE TRIGGER further_whole_left AFTER DELETE ON further_whole BEGIN
+            DELETE FROM resource WHERE id = OLD.whole AND pinned = 0 AND parts = 0
+                AND NOT EXISTS (SELECT 1 FROM generation WHERE resource = OLD.whole)
+                AND NOT EXISTS (SELECT 1 FROM further_whole WHERE whole = OLD.whole)
+                AND NOT EXISTS (SELECT 1 FROM resource p WHERE p.part_of = OLD.whole);
+        END;
+        CREATE TRIGGER part_moved AFTER UPDATE OF part_of ON resource WHEN OLD.part_of IS NOT NULL BEGIN
+            DELETE FROM further_whole WHERE whole = NEW.part_of AND part = NEW.id;
         END;
         """
 

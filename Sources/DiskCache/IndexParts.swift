@@ -17,6 +17,10 @@ extension IndexParts {
         let hits: Int64
         /// Microseconds since 1970.
         let lastAccess: Int64
+        /// The ID of the row of its first whole.
+        fileprivate let whole: Int64?
+        /// Whether another whole that is pinned or downloaded has it, too; then, whether one of these is pinned.
+        let isKeptElsewhere, isPinnedElsewhere: Bool
 
         package var isComplete: Bool { cached == length }
     }
@@ -42,12 +46,21 @@ package struct IndexParts: Sendable {
     /// A page of a presentation's parts, in the order of their rows' IDs.
     func page(of whole: CacheKey, after id: Int64, limit: Int = pageSize) throws(StoreError) -> Page {
         try database.readOne { db in
+            let find = "SELECT id FROM resource WHERE key = ?"
+            guard let wholeID = try Int64.fetchOne(db.cachedStatement(sql: find), arguments: [whole.text]) else {
+                return Page(parts: [], last: nil)
+            }
             let sql = """
-                SELECT p.id, p.key, p.cached, p.pinned, p.hits, p.last_access, g.id AS generation, g.length
-                FROM resource p LEFT JOIN generation g ON g.resource = p.id
-                WHERE p.part_of = (SELECT id FROM resource WHERE key = ?) AND p.id > ? ORDER BY p.id LIMIT ?
+                SELECT p.id, p.key, p.cached, p.pinned, p.hits, p.last_access, p.part_of, g.id AS generation, g.length,
+                    (SELECT max(w.pinned) FROM resource w WHERE w.id <> ?1 AND (w.pinned = 1 OR w.downloaded = 1)
+                        AND w.id IN (SELECT p.part_of UNION ALL SELECT whole FROM further_whole WHERE part = p.id)
+                    ) AS elsewhere
+                FROM (
+                    SELECT id FROM resource WHERE part_of = ?1 AND id > ?2
+                    UNION ALL SELECT part FROM further_whole WHERE whole = ?1 AND part > ?2 ORDER BY 1 LIMIT ?3
+                ) JOIN resource p USING (id) LEFT JOIN generation g ON g.resource = p.id ORDER BY p.id
                 """
-            let rows = try Row.fetchAll(db.cachedStatement(sql: sql), arguments: [whole.text, id, limit]).map {
+            let rows = try Row.fetchAll(db.cachedStatement(sql: sql), arguments: [wholeID, id, limit]).map {
                 StoredRow($0)
             }
             return Page(
@@ -63,28 +76,22 @@ package struct IndexParts: Sendable {
             // no trap: a length is not negative
             cached: (try? row.integer("cached", in: 0...length)) ?? 0, isPinned: (try? row.flag("pinned")) ?? false,
             hits: (try? row.integer("hits", in: 0...1 << 60)) ?? 0,
-            lastAccess: (try? row.integer("last_access")) ?? 0)
+            lastAccess: (try? row.integer("last_access")) ?? 0, whole: try? row.integer("part_of"),
+            isKeptElsewhere: (try? row.integer("elsewhere")) != nil,
+            isPinnedElsewhere: (try? row.flag("elsewhere")) ?? false)
     }
 
-    /// What the presentation's own row says of its parts; nil if it has no row.
-    func summary(of whole: CacheKey) throws(StoreError) -> (parts: Int, isPinned: Bool)? {
-        try database.readOne { db in
-            let sql = "SELECT parts, pinned FROM resource WHERE key = ?"
-            return try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [whole.text]).map { StoredRow($0) }.map {
-                (Int((try? $0.integer("parts", in: 0...1 << 40)) ?? 0), (try? $0.flag("pinned")) ?? false)
-            }
-        }
-    }
-
-    /// The presentation that a resource is a part of.
+    /// The presentation that a resource is a part of; of several, the first.
     func whole(of key: CacheKey) throws(StoreError) -> CacheKey? {
-        try database.readOne { db in
-            let sql = "SELECT w.key FROM resource p JOIN resource w ON w.id = p.part_of WHERE p.key = ?"
-            return try String.fetchOne(db.cachedStatement(sql: sql), arguments: [key.text]).map(CacheKey.init(text:))
-        }
+        try database.readOne { try Self.whole(of: key, in: $0) }
     }
 
-    /// The cached bytes of the presentation's parts that are not pinned.
+    private static func whole(of key: CacheKey, in db: Database) throws -> CacheKey? {
+        let sql = "SELECT w.key FROM resource p JOIN resource w ON w.id = p.part_of WHERE p.key = ?"
+        return try String.fetchOne(db.cachedStatement(sql: sql), arguments: [key.text]).map(CacheKey.init(text:))
+    }
+
+    /// The cached bytes of the presentation's parts that are not pinned, without those that another has, too.
     func evictableBytes(of whole: CacheKey) throws(StoreError) -> Int64 {
         let sql = """
             SELECT total(min(max(cached, 0), ?)) FROM resource
@@ -118,11 +125,11 @@ package struct IndexParts: Sendable {
         let sql = "SELECT id, part_of, pinned FROM resource WHERE key = ?"
         guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [key.text]).map({ StoredRow($0) })
         else { return false }
-        let id = try row.integer("id")
-        guard key != whole, let wholeID = try Self.whole(whole, of: id, in: db),
-            (try? row.integer("part_of")) != wholeID
-        else { return false }
-        return try join(id, to: wholeID, in: db) && (try? row.flag("pinned")) != true
+        let id = try row.integer("id"), present = try? row.integer("part_of")
+        guard key != whole, let wholeID = try Self.whole(whole, of: id, in: db), present != wholeID else {
+            return false
+        }
+        return try join(id, from: present, to: wholeID, in: db) && (try? row.flag("pinned")) != true
     }
 
     /// Moves the parts of a resource that is about to become a part itself: first, so that no part ever has parts.
@@ -138,8 +145,13 @@ package struct IndexParts: Sendable {
                 let id = try Int64.fetchOne(db.cachedStatement(sql: sql), arguments: [key.text])
                 // nil if it is the whole itself, or if the whole is one of its parts: there is nothing to move.
                 guard let wholeID = try Self.whole(whole, of: id, in: db) else { return nil }
-                let others = some.parts.filter { $0.id != wholeID }
-                return try others.filter { try Self.join($0.id, to: wholeID, in: db) && !$0.isPinned }.map(\.key)
+                let leave = try db.cachedStatement(sql: "DELETE FROM further_whole WHERE whole = ? AND part = ?")
+                return try some.parts.filter { part in
+                    guard part.id != wholeID else { return false }
+                    let present = part.whole == id ? nil : part.whole
+                    if present != nil { try leave.execute(arguments: [id, part.id]) }
+                    return try Self.join(part.id, from: present, to: wholeID, in: db) && !part.isPinned
+                }.map(\.key)
             }
             guard let moved else { return pinned }
             pinned += moved
@@ -158,14 +170,25 @@ package struct IndexParts: Sendable {
     }
 
     static func hasParts(_ id: Int64, in db: Database) throws -> Bool {
-        let sql = "SELECT 1 FROM resource WHERE part_of = ? LIMIT 1"
+        let sql = """
+            SELECT 1 FROM resource WHERE part_of = ?1 UNION ALL SELECT 1 FROM further_whole WHERE whole = ?1 LIMIT 1
+            """
         return try Bool.fetchOne(db.cachedStatement(sql: sql), arguments: [id]) ?? false
     }
 
-    /// Makes a row without parts a part of a whole.
+    /// Makes a row without parts a part of a whole. Of another whole that is pinned or downloaded it stays a part, too.
+    /// - Parameter present: its whole until now; nil if it has none, or is to leave it.
     /// - Returns: whether the whole is pinned, and the part with it.
-    static func join(_ id: Int64, to whole: Int64, in db: Database) throws -> Bool {
-        try db.cachedStatement(sql: "UPDATE resource SET part_of = ? WHERE id = ?").execute(arguments: [whole, id])
+    static func join(_ id: Int64, from present: Int64?, to whole: Int64, in db: Database) throws -> Bool {
+        let kept = "SELECT pinned = 1 OR downloaded = 1 FROM resource WHERE id = ?"
+        let stays =
+            try present != nil && present != whole
+            && Bool.fetchOne(db.cachedStatement(sql: kept), arguments: [present]) == true
+        let join =
+            stays
+            ? "INSERT OR IGNORE INTO further_whole (whole, part) VALUES (?, ?)"
+            : "UPDATE resource SET part_of = ? WHERE id = ?"
+        try db.cachedStatement(sql: join).execute(arguments: [whole, id])
         let sql = "SELECT pinned FROM resource WHERE id = ?"
         guard try Bool.fetchOne(db.cachedStatement(sql: sql), arguments: [whole]) == true else { return false }
         try db.cachedStatement(sql: "UPDATE resource SET pinned = 1 WHERE id = ?").execute(arguments: [id])
@@ -194,11 +217,34 @@ package struct IndexParts: Sendable {
         try pins.setPinned(isPinned, extentsOf: parts.compactMap(\.generation))
     }
 
+    /// Leaves parts to the other presentations that keep them.
+    /// - Returns: the presentation that each of them belongs to from now on.
+    func leave(_ parts: [Part], of whole: CacheKey) throws(StoreError) -> [(part: CacheKey, whole: CacheKey?)] {
+        let move = """
+            UPDATE resource SET part_of = (
+                SELECT w.id FROM further_whole f JOIN resource w ON w.id = f.whole
+                WHERE f.part = ?1 AND (w.pinned = 1 OR w.downloaded = 1) ORDER BY w.pinned DESC, w.id LIMIT 1)
+            WHERE id = ?1 AND part_of = (SELECT id FROM resource WHERE key = ?2)
+            """
+        let leave = "DELETE FROM further_whole WHERE part = ?1 AND whole = (SELECT id FROM resource WHERE key = ?2)"
+        return try database.write { db in
+            try parts.map { part in
+                for sql in [move, leave] {
+                    try db.cachedStatement(sql: sql).execute(arguments: [part.id, whole.text])
+                }
+                return (part.key, try Self.whole(of: part.key, in: db))
+            }
+        }
+    }
+
     /// Pinned presentations.
     func pinnedWholes() throws(StoreError) -> [CacheKey] {
         try database.read {
-            try String.fetchAll($0, sql: "SELECT key FROM resource WHERE parts > 0 AND pinned = 1").map(
-                CacheKey.init(text:))
+            let sql = """
+                SELECT key FROM resource
+                WHERE pinned = 1 AND (parts > 0 OR EXISTS (SELECT 1 FROM further_whole WHERE whole = resource.id))
+                """
+            return try String.fetchAll($0, sql: sql).map(CacheKey.init(text:))
         }
     }
 

@@ -104,7 +104,10 @@ struct IndexRemoval: Sendable {
         return taken.blocks
     }
 
-    private static let hasNoParts = "NOT EXISTS (SELECT 1 FROM resource p WHERE p.part_of = resource.id)"
+    private static let hasNoParts = """
+        NOT EXISTS (SELECT 1 FROM resource p WHERE p.part_of = resource.id)
+        AND NOT EXISTS (SELECT 1 FROM further_whole WHERE whole = resource.id)
+        """
 
     /// Removes resources, pinned or not, except those that have parts.
     func remove(_ keys: [CacheKey]) throws(StoreError) {

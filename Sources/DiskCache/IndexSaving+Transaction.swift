@@ -12,7 +12,7 @@ extension IndexSaving {
         private(set) var growth: Int64 = 0
 
         private let findResource, addResource, changeResource: IndexStatement
-        private let findGeneration, findOlder, addGeneration, changeHead, changeOverhead: IndexStatement
+        private let findGeneration, findOlder, addGeneration, countPart, changeHead, changeOverhead: IndexStatement
         private let findExtent, addExtent, changeExtent, removeExtent: IndexStatement
 
         init(_ db: Database, session: Int64) throws {
@@ -34,6 +34,11 @@ extension IndexSaving {
                 """
                 INSERT INTO generation (id, resource, length, status, final_url, chunk_size, stored_at, overhead, fields, validated_at, initial_age, selecting, is_public)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                """)
+            countPart = try prepare(
+                """
+                UPDATE resource SET parts = parts + 1, part_length = part_length + ?2
+                WHERE id = (SELECT part_of FROM resource WHERE id = ?1)
                 """)
             changeHead = try prepare(
                 """
@@ -81,6 +86,10 @@ extension IndexSaving {
             if resource.isPinned || resource.isDownloaded { saved.kept.insert(update.id) }
             let (overhead, removed) = try knownOverhead(of: update, in: resource)
             try saveHead(update, resource, known: overhead)
+            // The sums of its whole, which triggers keep otherwise.
+            if overhead == nil, resource.whole != nil || update.whole != nil {
+                try countPart.run(.integer(resource.id), .integer(update.length))
+            }
             var cached = 0 -| removed
             for extent in update.extents {
                 let before = try save(extent, of: update, isPinned: resource.isPinned, isNew: overhead == nil)
@@ -121,7 +130,7 @@ extension IndexSaving {
                 saved.toBeJoined.append((update.key, whole))
                 return false
             }
-            let isPinned = try IndexParts.join(resource.id, to: wholeID, in: db)
+            let isPinned = try IndexParts.join(resource.id, from: resource.whole, to: wholeID, in: db)
             if isPinned, update.wasIndexed { saved.newlyPinned.append(update.key) }
             return isPinned
         }

@@ -30,7 +30,7 @@ package struct Parts: Sendable {
 
     /// Whether a resource has parts.
     package func areKnown(of key: CacheKey) throws(StoreError) -> Bool {
-        try core.index.parts.summary(of: key)?.parts ?? 0 > 0
+        try core.index.parts.page(of: key, after: 0, limit: 1).last != nil
     }
 
     /// Whether a resource, or a part of it, is being sent to a player at this moment.
@@ -94,7 +94,9 @@ package struct Parts: Sendable {
         return sum.count
     }
 
+    /// Parts that another presentation pins, too, stay pinned.
     private func setPinned(_ isPinned: Bool, _ parts: [IndexParts.Part], _ work: StoreWork) throws(StoreError) {
+        let parts = isPinned ? parts : parts.filter { !$0.isPinnedElsewhere }
         guard !parts.isEmpty else { return }
         let keys = parts.map(\.key)
         // In this order, the copy never has a pin that the index lacks.
@@ -114,15 +116,20 @@ package struct Parts: Sendable {
         }
     }
 
-    /// Removes all parts, pinned or not.
+    /// Removes all parts, pinned or not, but for those that another presentation keeps.
     /// - Returns: their number and disk usage.
     func remove(of whole: CacheKey, isDryRun: Bool) throws(StoreError) -> Sum {
         try visit(whole) { page, work throws(StoreError) in
-            let ids = page.compactMap(\.generation)
+            let page = Dictionary(grouping: page, by: \.isKeptElsewhere), own = page[false] ?? []
+            let ids = own.compactMap(\.generation)
             guard !isDryRun else { return Sum(count: ids.count, bytes: try core.index.rows.taken(by: ids)) }
-            try setPinned(false, page.filter(\.isPinned), work)
+            let others = page[true] ?? []
+            try setPinned(false, (own + others).filter(\.isPinned), work)
+            for (key, whole) in try core.index.parts.leave(others, of: whole) {
+                if let whole { core.open.newest(of: key)?.setWhole(whole) }
+            }
             let removed = work.remover.remove(ids)
-            try core.index.removal.remove(page.filter { $0.generation == nil }.map(\.key))
+            try core.index.removal.remove(own.filter { $0.generation == nil }.map(\.key))
             return Sum(count: removed.count, bytes: removed.freed + removed.later)
         }
     }
@@ -182,7 +189,8 @@ package struct Parts: Sendable {
             // Unpin before removing: a pin would outlive the generation.
             try setPinned(false, unpinned.map(\.part), work)
             let unused = listed.filter {
-                $0.part.hits <= $0.former?.hits ?? 0 && core.open[$0.id]?.isBeingRead != true
+                $0.part.hits <= $0.former?.hits ?? 0 && !$0.part.isKeptElsewhere
+                    && core.open[$0.id]?.isBeingRead != true
             }
             let removed = work.remover.remove(unused.filter { $0.former == nil }.map(\.id))
             for case (let part, let id, let former?) in unused where former.present != [0, part.length] {

@@ -84,6 +84,7 @@ extension StoreOpening {
             try save()
             if FileSystem.exists(aside) { try IndexDamage.rescue(aside, take) }
             try save()
+            for (part, whole) in IndexDamage.furtherWholes(aside) { _ = try index.parts.join([part], to: whole) }
         } catch { throw error as? StoreError ?? .index(detail: "\(error)") }
         let counts = try index.listing.counts()
         guard counts.resources > 0 || FileSystem.exists(aside) else { return }

@@ -116,8 +116,18 @@ extension HTTPDate {
             return true
         }
 
-        /// Which of the names, of three letters, is there.
-        func index(of names: [StaticString], at place: Int) -> Int? { names.firstIndex { has($0, at: place) } }
+        /// Which of the names, of three letters, is there. They are compared as one number each: most are not it.
+        func index(of names: [StaticString], at place: Int) -> Int? {
+            guard let start = bytes.baseAddress else { return nil }
+            let wanted = Self.letters(start + place)
+            return names.firstIndex { Self.letters($0.utf8Start) == wanted }
+        }
+
+        /// Three letters as a number, in any case: the bit makes a capital small, and nothing else a letter.
+        private static func letters(_ start: UnsafeRawPointer) -> UInt32 {
+            let bytes = start.assumingMemoryBound(to: UInt8.self)
+            return UInt32(bytes[0]) << 16 | UInt32(bytes[1]) << 8 | UInt32(bytes[2]) | 0x202020
+        }
 
         /// The number of exactly that many digits.
         func number(_ place: Int, _ count: Int) -> Int64? {

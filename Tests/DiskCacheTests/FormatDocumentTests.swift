@@ -50,7 +50,7 @@ import Testing
                 (table, Set(try String.fetchAll(db, sql: "SELECT name FROM pragma_table_info('\(table)')")))
             }
         }
-        #expect(columns.count == 4)
+        #expect(columns.count == 5)
         for (table, made) in columns where table != "meta" { #expect(try names(of: table) == made, "\(table)") }
     }
 

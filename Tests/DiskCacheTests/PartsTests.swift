@@ -180,6 +180,30 @@ import Testing
         #expect(try store.report().resources == listing.total)
     }
 
+    /// A trigger counted it there, which would do so a second time.
+    @Test func aNewPartIsCountedOnceInAnIndexOfFormat6() throws {
+        try make("m", partOf: nil)
+        try opened.close()
+        try DatabaseQueue(path: opened.directory.file("index.sqlite")).write { db in
+            try db.execute(
+                sql: """
+                    CREATE TRIGGER part_generation_added AFTER INSERT ON generation
+                    WHEN (SELECT part_of FROM resource WHERE id = NEW.resource) IS NOT NULL BEGIN
+                        UPDATE resource SET parts = parts + 1, part_length = part_length + NEW.length
+                        WHERE id = (SELECT part_of FROM resource WHERE id = NEW.resource);
+                    END;
+                    DROP TRIGGER part_moved;
+                    DROP TABLE further_whole;
+                    DELETE FROM grdb_migrations WHERE identifier >= '7'; PRAGMA user_version = 6
+                    """)
+        }
+        let next = try OpenStore(opened.directory)
+        try make("s", partOf: "m", in: next)
+        next.checkpoint()
+        let whole = try #require(try next.store.resource(key("m"))).resource
+        #expect(whole.parts == 1 && whole.cachedBytes == 2 * media.size)
+    }
+
     // MARK: Listing
 
     @Test func aPresentationIsOneLineWithItsSums() throws {
@@ -211,7 +235,7 @@ import Testing
         #expect(detail.resource.parts == 1 && detail.resource.cachedBytes == media.size && detail.present.isEmpty)
         #expect(try store.remove(key("m"), isDryRun: false)?.parts == 1)
         #expect(try listed().isEmpty && store.resource(key("m")) == nil)
-        #expect(try store.core.index.parts.summary(of: key("m")) == nil)
+        #expect(try !store.parts.areKnown(of: key("m")))
     }
 
     @Test func aListingOfPlainResourcesReadsTheirIndexesInOrder() throws {
@@ -300,6 +324,108 @@ import Testing
         let again = try OpenStore(directory)
         #expect(try parts(of: "m", in: again) == ["s1", "s2"])
         #expect(try again.store.report().resources == 1)
+    }
+
+    // MARK: Of several
+
+    /// Two recordings of a stream, of which the second begins with what the first ends with.
+    private func makeTwo(isPinned: Bool = true) throws {
+        for (whole, names) in [("a", ["s1", "s2"]), ("b", ["s2", "s3"])] {
+            try make(whole, partOf: nil)
+            for name in names where name != "s2" || whole == "a" { try make(name, partOf: whole) }
+            try commit(names, of: whole, isPinned: isPinned)
+        }
+    }
+
+    private func commit(_ names: [String], of whole: String, isPinned: Bool = true) throws {
+        try store.commit(names.map(key), partsOf: key(whole))
+        try store.commit(whole: key(whole), isPinned: isPinned) { true }
+    }
+
+    private func pinned(_ whole: String, in opened: OpenStore? = nil) throws -> [String] {
+        try (opened ?? self.opened).store.parts.cached(of: key(whole)).filter(\.isPinned).map(\.key.text)
+            .map(Self.name).sorted()
+    }
+
+    @Test(arguments: [("a", "b", ["s2", "s3"]), ("b", "a", ["s1", "s2"])], [true, false])
+    func whatTwoPresentationsKeepStaysForTheOther(
+        _ both: (removed: String, left: String, parts: [String]), isPinned: Bool
+    ) throws {
+        try makeTwo(isPinned: isPinned)
+        #expect(try parts(of: "a") == ["s1", "s2"] && parts(of: "b") == ["s2", "s3"])
+        for isDryRun in [true, false] {
+            #expect(try store.remove(key(both.removed), isDryRun: isDryRun)?.parts == 1)
+        }
+        opened.catchUp()
+        #expect(try listed() == [both.left] && parts(of: both.left) == both.parts)
+        let again = try opened.reopened()
+        #expect(try parts(of: both.left, in: again) == both.parts)
+        #expect(try pinned(both.left, in: again) == (isPinned ? both.parts : []))
+    }
+
+    /// Its file is open: what is saved of it later must not bring the removed one back.
+    @Test func whatIsLeftToAnotherBelongsToItAlone() throws {
+        try makeTwo()
+        let open = try #require(try opened.load("s2"))
+        #expect(try store.remove(key("b"), isDryRun: false) != nil)
+        #expect(open.whole == key("a"))
+        open.freshen { $0 }
+        opened.checkpoint()
+        #expect(try listed() == ["a"] && parts(of: "a") == ["s1", "s2"])
+        #expect(try store.remove(key("a"), isDryRun: false)?.parts == 2)
+        #expect(try listed().isEmpty && store.core.index.pins.pinned().isEmpty)
+        let rows = try store.core.index.database.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM resource") }
+        #expect(rows == 0)
+    }
+
+    @Test func whatTwoPinStaysPinnedUntilBothUnpinIt() throws {
+        try makeTwo()
+        #expect(try store.setPinned(false, key("b")))
+        #expect(try pinned("b") == ["s2"] && pinned("a") == ["s1", "s2"])
+        #expect(try store.setPinned(false, key("a")))
+        #expect(try pinned("a").isEmpty && pinned("b").isEmpty)
+        #expect(try store.setPinned(true, key("b")))
+        #expect(try pinned("b") == ["s2", "s3"] && pinned("a") == ["s2"])
+    }
+
+    /// What only players have named moves, as before.
+    @Test func onlyWhatIsKeptStays() throws {
+        for name in ["a", "b", "s1"] { try make(name, partOf: name == "s1" ? "a" : nil) }
+        try store.parts.join([key("s1")], to: key("b"))
+        #expect(try parts(of: "a").isEmpty && parts(of: "b") == ["s1"])
+        #expect(try store.remove(key("b"), isDryRun: false)?.parts == 1)
+    }
+
+    /// It is a playlist that becomes part of another.
+    @Test func whatTwoHaveFollowsAPresentationThatBecomesAPart() throws {
+        try makeTwo()
+        try make("master", partOf: nil)
+        try commit(["b"], of: "master")
+        #expect(try parts(of: "master") == ["b", "s2", "s3"] && parts(of: "a") == ["s1", "s2"])
+        #expect(try store.remove(key("master"), isDryRun: false)?.parts == 2)
+        #expect(try parts(of: "a") == ["s1", "s2"] && listed() == ["a"])
+    }
+
+    @Test func aCancelledDownloadLeavesWhatAnotherKeeps() throws {
+        for name in ["a", "s1", "b"] { try make(name, partOf: name == "s1" ? "a" : nil) }
+        try commit(["s1"], of: "a")
+        let point = try store.restorePoints.point(of: key("b"))
+        try make("s2", partOf: "b")
+        try commit(["s1", "s2"], of: "b")
+        #expect(try store.restorePoints.restore(point) > 0)
+        #expect(try parts(of: "a") == ["s1"] && pinned("a") == ["s1"])
+    }
+
+    @Test func whatTwoHaveIsFoundAgainInADamagedIndex() throws {
+        try makeTwo()
+        opened.checkpoint()
+        let directory = opened.directory
+        try opened.close()
+        IndexDatabase.markDamaged(directory.file("index.sqlite"))
+        let again = try OpenStore(directory)
+        #expect(try parts(of: "a", in: again) == ["s1", "s2"] && parts(of: "b", in: again) == ["s2", "s3"])
+        #expect(try again.store.remove(key("a"), isDryRun: false)?.parts == 1)
+        #expect(try pinned("b", in: again) == ["s2", "s3"])
     }
 
     // MARK: What goes

@@ -402,6 +402,30 @@ extension Scenarios {
             }
         }
 
+        /// Each begins three segments before the live edge, and so with what the former ended with.
+        @Test(arguments: [true, false]) func recordingsThatFollowEachOtherAreBothWhole(removesFirst: Bool) async throws
+        {
+            try await scenario { stage in
+                var paths: [String] = []
+                for (numbers, last) in [(0..<4, 3), (1..<6, 5)] {
+                    serve(stage, numbers)
+                    let recording = try stage.download("/live.m3u8", recordFor: 60)
+                    try stage.origin.waitForRequests("/\(last).ts", count: 1)
+                    stage.wait(seconds: 61)
+                    paths.append(try #require(recordingPath(try recording.complete())))
+                }
+                stage.origin.stop()
+                let removed = paths.remove(at: removesFirst ? 0 : 1)
+                #expect(try stage.control("DELETE", "/resources?\(stage.parameter(removed))").status == 200)
+                let text = try stage.get(paths[0]).text
+                let segments = text.split(separator: "\n").filter { $0.hasSuffix(".ts") }
+                #expect(segments.count == 3 && segments.contains { $0.hasSuffix("3.ts") }, "\(text)")
+                for number in removesFirst ? 3..<6 : 1..<4 { #expect(try stage.get("/\(number).ts").isHit) }
+                let other = try stage.get(removesFirst ? "/2.ts" : "/4.ts")
+                #expect(other.status == 502)
+            }
+        }
+
         /// A recording of a minute whose process ends before it does.
         /// - Returns: when it began.
         private func breakOffRecording(_ stage: Stage) throws -> Int64 {
