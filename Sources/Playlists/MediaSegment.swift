@@ -137,6 +137,18 @@ extension SegmentSequence {
         return self.number(at: position) == number ? position : nil
     }
 
+    /// The number of a segment of another state of this playlist: another one than there, where numbers count from the
+    /// beginning of what is listed, as in DASH without `startNumber` (ISO/IEC 23009-1 §5.3.9.2).
+    /// - Throws: if the budget is spent.
+    package func number(of segment: MediaSegment, within budget: WorkBudget) throws(PlaylistError) -> Int64 {
+        guard let place = position(number: segment.number), let url = segment.url else { return segment.number }
+        let same = self[place]
+        guard same.url != url || same.range != segment.range,
+            let position = try position(of: url, at: segment.range?.lowerBound, within: budget)
+        else { return segment.number }
+        return number(at: position)
+    }
+
     /// All segments, in order.
     package var all: some Sequence<MediaSegment> { (0..<count).lazy.map { self[$0] } }
 

@@ -27,6 +27,25 @@ import Testing
         #expect(try left(30..<33, 0..<3) == [])
     }
 
+    /// The segments of a timeline without `startNumber`: their numbers count from its beginning.
+    private func times(_ numbers: Range<Int>) throws -> any SegmentSequence {
+        let template = """
+            <SegmentTemplate media="$Time$.m4s"><SegmentTimeline>\
+            <S t="\(numbers.lowerBound * 4)" d="4" r="\(numbers.count - 1)"/></SegmentTimeline></SegmentTemplate>
+            """
+        let document = try PlaylistDocument(Self.live(template))
+        return try #require(try document.renditions(at: .seconds(900), within: .ofMatch).first).segments
+    }
+
+    @Test func whereNumbersCountFromTheBeginningAddressesTell() throws {
+        for (former, newer, expected) in [(3..<6, 3..<7, []), (3..<6, 5..<8, ["12", "16"])]
+            as [(Range<Int>, Range<Int>, [String])]
+        {
+            let left = try PlaylistDocument.LiveWindow.left(by: times(newer), since: times(former), within: .ofMatch)
+            #expect(left.compactMap { $0.url?.pathAndQuery } == expected.map { "/v/\($0).m4s" }, "\(former) \(newer)")
+        }
+    }
+
     /// 150 segments of four seconds are ten minutes.
     @Test func ofAWindowThatGrowsWhatIsTenMinutesOldIsLeftOnce() throws {
         #expect(try left(0..<149, 0..<150) == [])

@@ -253,6 +253,23 @@ import Testing
         #expect(desk.started == ["5.ts", "6.ts", "7.ts", "8.ts"])
     }
 
+    /// As in DASH without `startNumber`, or HLS without a media sequence number.
+    @Test func newerPlaylistWhoseNumbersCountFromItsBeginningLeadsOn() throws {
+        let window = { try Self.segments(($0 as Range<Int>).flatMap { ["#EXTINF:2,", "\($0).ts"] }, hasEnd: false) }
+        var desk = Desk()
+        try desk.read(2, of: window(10..<15))
+        try desk.completeAll()
+        for (numbers, runs) in [(10..<15, []), (11..<16, ["15.ts"]), (12..<17, ["15.ts"])] as [(Range<Int>, [String])] {
+            let newer = try window(numbers)
+            desk.act(desk.heads.renewed(CacheKey(text: "film")) { _ in newer })
+            #expect(desk.runs == runs)
+        }
+        try desk.completeAll()
+        // No further than it would be in a film.
+        #expect(desk.started == ["12.ts", "13.ts", "14.ts", "15.ts"])
+        #expect(try desk.read(1, of: window(12..<17)) == ["16.ts"])
+    }
+
     @Test func windowThatHasMovedPastItIsCaughtUpWith() throws {
         var desk = Desk()
         try desk.read(5, of: try Self.film(0..<8))

@@ -54,8 +54,16 @@ struct Playhead {
         return true
     }
 
-    /// Takes over a newer version of the playlist.
-    mutating func renew(_ segments: any SegmentSequence) { self.segments = segments }
+    /// Takes over a newer version of the playlist, in which segments may have other numbers.
+    mutating func renew(_ newer: any SegmentSequence) {
+        if let position = segments.position(number: number),
+            let shifted = try? newer.number(of: segments[position], within: .ofMatch)
+        {
+            let shift = shifted -| number
+            (start, number, known) = (start +| shift, shifted, known +| shift)
+        }
+        segments = newer
+    }
 
     /// The piece to fetch now; nil if everything that the player needs soon is cached, as far as it is listed.
     mutating func next() -> AheadPiece? {

@@ -41,7 +41,9 @@ extension PlaylistDocument {
         ) throws(PlaylistError) -> [MediaSegment] {
             guard !newer.isEmpty, !former.isEmpty else { return [] }
             let kept = try newer.position(within: longest, budget)
-            let start = kept < newer.count ? newer.number(at: kept) : newer.number(at: newer.count - 1) +| 1
+            let start =
+                try kept < newer.count
+                ? former.number(of: newer[kept], within: budget) : newer.number(at: newer.count - 1) +| 1
             // Earlier ones had already left when the earlier state arrived. There may be a million of them.
             let first = try former.position(within: longest, budget), end = first + min(limit, former.count - first)
             return (first..<end).prefix { former.number(at: $0) < start }.map { former[$0] }
