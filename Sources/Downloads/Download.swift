@@ -89,6 +89,8 @@ public struct Download: Codable, Sendable, Equatable, Identifiable {
     public var started: Date?
     /// When it ended; nil before.
     public var finished: Date?
+    /// When it first failed since it last came further. Not in JSON.
+    package var failedFirst: Date?
     /// The last error, the outcome, or why it has to wait although it is its turn: one line.
     public var message: String?
     /// What its feed or playlist calls it; nil if that is not known.

@@ -28,7 +28,7 @@ final class DownloadDatabase {
         } catch { throw DownloadError(error) }
     }
 
-    static var schema: DatabaseSchema { DatabaseSchema(migrator, digest: 0xf64a_19e4_3eb3_789f) }
+    static var schema: DatabaseSchema { DatabaseSchema(migrator, digest: 0x52c8_d5c0_be2d_aee4) }
 
     private static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -74,6 +74,9 @@ final class DownloadDatabase {
         }
         migrator.registerMigration("6: titles") { db in
             try db.execute(sql: "ALTER TABLE download ADD COLUMN title TEXT")
+        }
+        migrator.registerMigration("7: first failures") { db in
+            try db.execute(sql: "ALTER TABLE download ADD COLUMN failed_first REAL")
         }
         return migrator
     }

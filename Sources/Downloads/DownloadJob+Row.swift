@@ -50,6 +50,7 @@ extension DownloadJob {
         .init("episode", stored: { $0.order.episode?.identity }, read: { _, _ in }),
         .init("last", \.order.options.last, .whole),
         .init("failing_since", \.failingSince, .time),
+        .init("failed_first", \.failedFirst, .time),
         // A title that the playlist gave outlives the session, too.
         .init(
             "title", stored: { $0.title },

@@ -33,6 +33,8 @@ struct DownloadJob: Sendable, Equatable {
     var busyFailures = 0
     /// When the first of them failed, in seconds since 1970.
     var failingSince: Double?
+    /// When it first ended as failed since it last came further, in seconds since 1970.
+    var failedFirst: Double?
     /// Seconds since 1970.
     var retryAt: Double?
     var added: Double
@@ -50,6 +52,8 @@ struct DownloadJob: Sendable, Equatable {
     var best: Int64 = 0
     /// When the next attempt is due, by the monotonic clock.
     var due: Double?
+    /// Since when it could have been tried, but for holds and pauses, in seconds since 1970.
+    var idleSince: Double?
     /// Counts up as downloads begin.
     var begun: Int64 = 0
     var rate = TransferRate()
@@ -126,6 +130,7 @@ struct DownloadJob: Sendable, Equatable {
         report.isHeld = isHeld ? true : nil
         report.retryDate = retryAt.map { Date(second: $0.rounded(.up)) }
         (report.started, report.finished) = (started.map(Date.init(second:)), finished.map(Date.init(second:)))
+        report.failedFirst = failedFirst.map(Date.init(second:))
         return report
     }
 

@@ -184,8 +184,8 @@ package actor DownloadManager {
         return found.prefix(max(0, limit ?? .max)).map(\.report)
     }
 
-    /// The downloads of a subscription by the episode's identity; of each episode, the latest, as if it had been added
-    /// and started when the first one was.
+    /// The downloads of a subscription by the episode's identity; of each episode, the latest, as if it had
+    /// first failed when the first of them did.
     /// - Parameters:
     ///   - feed: the URL under which it is subscribed.
     ///   - since: only downloads that were ordered at this time or later, in seconds since 1970.
@@ -195,8 +195,7 @@ package actor DownloadManager {
             guard let identity = job.order.episode?.identity else { continue }
             let (report, other) = (job.report, found[identity])
             var latest = other.map { $0.id > report.id ? $0 : report } ?? report
-            latest.added = min(report.added, other?.added ?? report.added)
-            latest.started = [report.started, other?.started].compactMap { $0 }.min()
+            latest.failedFirst = [report.failedFirst, other?.failedFirst].compactMap { $0 }.min()
             found[identity] = latest
         }
         return found

@@ -68,13 +68,21 @@ extension DownloadJob {
         if let retryAt, let since = failingSince, now - retryAt > Self.longestDelay {
             failingSince = since + (now - retryAt)
         }
-        (due, retryAt) = (nil, nil)
+        (due, retryAt, idleSince) = (nil, nil, now)
+    }
+
+    /// It begins. If it could have done so long ago, it was held or paused: that time does not count either.
+    mutating func endIdling(now: Double) {
+        if let idleSince, let since = failingSince, now - idleSince > Self.longestDelay {
+            failingSince = since + (now - idleSince)
+        }
+        idleSince = now
     }
 
     fileprivate mutating func complete(_ progress: DownloadProgress) {
         _ = take(progress)
         forgetFailures()
-        (message, restorePoint) = (progress.note, nil)
+        (message, restorePoint, failedFirst) = (progress.note, nil, nil)
     }
 
     /// Takes the progress. If more bytes are present than ever before, attempts are not in vain.
@@ -93,7 +101,7 @@ extension DownloadJob {
         if self.progress.bytes > best {
             best = self.progress.bytes
             forgetFailures()
-            message = nil
+            (message, failedFirst) = (nil, nil)
         }
         return self.progress.bytes > known.bytes
     }

@@ -227,6 +227,24 @@ import Testing
         #expect(try Desk(after: desk, hasSource: false).summary.isOffline == false)
     }
 
+    /// It was not tried in vain for so long.
+    @Test func timeInWhichItMayNotBeTriedDoesNotCount() throws {
+        let desk = try Desk()
+        try desk.add("a")
+        for _ in 1...3 {
+            try desk.transfer("a").fail(.network)
+            _ = try delay(desk)
+        }
+        try desk.transfer("a").fail(.network)
+        desk.source.isOffline = true
+        for seconds in [3600, 8 * 86_400.0] { desk.pass(seconds) }
+        #expect(desk.waiting == ["a"] && desk["a"].retryDate == nil)
+        desk.source.isOffline = false
+        desk.pass(0.25)
+        try desk.transfer("a").fail(.network)
+        #expect(desk["a"].state == .waiting && desk["a"].isHeld == true)
+    }
+
     /// Else it would be begun again and again without a pause.
     @Test func aSourceThatIsOfflineForOneOnlyIsLeftAloneForAWhile() throws {
         let desk = try Desk()

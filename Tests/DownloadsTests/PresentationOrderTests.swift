@@ -51,7 +51,7 @@ import Testing
         try desk.inDatabase { db in
             for column in [
                 "quality", "audio", "subtitles", "everything", "record_for", "segments", "total_segments", "feed",
-                "episode", "last", "at_once", "failing_since", "title",
+                "episode", "last", "at_once", "failing_since", "failed_first", "title",
             ] { try db.execute(sql: "ALTER TABLE download DROP COLUMN \(column)") }
             try db.execute(sql: "DROP TABLE usage")
             try db.execute(sql: "DELETE FROM grdb_migrations WHERE identifier NOT LIKE '1:%'; PRAGMA user_version = 1")

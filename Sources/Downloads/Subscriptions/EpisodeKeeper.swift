@@ -36,8 +36,8 @@ struct EpisodeKeeper {
     /// When a download is retried; nil if it has not failed.
     private static func retry(_ report: Download, now: Double) -> FeedSchedule.Retry? {
         guard report.state == .failed else { return nil }
-        let begun = report.started ?? report.added
-        return FeedSchedule.retry(begun: begun.seconds, failed: (report.finished ?? begun).seconds, now: now)
+        let last = report.finished ?? report.added, first = report.failedFirst ?? last
+        return FeedSchedule.retry(first: first.seconds, failed: last.seconds, now: now)
     }
 
     /// Orders the downloads of episodes, newest first.

@@ -50,10 +50,10 @@ struct FeedSchedule {
     /// When a failed download of an episode is retried: after ten minutes at least, each time after twice as long, and
     /// no longer than a week.
     /// - Parameters:
-    ///   - begun: when it was first tried, in seconds since 1970.
+    ///   - first: when it failed first, in seconds since 1970.
     ///   - failed: when it failed last.
-    static func retry(begun: Int64, failed: Int64, now: Double) -> Retry {
-        let tried = max(0, Double(failed) - Double(begun))
+    static func retry(first: Int64, failed: Int64, now: Double) -> Retry {
+        let tried = max(0, Double(failed) - Double(first))
         guard tried <= longestRetry else { return .never }
         return now - Double(failed) >= max(tried, firstRetry) ? .due : .later
     }

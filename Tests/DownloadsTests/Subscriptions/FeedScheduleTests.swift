@@ -61,7 +61,7 @@ import Testing
     func failedDownloadsAreRetriedLessAndLessOften(
         begun: Int64, failed: Int64, now: Double, retry: FeedSchedule.Retry
     ) {
-        #expect(FeedSchedule.retry(begun: begun, failed: failed, now: now) == retry)
+        #expect(FeedSchedule.retry(first: begun, failed: failed, now: now) == retry)
     }
 
     struct Start: Sendable {

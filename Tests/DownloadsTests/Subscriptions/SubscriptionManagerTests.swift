@@ -543,6 +543,30 @@ import Testing
         #expect(world.shelf.begun.count == 2)
     }
 
+    /// By a cap or a schedule, or a person. A link expires meanwhile, and the feed has another.
+    @Test func aDownloadThatWasHeldForLongIsTriedWhereTheFeedHasItByNow() throws {
+        func serve(_ host: String) {
+            var writer = FeedWriter(host: host)
+            writer.items = [.init(guid: "g1", file: "e1.mp3", title: "", date: 1_690_000_000)]
+            world.origin.serve(Self.feed, writer.text, etag: "\"\(host)\"")
+        }
+        serve("https://media.test/old/")
+        let old = "https://media.test/old/e1.mp3", url = FeedWorld.url(old)
+        world.shelf.holds(old)
+        try world.subscribe(Self.feed)
+        let download = try #require(world.downloads.snapshots.downloads(of: url).first)
+        #expect(download.state == .downloading)
+        _ = try world.downloads.perform { try $0.change(.ids([download.id]), DownloadChange(action: .pause)) }
+        world.pass(20 * 86_400)
+        world.shelf.letGo(old)
+        world.shelf.fails(old)
+        serve("https://media.test/new/")
+        _ = try world.downloads.perform { try $0.change(.ids([download.id]), DownloadChange(action: .resume)) }
+        world.pass(86_400)
+        #expect(world.shelf.cached == ["e1.mp3"])
+        #expect(try world.episodes(Self.feed).map(\.state) == [.cached])
+    }
+
     @Test func episodeThatIsBeingDownloadedKeepsThatDownload() throws {
         world.origin.serve(Self.feed, FeedWriter.episodes([2, 1]))
         world.downloads.perform { manager in
