@@ -45,6 +45,23 @@ import Testing
         #expect(try contents(file) == text && names == ["f.mp3", "film.mp4"])
     }
 
+    @Test func segmentsThatWereSentInACodingAreDecoded() throws {
+        let shelf = try Shelf(), film = directory.file("film.ts")
+        let segments: [[UInt8]] = [1, 2].map { number in
+            (0..<300).flatMap { _ in [0x47] + [UInt8](repeating: number, count: 187) }
+        }
+        let list = "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\n1.ts\n#EXTINF:4,\n2.ts\n#EXT-X-ENDLIST\n"
+        shelf.origin.serve("/film.m3u8", bytes: Array(list.utf8), contentType: "application/vnd.apple.mpegurl")
+        for (number, segment) in zip(1..., segments) {
+            shelf.origin.serve("/\(number).ts", bytes: Coded.gzip(segment))
+            shelf.origin.script("/\(number).ts") { $0.headers = [("Content-Encoding", "gzip")] }
+        }
+        let url = shelf.origin.url("/film.m3u8")
+        _ = try shelf.say("prefetch", url, "--allow", "127.0.0.1")
+        _ = try shelf.say("export", url, "-o", film)
+        #expect(try contents(film) == segments.flatMap(\.self) && names == ["film.ts"])
+    }
+
     @Test(arguments: ["br", "gzip"])
     func aCodingThatCannotBeDecodedIsTold(coding: String) throws {
         let shelf = try Shelf(), url = shelf.origin.url("/f.mp3")

@@ -49,9 +49,9 @@ struct PresentationExport {
     func run(_ export: FileExport, to output: String) throws -> (Int64, Method) {
         let wanted = try renditions()
         if wanted.contains(where: Self.mustBePlayed) { return (try play(wanted, export, to: output), .ffmpeg) }
-        let containers = try wanted.map(container)
+        let containers = try wanted.map { try container($0, beside: output) }
         if wanted.count == 1, Self.fits(wanted[0], containers[0], output) {
-            return (try export.write { try join(wanted[0], into: $0) }, .join)
+            return (try export.write { try join(wanted[0], into: $0, beside: output) }, .join)
         }
         return (try convert(Array(zip(wanted, containers)), export, to: output), .ffmpeg)
     }
@@ -120,14 +120,10 @@ struct PresentationExport {
     }
 
     /// The container of a rendition, by its first bytes, else by the names of its segments.
-    private func container(_ rendition: Rendition) throws -> MediaContainer {
+    private func container(_ rendition: Rendition, beside output: String) throws -> MediaContainer {
         var beginning: [UInt8] = []
         if let first = Self.places(rendition).first {
-            try proxy.withFile(try OriginURL(url: first.url), isWanted: { !interruption.isRequested }) { lent in
-                let source = try UnfinishedFile.open(lent.path)
-                defer { close(source) }
-                let whole = 0..<max(0, lent.length) // no trap: not below 0
-                let range = (first.range?.range ?? whole).clamped(to: whole)
+            try withBytes(of: first, beside: output) { source, range in
                 var bytes = [UInt8](repeating: 0, count: MediaContainer.sniffedBytes)
                 let wanted = min(MediaContainer.sniffedBytes, range.count)
                 let count = pread(source, &bytes, wanted, off_t(range.lowerBound))
@@ -147,28 +143,36 @@ struct PresentationExport {
             + (rendition.segmentList ?? []).map { PlaceReport(url: $0.url, range: $0.range) }
     }
 
-    private func join(_ rendition: Rendition, into file: UnfinishedFile) throws -> Int64 {
+    private func join(_ rendition: Rendition, into file: UnfinishedFile, beside output: String) throws -> Int64 {
         let progress = ProgressLine()
         defer { progress.clear() }
         var end: Int64 = 0
         for place in Self.places(rendition) {
             guard !interruption.isRequested else { throw ControlError.interrupted }
-            end = try append(place, to: file, at: end)
+            try withBytes(of: place, beside: output) { try file.append($1, of: $0, at: &end) }
             progress.show("export", end, of: rendition.cachedBytes)
         }
         return end
     }
 
-    private func append(_ place: PlaceReport, to file: UnfinishedFile, at start: Int64) throws -> Int64 {
-        var end = start
-        try proxy.withFile(try OriginURL(url: place.url), isWanted: { !interruption.isRequested }) { lent in
-            let source = try UnfinishedFile.open(lent.path)
-            defer { close(source) }
-            let whole = 0..<max(0, lent.length) // no trap: not below 0
-            try file.append((place.range?.range ?? whole).clamped(to: whole), of: source, at: &end)
+    /// Lends the bytes of a segment, decoded if its origin sent it in a content coding.
+    private func withBytes(
+        of place: PlaceReport, beside output: String, _ body: @escaping (_ source: Int32, Range<Int64>) throws -> Void
+    ) throws {
+        let url = try OriginURL(url: place.url), isWanted = { !interruption.isRequested }
+        let make = { try UnfinishedFile(in: FileExport.directory(of: output), for: output) }
+        try proxy.withFile(url, isWanted: isWanted) { lent in
+            guard place.range == nil || lent.codings.isEmpty else {
+                throw ControlError("\(url.absolute) was sent in a content coding, of which no part can be decoded")
+            }
+            try lent.withDecoded(of: url, into: make, isWanted: isWanted) { decoded in
+                let source = try UnfinishedFile.open(decoded.path)
+                defer { close(source) }
+                let whole = 0..<max(0, decoded.length) // no trap: not below 0
+                try body(source, (place.range?.range ?? whole).clamped(to: whole))
+            }
             guard lent.isHeld() else { throw FileError("the proxy ended in the meantime: try again") }
         }
-        return end
     }
 
     // MARK: Through ffmpeg
@@ -200,7 +204,7 @@ struct PresentationExport {
             var inputs: [FFmpeg.Input] = []
             for (number, (rendition, container)) in renditions.enumerated() {
                 let path = "\(directory)/\(number)"
-                try FileExport(to: path, replaces: false).write { _ = try join(rendition, into: $0) }
+                try FileExport(to: path, replaces: false).write { _ = try join(rendition, into: $0, beside: path) }
                 inputs.append(.file(path, container))
             }
             return try put(inputs, export, to: output, in: directory)
