@@ -68,6 +68,10 @@ struct IndexListing: Sendable {
             query.filter.map(Self.asInKeys).map {
                 ["%\($0.replacing("\\", with: "\\\\").replacing("%", with: "\\%").replacing("_", with: "\\_"))%"]
             } ?? []
+        // A longer one is an error of SQLite, as damage is; no name is so long.
+        if pattern.contains(where: { $0.utf8.count > Self.longestPattern }) {
+            return ResourceListing(resources: [], total: 0)
+        }
         return try database.read { db in
             if let mask = query.mask { Self.define(mask, in: db) }
             let rows = try Row.fetchAll(
@@ -82,6 +86,9 @@ struct IndexListing: Sendable {
             return ResourceListing(resources: rows.compactMap(Self.resourceReport), total: total)
         }
     }
+
+    /// `SQLITE_MAX_LIKE_PATTERN_LENGTH`, in bytes.
+    private static let longestPattern = 50_000
 
     /// The statement for a page. Its arguments are the filter's pattern, the category, the name before the page, the
     /// limit and the offset.

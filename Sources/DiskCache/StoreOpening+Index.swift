@@ -19,6 +19,8 @@ extension StoreOpening {
                 try IndexDamage.check(path)
                 let found = try CacheIndex(path: path)
                 try found.database.checkMeta(diskSize: FileSystem.disk(of: directory)?.size)
+                // No check compares the times with their index.
+                try found.database.endFuture(at: AccessClock.now())
                 index = found
             } catch .damagedIndex(_, let detail) {
                 logger.error("the index \(path) is damaged (\(detail)): rebuilding it from whatever is still readable")

@@ -112,6 +112,9 @@ import Testing
             } == ["One%20two_x", "one-TWO.x"])
         #expect(try listed { $0.filter = "one two" } == ["One%20two_x"])
         #expect(try listed { $0.filter = "%" } == ["One%20two_x"])
+        #expect(try listed { $0.filter = String(repeating: "_", count: 25_001) } == [])
+        #expect(
+            !FileManager.default.fileExists(atPath: IndexDatabase.damageMark(opened.directory.file("index.sqlite"))))
         #expect(try listed { $0.filter = "o_x" } == ["One%20two_x"])
         #expect(try listed { $0.filter = "\\" } == [])
     }

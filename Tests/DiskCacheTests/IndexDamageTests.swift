@@ -93,6 +93,22 @@ import Testing
         #expect(again.dataFiles.count <= 300)
     }
 
+    /// A byte that makes a last read a later one, in its index alone: no check compares them.
+    @Test func damageThatOnlyUseFindsIsMendedAtOnce() throws {
+        let directory = try closedCache()
+        let root = try DatabaseQueue(path: index(directory)).read {
+            try Int.fetchOne($0, sql: "SELECT rootpage FROM sqlite_master WHERE name = 'resource_last_access'") ?? 0
+        }
+        var bytes = try Data(contentsOf: URL(fileURLWithPath: index(directory)))
+        let page = (root - 1) * 4096, cells = Int(bytes[page + 3]) << 8 | Int(bytes[page + 4])
+        let pointer = page + 8 + 2 * (cells - 1)
+        bytes[page + (Int(bytes[pointer]) << 8 | Int(bytes[pointer + 1])) + 7] = 0xFF
+        try bytes.write(to: URL(fileURLWithPath: index(directory)))
+        let opened = try OpenStore(directory)
+        #expect(opened.metrics.errors.values["index-damaged"] == 1)
+        for name in ["a", "b"] { #expect(try presentChunks(name, in: opened) == allChunks) }
+    }
+
     /// Met while it is in use, it is mended at the next start.
     @Test func damageThatIsMetLaterIsMendedAtTheNextStart() throws {
         let directory = try closedCache()
