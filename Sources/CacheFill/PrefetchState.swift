@@ -78,4 +78,12 @@ package enum PrefetchError: Error, Sendable {
     /// It is cached under another key than the one that was ordered, as its page told.
     case moved
     case store(StoreError)
+
+    /// Whether the origin does not have it.
+    package var isAbsence: Bool {
+        switch self {
+        case .status(404, _), .status(410, _): true
+        default: false
+        }
+    }
 }

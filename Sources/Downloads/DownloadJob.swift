@@ -116,7 +116,10 @@ struct DownloadJob: Sendable, Equatable {
     }
 
     /// Whether it waits long for its next attempt, as several have failed.
-    var isHeld: Bool { state == .waiting && retryAt != nil && failures >= Self.quickAttempts }
+    var isHeld: Bool { state == .waiting && retryAt != nil && failures >= Self.quickAttempts && !isRecording }
+
+    /// Whether it records a stream: what it misses does not come again.
+    var isRecording: Bool { order.recordFor != nil }
 
     var report: Download {
         var report = Download(id: id, url: url, added: Date(second: added))

@@ -98,9 +98,9 @@ struct DownloadLines {
 
     // MARK: Origins that rest
 
-    /// Whoever waits for an awaited one is to hear of its failure soon.
+    /// Whoever waits for an awaited one is to hear of its failure soon, and a stream does not wait.
     private func rests(_ job: DownloadJob) -> Bool {
-        !job.isScout && !job.isAwaited && resting[job.order.url.origin] != nil
+        !job.isScout && !job.isAwaited && !job.isRecording && resting[job.order.url.origin] != nil
     }
 
     /// Lets the jobs of an origin wait aside.

@@ -30,7 +30,9 @@ extension DownloadQueue {
             noteOrigin(of: job, fault, now: now, monotonic: monotonic)
             guard var delay else { return self.end(job, as: .failed, now: now) }
             // It would only wait for its origin then.
-            if !job.isAwaited, let rest = rests[job.order.url.origin] { delay = max(delay, rest.until - monotonic) }
+            if !job.isAwaited, !job.isRecording, let rest = rests[job.order.url.origin] {
+                delay = max(delay, rest.until - monotonic)
+            }
             job.state = .waiting
             (job.retryAt, job.due) = (now + delay, monotonic + delay)
             if delay == 0 { (job.message, job.retryAt, job.due) = (nil, nil, nil) }
@@ -71,8 +73,9 @@ extension DownloadJob {
         (due, retryAt, idleSince) = (nil, nil, now)
     }
 
-    /// It begins. If it could have done so long ago, it was held or paused: that time does not count either.
-    mutating func endIdling(now: Double) {
+    /// Begins. If it could have done so long ago, it was held or paused: that time does not count either.
+    mutating func begin(now: Double) {
+        started = started ?? now
         if let idleSince, let since = failingSince, now - idleSince > Self.longestDelay {
             failingSince = since + (now - idleSince)
         }
@@ -108,6 +111,12 @@ extension DownloadJob {
 
     /// - Returns: seconds until the next attempt; nil for none.
     fileprivate mutating func fail(_ kind: DownloadFault.Kind, retryFor: Double, now: Double) -> Double? {
+        let delay = delay(after: kind, retryFor: retryFor, now: now)
+        if delay == nil { failedFirst = failedFirst ?? now }
+        return delay
+    }
+
+    private mutating func delay(after kind: DownloadFault.Kind, retryFor: Double, now: Double) -> Double? {
         switch kind {
         case .network: networkFailures += 1
         case .busy: busyFailures += 1
@@ -120,6 +129,8 @@ extension DownloadJob {
         }
         let since = failingSince ?? now
         failingSince = since
+        // A recording ends with its time, reached or not.
+        let failures = isRecording ? min(failures, Self.quickAttempts - 1) : failures
         let delay = Self.delay(after: failures, kind, spread: Double(id % 16) / 15 * Self.longestSpread)
         return failures < Self.quickAttempts || now + delay < since + retryFor ? delay : nil
     }

@@ -159,8 +159,7 @@ struct DownloadQueue {
             let id = lines.next(where: { allowance.hold(for: $0) == nil }), var job = self[id]
         {
             (job.state, job.isScout) = (.downloading, false)
-            job.started = job.started ?? now
-            job.endIdling(now: now)
+            job.begin(now: now)
             job.begun = nextBegun
             job.rate = TransferRate()
             nextBegun += 1 // no trap: a count of events
@@ -211,7 +210,6 @@ struct DownloadQueue {
     mutating func end(_ job: DownloadJob, as state: Download.State, now: Double) {
         var job = job
         (job.state, job.finished) = (state, now)
-        if state == .failed { job.failedFirst = job.failedFirst ?? now }
         (job.retryAt, job.due, job.isScout) = (nil, nil, false)
         job.ended = nextEnded
         nextEnded += 1 // no trap: counts on from rows, whose numbers are far below the greatest

@@ -33,6 +33,9 @@ package struct MediaSegment: Sendable, Equatable {
     /// Whether it is known to be missing at the origin, and must not be requested (draft-pantos-hls-rfc8216bis
     /// §4.4.4.7).
     package var isGap = false
+    /// Whether nothing but a duration says that there is this one, at the end: a duration that is a little longer, as
+    /// that of another rendition is or a rounded one, says so, too.
+    package var isSurmised = false
 }
 
 /// An address as it is written. It is resolved when it is asked for: resolved ones below a long base would take its
@@ -69,6 +72,8 @@ package struct InitializationSection: Sendable, Hashable, WrittenAddress.Holder 
     package let address: WrittenAddress?
     /// Bytes of the file, half-open; nil for all of it.
     package let range: Range<Int64>?
+    /// The keys that encrypt it: those that were stated before it (RFC 8216 §4.3.2.4).
+    package var keys: [EncryptionKey] = []
 }
 
 /// How segments are encrypted (RFC 8216 §4.3.2.4).

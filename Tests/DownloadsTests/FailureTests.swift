@@ -227,6 +227,17 @@ import Testing
         #expect(try Desk(after: desk, hasSource: false).summary.isOffline == false)
     }
 
+    /// What it misses does not come again.
+    @Test func aRecordingIsTriedSoonUntilItsTimeIsOver() throws {
+        let desk = try Desk(maxActive: 2)
+        _ = try desk.add([DownloadOrder(url: Desk.origin("live"), options: .init { $0.recordFor = 7200 })])
+        for _ in 1...50 {
+            try desk.transfer("live").fail(.network)
+            #expect(desk["live"].state == .waiting && desk["live"].isHeld == nil)
+            #expect(try #require(try delay(desk, "live")) <= 5)
+        }
+    }
+
     /// It was not tried in vain for so long.
     @Test func timeInWhichItMayNotBeTriedDoesNotCount() throws {
         let desk = try Desk()

@@ -179,7 +179,9 @@ import Testing
         let error = #expect(throws: DownloadError.self) { try Desk(after: desk) }
         #expect(error?.kind == .disk)
         #expect(
-            error?.description.contains("a later version of reelcache (format 99; this version reads up to 6)") == true)
+            error?.description.contains(
+                "a later version of reelcache (format 99; this version reads up to 7)")
+                == true)
     }
 
     /// A letter of a column's name, and bytes anywhere: it starts, with what can still be read or with nothing.

@@ -157,7 +157,7 @@ import Testing
     func withoutAKeyOrAnInitializationSectionNoSegmentThatNeedsItIsListed(line: String) throws {
         var rendition = RecordedRendition(OriginURL(Self.address))
         let new = rendition.take(try Self.segments(Self.window(0..<3, line)))
-        let other = "#EXT-X-MAP:URI=\"other.mp4\"\n#EXT-X-KEY:METHOD=NONE\n#EXTINF:2,\n3.ts"
+        let other = "#EXT-X-KEY:METHOD=NONE\n#EXT-X-MAP:URI=\"other.mp4\"\n#EXTINF:2,\n3.ts"
         _ = rendition.take(try Self.segments(Self.window(0..<3, line) + "\n" + other))
         rendition.lose(try #require(new[0].companions.first))
         #expect(names(rendition) == ["|3.ts"])
@@ -176,6 +176,12 @@ import Testing
         window(7..<9, "#EXT-X-MAP:URI=\"i.mp4\",BYTERANGE=\"10@5\""),
         window(7..<9, "#EXT-X-KEY:METHOD=AES-128,URI=\"1.key\",IV=0x0000000000000000000000000000000A"),
         window(7..<9, "#EXT-X-KEY:METHOD=AES-128,URI=\"1.key\"") + "\n#EXT-X-KEY:METHOD=NONE\n#EXTINF:1.5,\n9.ts",
+        window(
+            7..<9, "#EXT-X-MAP:URI=\"i.mp4\"", "#EXT-X-KEY:METHOD=AES-128,URI=\"1.key\"",
+            "#EXT-X-KEY:METHOD=AES-128,URI=\"2.key\",IV=0x00000000000000000000000000000002"),
+        window(
+            7..<9, "#EXT-X-KEY:METHOD=AES-128,URI=\"1.key\",IV=0x00000000000000000000000000000001",
+            "#EXT-X-MAP:URI=\"i.mp4\"", "#EXT-X-KEY:METHOD=AES-128,URI=\"2.key\""),
         window(7..<8) + "\n#EXT-X-DISCONTINUITY\n#EXTINF:2.002002002,\n#EXT-X-BYTERANGE:7@3\n9.ts",
     ])
     func whatIsWrittenSaysTheSame(text: String) throws {
@@ -189,11 +195,39 @@ import Testing
                 (a.initialization?.url, a.initialization?.range, a.isDiscontinuity)
                     == (b.initialization?.url, b.initialization?.range, b.isDiscontinuity))
             #expect(a.keys.map(\.url) == b.keys.map(\.url))
+            // A section is read with the keys that were stated before it (RFC 8216 §4.3.2.4).
+            #expect(a.initialization?.keys.map(\.url) == b.initialization?.keys.map(\.url))
+            #expect(a.companions.map(\.url) == b.companions.map(\.url))
         }
         let document = try PlaylistDocument(written)
         #expect(!document.isLive)
         // What it says once more is the same.
         #expect(String(decoding: try RecordingText.media(Array(read.all)), as: UTF8.self) == written)
+    }
+
+    @Test func aSectionIsReadWithTheKeysThatWereStatedBeforeIt() throws {
+        func key(_ number: Int) -> String { "#EXT-X-KEY:METHOD=AES-128,URI=\"\(number).key\"" }
+        let map = "#EXT-X-MAP:URI=\"i.mp4\""
+        for (lines, expected) in [
+            ([map, key(1)], ["/live/1.key", "/live/i.mp4"]),
+            ([key(1), map, key(2)], ["/live/1.key", "/live/2.key", "/live/i.mp4"]),
+        ] {
+            let segment = try Self.segments(Self.window(7..<8, lines.joined(separator: "\n")))[0]
+            #expect(segment.companions.map(\.url.pathAndQuery) == expected)
+            let text = String(decoding: try RecordingText.media([segment]), as: UTF8.self)
+            let written = text.split(separator: "\n").filter { $0.contains("URI=") }
+            #expect(written.map { $0.prefix(10) } == lines.map { $0.prefix(10) }, "\(text)")
+        }
+    }
+
+    @Test func aListIsFullBeforeItIsTooLongToBeRead() throws {
+        let segment = try Self.segments(Self.window(7..<8))[0], line = [UInt8](repeating: 0x61, count: 1 << 20)
+        #expect(!RecordingText.isFull(try RecordingText.media([segment]), segments: 1))
+        #expect(RecordingText.isFull(Array([[UInt8]](repeating: line, count: 29).joined()), segments: 1))
+        #expect(RecordingText.isFull([], segments: 450_000))
+        #expect(
+            RecordingText.isFull(Array(String(repeating: "\n#EXT-X-KEY:METHOD=NONE", count: 220_000).utf8), segments: 1)
+        )
     }
 
     // RFC 8216 §5.2: without a vector the number is it, and numbers shift where segments are missing.

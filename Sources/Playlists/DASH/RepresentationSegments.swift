@@ -29,7 +29,9 @@ package struct RepresentationSegments: SegmentSequence {
         switch source {
         case .template(_, let timing):
             let (number, _, duration) = timing.segment(at: position)
-            return segment(number, url(at: position), duration: timescale.duration(duration))
+            var segment = segment(number, url(at: position), duration: timescale.duration(duration))
+            segment.isSurmised = timing.endsWithSurmised && position == timing.count - 1
+            return segment
         case .list(let entries, let timing):
             let (number, _, duration) = timing.segment(at: position), entry = entries[position]
             return segment(number, url(of: entry), entry.mediaRange, duration: timescale.duration(duration))
@@ -231,6 +233,10 @@ extension SegmentInformation {
         try timing.end(
             time: presentationTimeOffset +| duration *| skipped, duration: duration, count: count -| skipped,
             number: (first +| skipped, true))
+        if let end, listed == nil, endNumber == nil, !window.isLive {
+            // no trap: at least 1
+            timing.endsWithSurmised = (1...max(1, duration / 2)).contains(end % max(1, duration))
+        }
         return timing
     }
 

@@ -26,6 +26,8 @@ struct SegmentTiming: Sendable, Equatable {
     private(set) var count = 0
     /// The number of the first segment.
     private let first: Int64
+    /// Whether only a duration says that there is a last segment, and it would be less than half as long as the others.
+    var endsWithSurmised = false
 
     init(first: Int64) { self.first = first }
 

@@ -31,6 +31,8 @@ package struct MediaPlaylist: Sendable {
     package internal(set) var keySets: [[Int32]] = []
     /// The initialization sections, to which segments refer by index.
     package internal(set) var initializations: [InitializationSection] = []
+    /// Of each, an index in `keySets`; -1 for none.
+    var initializationKeySets: [Int32] = []
 
     /// Whether nothing will be added: a film, or a live stream that has ended.
     package var hasEnd: Bool { hasEndTag || type == .vod }

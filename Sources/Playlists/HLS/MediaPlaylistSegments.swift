@@ -27,9 +27,19 @@ package final class MediaPlaylistSegments: SegmentSequence {
         return MediaSegment(
             number: number(at: position), url: base.resolving(segment.reference), range: segment.range,
             duration: segment.duration,
-            keys: segment.keySet < 0 ? [] : playlist.keySets[Int(segment.keySet)].map { playlist.keys[Int($0)] },
-            initialization: segment.initialization < 0 ? nil : playlist.initializations[Int(segment.initialization)],
+            keys: keys(segment.keySet),
+            initialization: segment.initialization < 0 ? nil : initialization(Int(segment.initialization)),
             isDiscontinuity: segment.isDiscontinuity, isGap: segment.isGap)
+    }
+
+    private func keys(_ set: Int32) -> [EncryptionKey] {
+        set < 0 ? [] : playlist.keySets[Int(set)].map { playlist.keys[Int($0)] }
+    }
+
+    private func initialization(_ place: Int) -> InitializationSection {
+        var section = playlist.initializations[place]
+        section.keys = keys(playlist.initializationKeySets[place])
+        return section
     }
 
     package func number(at position: Int) -> Int64 {

@@ -34,6 +34,7 @@ struct MediaReader {
             + playlist.keys.capacity * MemoryLayout<EncryptionKey>.stride
             + playlist.keySets.reduce(playlist.keySets.capacity * 8) { $0 + 32 + $1.capacity * 4 }
             + playlist.initializations.capacity * MemoryLayout<InitializationSection>.stride
+            + playlist.initializationKeySets.capacity * 4
             + playlist.preloadHints.capacity * MemoryLayout<MediaPlaylist.PreloadHint>.stride
             + playlist.renditionReports.capacity * MemoryLayout<WrittenAddress>.stride
     }
@@ -132,8 +133,11 @@ struct MediaReader {
             try ByteRangeValue(Array(text.utf8)[...], line: values.line.number).range(
                 after: 0, line: values.line.number)
         }
-        let section = InitializationSection(address: values.address("URI"), range: range)
-        if playlist.initializations.last != section { playlist.initializations.append(section) }
+        let section = InitializationSection(address: values.address("URI"), range: range), set = currentKeySet() ?? -1
+        if playlist.initializations.last != section || playlist.initializationKeySets.last != set {
+            playlist.initializations.append(section)
+            playlist.initializationKeySets.append(set)
+        }
         initialization = Int32(exactly: playlist.initializations.count - 1)
     }
 

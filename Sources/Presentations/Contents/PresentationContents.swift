@@ -278,6 +278,9 @@ extension PresentationContents {
                     break
                 }
                 try store.checkOpen()
+                if segment.isSurmised, let url = segment.url, try !parts.state(of: url, nil, isPart: true).isWhole {
+                    break
+                }
                 examined += 1
                 budget -= 1
                 for key in segment.keys {

@@ -43,16 +43,12 @@ final class LiveRecording {
     /// How long to wait before the playlists are requested again, in seconds.
     private var interval = 2.0
     private var hasStreamEnded = false
-    /// The number of consecutive failed requests.
-    private var failures = 0
+    /// The number of consecutive failed requests, and when the first of them failed, in seconds since 1970.
+    private var failures = (count: 0, since: 0 as Int64)
     private static let mostFailures = 5
-    /// The time of the last writing, in nanoseconds of a clock that never goes back: more frequent writing has
-    /// little use.
-    private var writtenAt: UInt64?
-    private var isWriting = false
-    /// The last writing, while another one runs.
-    private var lastWriting: (() -> Void)?
-    private static let writingInterval: UInt64 = 10_000_000_000
+    /// In seconds.
+    private static let patience: Int64 = 30
+    private var writing = RecordingWriting.State()
 
     /// - Parameter end: called once, on the loop, unless `stop` was called before.
     init(
@@ -84,6 +80,11 @@ final class LiveRecording {
             guard ([order.url] + playlists).allSatisfy({ name.url(of: $0) != $0 }) else {
                 throw .notRecordable("its URL is too long to name a recording")
             }
+            let whole = policy.value.resolve(name.url(of: order.url)).key
+            do throws(StoreError) {
+                state.came(
+                    segments: 0, bytes: try stored.store.parts.cached(of: whole).reduce(0) { $0 +| $1.cached })
+            } catch { throw .cache("\(error)") }
             return try playlists.map { url throws(PresentationFault) in
                 let recorded = name.url(of: url), key = policy.value.resolve(recorded).key
                 guard case .playlist(let document) = try stored.content(of: key, recorded),
@@ -115,7 +116,7 @@ final class LiveRecording {
 
     private func requestList() {
         guard onEnd != nil else { return }
-        guard fill.loop.filler.now() < order.end else { return conclude() }
+        guard fill.loop.filler.now() < order.end, !writing.isFull else { return conclude() }
         var keys: [OriginURL: CacheKey] = [:]
         let playlists = renditions.map { PresentationItem(kind: .playlist, url: $0.url) }
         run(PresentationParts(playlists), isCounted: false) { item in
@@ -132,8 +133,11 @@ final class LiveRecording {
 
     /// Retries after a failure: a stream that is unreachable for a moment continues.
     private func missed(_ item: PresentationItem, _ error: PrefetchError) {
-        failures += 1
-        guard failures >= Self.mostFailures else { return timer.schedule(afterSeconds: interval) }
+        let now = fill.loop.filler.now()
+        failures = (failures.count + 1, failures.count == 0 ? now : failures.since)
+        guard failures.count >= Self.mostFailures, now -| failures.since >= Self.patience else {
+            return timer.schedule(afterSeconds: max(1, interval))
+        }
         let fault = PresentationFault.part(name: item.name(of: nil), item.url, error)
         write { recording in recording.finish(.failed(fault)) }
     }
@@ -143,8 +147,13 @@ final class LiveRecording {
         fill.offLoop { stored throws(PresentationFault) in
             var documents: [OriginURL: Listed] = [:]
             for (url, key) in keys {
-                if case .playlist(let document) = try stored.content(of: key, url, importing: variables) {
-                    documents[url] = (document, document.media)
+                do throws(PresentationFault) {
+                    if case .playlist(let document) = try stored.content(of: key, url, importing: variables) {
+                        documents[url] = (document, document.media)
+                    }
+                } catch .unreadable {
+                    // As when a page came in its place: the next request may get all of it.
+                    continue
                 }
             }
             return documents
@@ -160,7 +169,7 @@ final class LiveRecording {
         if let other = renditions.first(where: { documents[$0.url] == nil }) {
             return missed(PresentationItem(kind: .playlist, url: other.url), .notStorable(.page))
         }
-        failures = 0
+        failures.count = 0
         let isFirst = renditions.allSatisfy(\.segments.isEmpty)
         hasStreamEnded = documents.values.allSatisfy { !$0.document.isLive }
         if isFirst, hasStreamEnded { return finish(.failed(Self.isOver)) }
@@ -188,7 +197,7 @@ final class LiveRecording {
         } onEnd: { [self] end in
             guard case .failed(let item, let error) = end else { return fetched() }
             // Segments that the stream has dropped already are lost; others may still arrive.
-            guard case .status(let code, _) = error, code == 404 || code == 410 else {
+            guard error.isAbsence else {
                 let fault = PresentationFault.part(name: item.name(of: nil), item.url, error)
                 return write { $0.finish(.failed(fault)) }
             }
@@ -204,9 +213,11 @@ final class LiveRecording {
         // What the stream lists meanwhile may be gone when the writing ends.
         timer.schedule(afterSeconds: interval)
         let now = MonotonicClock.nanoseconds()
-        guard !isWriting, writtenAt.map({ now -| $0 >= Self.writingInterval }) ?? true else { return }
-        writtenAt = now
-        write(onlyNew: renditions.contains { $0.committed > 0 }) { $0.lastWriting?() }
+        guard !writing.isRunning, writing.began.map({ now -| $0 >= RecordingWriting.State.interval }) ?? true else {
+            return
+        }
+        writing.began = now
+        write(onlyNew: renditions.contains { $0.committed > 0 }) { $0.writing.next?() }
     }
 
     private func run(
@@ -240,7 +251,8 @@ final class LiveRecording {
         guard renditions.contains(where: { !$0.segments.isEmpty }) else {
             return finish(.failed(.notRecordable(Self.nothing)))
         }
-        fill.state.note(Self.note(recordedURL))
+        let why = writing.isFull ? "its list is as long as one may be, so another has to be ordered; " : ""
+        fill.state.note(why + Self.note(recordedURL))
         write { $0.finish(.completed) }
     }
 
@@ -248,9 +260,9 @@ final class LiveRecording {
     /// the other.
     /// - Parameter onlyNew: whether earlier ones are trusted to be parts still; the last writing makes sure of all.
     private func write(onlyNew: Bool = false, then proceed: @escaping @Sendable (LiveRecording) -> Void) {
-        guard !isWriting else { return lastWriting = { [unowned self] in write(then: proceed) } }
-        isWriting = true
-        let writing = RecordingWriting(
+        guard !writing.isRunning else { return writing.next = { [unowned self] in write(then: proceed) } }
+        writing.isRunning = true
+        let work = RecordingWriting(
             store: fill.loop.filler.store, key: { [policy = fill.loop.filler.policy] in policy.value.resolve($0).key },
             name: order.name, document: document, url: fill.order.url, isPinned: fill.order.isPinned,
             isWanted: { [budget = fill.budget] in !budget.isCancelled })
@@ -258,10 +270,10 @@ final class LiveRecording {
         let (written, lacking) = (renditions, Set(pending))
         for place in renditions.indices { renditions[place].committed = renditions[place].segments.count }
         fill.offLoop(isLong: true) { _ throws(PresentationFault) in
-            try writing.write(written.map { $0.without(lacking) }, isBegun: onlyNew)
-        } then: { fill, _ in
+            try work.write(written.map { $0.without(lacking) }, isBegun: onlyNew)
+        } then: { fill, isFull in
             guard let recording = fill.recording, recording.onEnd != nil else { return }
-            recording.isWriting = false
+            (recording.writing.isRunning, recording.writing.isFull) = (false, isFull)
             proceed(recording)
         }
     }

@@ -97,6 +97,9 @@ final class PrefetchGroup {
 
     private func ended(_ item: PresentationItem, _ part: PrefetchState, _ result: Prefetch.End) {
         switch result {
+        case .failed(let error) where item.isSurmised && error.isAbsence:
+            state?.lacks(part, segments: item.segments)
+            beginOthers()
         case .failed(let error):
             state?.left(part)
             end(.failed(item, error))

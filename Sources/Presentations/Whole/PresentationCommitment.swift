@@ -37,6 +37,7 @@ extension PresentationFill {
         private func missing(of items: PresentationItems) throws(StoreError) -> [PresentationItem] {
             var (parts, items, missing) = (try CachedParts(of: whole, store, policy), items, [PresentationItem]())
             while isWanted(), let item = items.next() {
+                guard !item.isSurmised else { continue }
                 if try !parts.state(of: item.url, item.range).isWhole { missing.append(item) }
             }
             return missing

@@ -19,6 +19,8 @@ package struct PresentationItem: Sendable, Hashable {
     package internal(set) var segments: Int64 = 0
     /// The place of its first segment among all segments, from 1.
     package internal(set) var number: Int64 = 0
+    /// Whether an origin that does not have it has all the same the whole.
+    var isSurmised = false
 }
 
 extension PresentationItem {
@@ -86,7 +88,7 @@ package struct PresentationItems: Sendable, Sequence, IteratorProtocol {
         let segment = tracks[number].step()
         guard !segment.isGap, let url = segment.url, tracks[number].isFirstUse(of: segment) else { return }
         var item = PresentationItem(kind: .segment, url: url, range: segment.range, segments: 1)
-        item.number = segmentCount +| 1
+        (item.number, item.isSurmised) = (segmentCount +| 1, segment.isSurmised)
         while let range = item.range, let more = tracks[number].following(segment, url, at: range.upperBound),
             let end = more.range?.upperBound, end -| range.lowerBound <= Self.longestRun
         {
@@ -130,7 +132,8 @@ extension PresentationItems.Track {
 extension MediaSegment {
     /// The other items needed to play it. Keys of DRM systems come from elsewhere.
     var companions: [PresentationItem] {
-        let keys = keys.filter(\.isFile).compactMap(\.url).map { PresentationItem(kind: .key, url: $0) }
+        let before = initialization?.keys.filter { $0.method == "AES-128" && !self.keys.contains($0) } ?? []
+        let keys = (before + self.keys).filter(\.isFile).compactMap(\.url).map { PresentationItem(kind: .key, url: $0) }
         let section = initialization.flatMap { section in
             section.url.map { PresentationItem(kind: .initialization, url: $0, range: section.range) }
         }

@@ -92,6 +92,14 @@ package final class PresentationState: Sendable {
     /// Drops a part that is no longer being fetched.
     func left(_ part: PrefetchState) { state.withLock { $0.running[ObjectIdentifier(part)] = nil } }
 
+    /// Drops a part that does not exist.
+    func lacks(_ part: PrefetchState, segments: Int64) {
+        state.withLock { state in
+            state.running[ObjectIdentifier(part)] = nil
+            state.arrived.totalSegments = state.arrived.totalSegments.map { max(0, $0 -| segments) }
+        }
+    }
+
     /// Subtracts segments that had arrived and are no longer cached.
     func lost(segments: Int64) {
         state.withLock { $0.arrived.segments = $0.arrived.segments.map { max(0, $0 -| segments) } }

@@ -13,13 +13,26 @@ enum RecordingText {
         var (keys, section): ([EncryptionKey], InitializationSection?) = ([], nil)
         for segment in segments {
             if segment.isDiscontinuity { text += "#EXT-X-DISCONTINUITY\n" }
+            if segment.initialization != section {
+                let own = segment.initialization?.keys ?? []
+                if own != keys { text += try keyLines(own) }
+                text += try mapLine(segment.initialization)
+                (keys, section) = (own, segment.initialization)
+            }
             let own = segment.keys.map { $0.withVector(of: segment.number) }
             if own != keys { text += try keyLines(own) }
-            if segment.initialization != section { text += try mapLine(segment.initialization) }
-            (keys, section) = (own, segment.initialization)
+            keys = own
             text += try lines(segment)
         }
         return Array((text + "#EXT-X-ENDLIST\n").utf8)
+    }
+
+    /// Whether a text of so many segments is nearly as long as one that is read may be.
+    static func isFull(_ text: [UInt8], segments: Int) -> Bool {
+        let tag = Array("\n#EXT-X-".utf8)
+        let tags = text.indices.lazy.filter { text[$0] == tag[0] && text[$0...].starts(with: tag) }
+        return text.count > PlaylistLimits.bytes / 8 * 7 || segments > PlaylistLimits.listedSegments / 8 * 7
+            || tags.count > PlaylistLimits.tags / 8 * 7
     }
 
     /// Begins a comment, which players ignore (RFC 8216 §4.1).

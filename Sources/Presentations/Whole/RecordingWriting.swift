@@ -16,12 +16,29 @@ struct RecordingWriting: Sendable {
     /// Called at the end; false if the recording was stopped meanwhile.
     let isWanted: @Sendable () -> Bool
 
+    /// What a recording knows of its writings, of which one runs at a time.
+    struct State {
+        /// The time of the last one, in nanoseconds of a clock that never goes back.
+        var began: UInt64?
+        var isRunning = false
+        /// Whether the lists are nearly as long as ones that are read.
+        var isFull = false
+        /// The very last one, while another runs.
+        var next: (() -> Void)?
+        /// More frequent writing has little use. In nanoseconds.
+        static let interval: UInt64 = 10_000_000_000
+    }
+
     /// - Parameter isBegun: whether an earlier writing has made the whole a downloaded one, whose pin new parts share.
-    func write(_ renditions: [RecordedRendition], isBegun: Bool) throws(PresentationFault) {
+    /// - Returns: whether a list is nearly as long as one may be.
+    func write(_ renditions: [RecordedRendition], isBegun: Bool) throws(PresentationFault) -> Bool {
         let renditions = renditions.filter { !$0.segments.isEmpty }
-        guard !renditions.isEmpty else { return }
+        guard !renditions.isEmpty else { return false }
+        var isFull = false
         for rendition in renditions {
-            try take(RecordingText.media(rendition.segments, next: rendition.next), at: name.url(of: rendition.url))
+            let text = try RecordingText.media(rendition.segments, next: rendition.next)
+            try take(text, at: name.url(of: rendition.url))
+            isFull = isFull || RecordingText.isFull(text, segments: rendition.segments.count)
         }
         if case .hls(let playlist) = document.content, playlist.multivariant != nil {
             guard let text = RecordingText.multivariant(document, keeping: Set(renditions.map(\.url)), at: url, name)
@@ -36,6 +53,7 @@ struct RecordingWriting: Sendable {
             }
             if !isBegun { try store.commit(whole: whole, isPinned: isPinned, isWanted: isWanted) }
         } catch { throw .cache("\(error)") }
+        return isFull
     }
 
     private var whole: CacheKey { key(name.url(of: url)) }
