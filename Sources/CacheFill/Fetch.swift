@@ -308,7 +308,7 @@ package final class Fetch: TransferDelegate {
     private func roomMade(_ found: Bool) {
         if !found, !hasEnded, status.isAbandoned { stopIfAbandoned() }
         guard !hasEnded else { return }
-        guard output.roomMade(found) else { return finish(.failed(.noRoom(in: filler.store))) }
+        guard output.roomMade(found) else { return fail(.noRoom(in: filler.store)) }
         proceed()
     }
 

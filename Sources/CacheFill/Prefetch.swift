@@ -359,6 +359,7 @@ package final class Prefetch: LoopFiller.Work, ResourceResolver.User {
                 case .success(let room):
                     let others =
                         promised > 0 ? ", besides \(ByteSize(bytes: promised)) for other downloads" : ""
+                    prefetch.loop.filler.metrics.errors.add(FailureKind.noRoom.rawValue)
                     prefetch.fail(
                         .noRoom(
                             "\(ByteSize(bytes: missing)) are missing, and the cache can free only \(ByteSize(bytes: max(0, room)))\(others)"

@@ -185,8 +185,9 @@ package final class CacheStore: Sendable {
     package var openCount: Int { core.open.count }
 
     /// Reports a disk error. A failing disk repeats its errors: each one is counted, but logged at most once a minute.
+    /// - Parameter label: counts it, unless only room is short.
     package func reportDisk(_ what: String, _ error: StoreError, label: String = "store") {
-        core.faults.note(what, error, label: label)
+        core.faults.note(what, error, label: error.isShortageOfRoom ? "no-room" : label)
     }
 
     // MARK: Looking up

@@ -15,6 +15,7 @@ package final class CapacityLedger: Sendable {
 
     private let state: Mutex<State>
     private let directory: String
+    let diskReserve: DiskReserve
     /// The limit, as it is read without the lock.
     private let knownLimit: Atomic<Int64>
     /// Reserved bytes that may not be on the disk yet.
@@ -35,7 +36,7 @@ package final class CapacityLedger: Sendable {
     }
 
     init(directory: String, limit: Int64, minFree: Int64) {
-        self.directory = directory
+        (self.directory, diskReserve) = (directory, DiskReserve(in: directory, maxSize: limit))
         state = Mutex(State(limit: limit, minFree: minFree))
         knownLimit = Atomic(limit)
         refreshDisk()

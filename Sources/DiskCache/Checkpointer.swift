@@ -225,11 +225,12 @@ final class Checkpointer {
     /// Measures the files beside the data: the index, its copy, the list of unfinished files, the side databases, the
     /// history; and directories.
     func countIndex() {
+        core.ledger.diskReserve.keep()
         let directory = core.configuration.directory
         let databases = [StoreConfiguration.downloads(in: directory), StoreConfiguration.feeds(in: directory)]
         let files =
             databases.flatMap(FileSystem.databaseFiles) + [
-                StoreConfiguration.history(in: directory), core.files.unfinished.path,
+                StoreConfiguration.history(in: directory), core.files.unfinished.path, core.ledger.diskReserve.path,
             ]
         core.ledger.setIndex(
             bytes: core.index.database.allocatedBytes + (pins.copy?.database.allocatedBytes ?? 0)

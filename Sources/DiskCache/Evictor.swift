@@ -137,8 +137,10 @@ final class Evictor {
     private func evict(_ chosen: [Eviction], _ files: [GenerationID: VictimFile]) -> Outcome {
         let gone: [GenerationID: Int64]
         do throws(StoreError) {
-            try remover.list(Array(Set(chosen.map(\.victim.generation))))
-            gone = try core.index.removal.remove(chosen.map { ($0.victim.generation, $0.victim.ordinal) })
+            gone = try core.ledger.diskReserve.lend { () throws(StoreError) in
+                try remover.list(Array(Set(chosen.map(\.victim.generation))))
+                return try core.index.removal.remove(chosen.map { ($0.victim.generation, $0.victim.ordinal) })
+            }
         } catch {
             // The rows are still there, so the extents must not become holes.
             core.faults.note("evict extents", error)

@@ -105,11 +105,18 @@ package final class Importer: @unchecked Sendable {
     }
 
     /// Completes the import: from now on requests find it.
-    package func finish() throws(ImportError) -> CachedResource {
+    /// - Parameter isByHand: whether a person imports it: then no download that ends in vain takes it away.
+    package func finish(isByHand: Bool = false) throws(ImportError) -> CachedResource {
         guard writer.position == length else { throw .wrongLength(expected: length, got: writer.position) }
         isOver = true
         do throws(ImportError) {
-            return try store.queue.sync { work throws(ImportError) in try publish(work) }
+            let report = try store.queue.sync { work throws(ImportError) in try publish(work) }
+            if isByHand {
+                do throws(StoreError) { try store.core.index.pins.noteByHand(generation.key) } catch {
+                    throw ImportError.store(error)
+                }
+            }
+            return report
         } catch {
             store.retire(generation)
             throw error

@@ -51,8 +51,10 @@ final class IndexDatabase: Sendable {
         // Wait while another program has the index open.
         configuration.busyMode = .timeout(5)
         configuration.prepareDatabase { db in
-            // Lets free pages be given back; this takes effect only in a new database.
-            if !db.configuration.readonly { try db.execute(sql: "PRAGMA auto_vacuum = INCREMENTAL") }
+            // Lets free pages be given back; this takes effect only in a new database, and writes to any other.
+            if !db.configuration.readonly, try Int.fetchOne(db, sql: "PRAGMA page_count") == 0 {
+                try db.execute(sql: "PRAGMA auto_vacuum = INCREMENTAL")
+            }
             // The log is bounded because it counts against the limit. Each connection gets a small page cache.
             try db.execute(
                 sql: """
@@ -169,6 +171,8 @@ final class IndexDatabase: Sendable {
             return .directory(
                 "\(path) was written by a later version of reelcache (format \(version); this version reads up to \(schema.version))",
                 .laterVersion)
+        case let error as DatabaseError where error.resultCode == .SQLITE_FULL:
+            return .system(operation: "write", path: path, code: ENOSPC)
         case _ where DatabaseDamage.isMeant(by: error, path):
             // Damage found during operation is repaired at the next start.
             markDamaged(path)

@@ -122,17 +122,20 @@ package struct IndexParts: Sendable {
 
     /// - Returns: whether it becomes pinned.
     private static func join(_ key: CacheKey, to whole: CacheKey, in db: Database) throws -> Bool {
-        let sql = "SELECT id, part_of, pinned FROM resource WHERE key = ?"
+        let sql = "SELECT id, part_of, pinned, pinned = 1 OR downloaded = 1 AS kept FROM resource WHERE key = ?"
         guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [key.text]).map({ StoredRow($0) })
         else { return false }
         let id = try row.integer("id"), present = try? row.integer("part_of")
         guard key != whole, let wholeID = try Self.whole(whole, of: id, in: db), present != wholeID else {
             return false
         }
+        // It is a presentation of its own, whose parts have become this one's, too.
+        if present == nil, (try? row.flag("kept")) == true, try hasParts(id, in: db) { return false }
         return try join(id, from: present, to: wholeID, in: db) && (try? row.flag("pinned")) != true
     }
 
     /// Moves the parts of a resource that is about to become a part itself: first, so that no part ever has parts.
+    /// Those of one that is kept stay its own, too.
     private func moveParts(of key: CacheKey, to whole: CacheKey) throws(StoreError) -> [CacheKey] {
         var (pinned, place) = ([CacheKey](), 0 as Int64)
         while true {
@@ -143,13 +146,14 @@ package struct IndexParts: Sendable {
             let moved: [CacheKey]? = try database.write { db in
                 let sql = "SELECT id FROM resource WHERE key = ?"
                 let id = try Int64.fetchOne(db.cachedStatement(sql: sql), arguments: [key.text])
+                let isKept = try id.map { try Self.isKept($0, in: db) } ?? false
                 // nil if it is the whole itself, or if the whole is one of its parts: there is nothing to move.
                 guard let wholeID = try Self.whole(whole, of: id, in: db) else { return nil }
                 let leave = try db.cachedStatement(sql: "DELETE FROM further_whole WHERE whole = ? AND part = ?")
                 return try some.parts.filter { part in
                     guard part.id != wholeID else { return false }
-                    let present = part.whole == id ? nil : part.whole
-                    if present != nil { try leave.execute(arguments: [id, part.id]) }
+                    let present = part.whole == id && !isKept ? nil : part.whole
+                    if present != nil, !isKept { try leave.execute(arguments: [id, part.id]) }
                     return try Self.join(part.id, from: present, to: wholeID, in: db) && !part.isPinned
                 }.map(\.key)
             }
@@ -176,14 +180,16 @@ package struct IndexParts: Sendable {
         return try Bool.fetchOne(db.cachedStatement(sql: sql), arguments: [id]) ?? false
     }
 
+    private static func isKept(_ id: Int64, in db: Database) throws -> Bool {
+        let sql = "SELECT pinned = 1 OR downloaded = 1 FROM resource WHERE id = ?"
+        return try Bool.fetchOne(db.cachedStatement(sql: sql), arguments: [id]) ?? false
+    }
+
     /// Makes a row without parts a part of a whole. Of another whole that is pinned or downloaded it stays a part, too.
     /// - Parameter present: its whole until now; nil if it has none, or is to leave it.
     /// - Returns: whether the whole is pinned, and the part with it.
     static func join(_ id: Int64, from present: Int64?, to whole: Int64, in db: Database) throws -> Bool {
-        let kept = "SELECT pinned = 1 OR downloaded = 1 FROM resource WHERE id = ?"
-        let stays =
-            try present != nil && present != whole
-            && Bool.fetchOne(db.cachedStatement(sql: kept), arguments: [present]) == true
+        let stays = try present.map { try $0 != whole && isKept($0, in: db) } ?? false
         let join =
             stays
             ? "INSERT OR IGNORE INTO further_whole (whole, part) VALUES (?, ?)"

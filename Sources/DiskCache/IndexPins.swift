@@ -24,6 +24,13 @@ extension IndexPins {
 struct IndexPins: Sendable {
     let database: IndexDatabase
 
+    /// Notes that a person has put a resource there.
+    func noteByHand(_ key: CacheKey) throws(StoreError) {
+        try database.write {
+            try $0.execute(sql: "UPDATE resource SET by_hand = 1 WHERE key = ?", arguments: [key.text])
+        }
+    }
+
     /// Takes the extents of resources out of the order of eviction, or puts them back.
     /// - Parameter isByHand: whether a person does so. Such a pin stays one, whatever else pins later.
     /// - Returns: whether any of them has a row.

@@ -12,15 +12,24 @@ final class Remover {
     }
 
     /// Removes a generation that has just been retired.
-    func endRetired(_ generation: Generation) {
+    /// - Returns: whether the index has recorded that.
+    @discardableResult
+    func endRetired(_ generation: Generation) -> Bool {
         core.unsaved.remove(generation.id)
-        core.faults.report("remove a replaced generation") { () throws(StoreError) in
-            try list([generation.id])
-            _ = try core.index.removal.remove([generation.id])
+        let isRecorded = core.faults.report("remove a replaced generation") { () throws(StoreError) in
+            _ = try removeRows([generation.id])
             // A file whose name somebody was told stays until the hold ends; then it is removed with the generation.
             if generation.state.withLock({ $0.usage.holds == 0 }) { _ = core.files.remove(generation.id) }
         }
         core.listeners.notifyChanged(generation.key, generation)
+        return isRecorded
+    }
+
+    private func removeRows(_ ids: [GenerationID]) throws(StoreError) -> [GenerationID: Int64] {
+        try core.ledger.diskReserve.lend { () throws(StoreError) in
+            try list(ids)
+            return try core.index.removal.remove(ids)
+        }
     }
 
     /// Removes generations with their rows and files. Open ones are removed when their last reader has closed them;
@@ -31,16 +40,15 @@ final class Remover {
         let (open, closed) = core.open.claimToRemove(ids)
         var (freed, later, count) = (0 as Int64, 0 as Int64, 0)
         for generation in open where generation.retire() {
-            later += generation.allocated
-            count += 1
-            endRetired(generation)
+            let bytes = generation.allocated
+            guard endRetired(generation) else { continue }
+            (later, count) = (later + bytes, count + 1)
         }
         defer { core.open.release(closed) }
         core.faults.report("remove files") { () throws(StoreError) in
             guard !closed.isEmpty else { return }
-            try list(closed)
             // Remove the rows first, so that none ever describes a missing file.
-            for (id, bytes) in try core.index.removal.remove(closed) {
+            for (id, bytes) in try removeRows(closed) {
                 count += 1
                 guard core.files.remove(id) else { continue }
                 core.ledger.release(bytes)

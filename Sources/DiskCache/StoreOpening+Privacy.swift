@@ -7,7 +7,7 @@ extension StoreOpening {
     private static let names: Set<String> = [
         "LOCK", "unfinished", "unfinished.new", "index.sqlite.damaged", "pinned.sqlite.damaged",
         "downloads.sqlite.damaged", "feeds.sqlite.damaged", "aliases.json", "aliases.json.new", "history",
-        "history.damaged",
+        "history.damaged", "reserve",
     ]
     /// Tokens keep their mode: once others could read a token, it is no longer secret, and the proxy refuses to start
     /// with it.

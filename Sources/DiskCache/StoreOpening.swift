@@ -29,6 +29,7 @@ struct StoreOpening {
         Self.makePrivate(in: directory, logger)
         try Self.makeDirectory(directory + "/data")
         let found = try FileSystem.holes(in: directory + "/data"), holes = configuration.holes ?? found
+        DiskReserve(in: directory, maxSize: configuration.maxSize).releaseIfFull()
         let index: CacheIndex
         (index, pins) = try Self.openIndex(directory, logger, metrics)
         try Self.check(maxSize: configuration.maxSize, minFree: configuration.minFree, directory)

@@ -272,6 +272,16 @@ import Testing
         #expect(try shelf.plays("/a.mkv") && shelf.plays("/b"))
     }
 
+    /// A link is dead, so a person imports a copy, and then tidies the list.
+    @Test func anImportedFileStaysWhenTheDownloadThatFailedIsForgotten() throws {
+        let shelf = try Shelf(), url = shelf.origin.url("/f.mkv")
+        shelf.origin.script("/f.mkv") { $0.status = 403 }
+        #expect(try shelf.run("prefetch", url, "--allow", "127.0.0.1").exit == .exited(1))
+        _ = try shelf.say("import", try write(shelf.film, "film.mkv"), "--as", url)
+        _ = try shelf.say("downloads", "clear")
+        #expect(try shelf.say("show", url).contains("1.00 MB (1,000,000 bytes), complete"))
+    }
+
     @Test func anImportMakesTheCacheItNeeds() throws {
         let film = Media(seed: 91, size: 300_000)
         let (path, cache) = (try write(film, "film.mp4"), directory.file("new/cache"))

@@ -398,12 +398,24 @@ import Testing
 
     /// It is a playlist that becomes part of another.
     @Test func whatTwoHaveFollowsAPresentationThatBecomesAPart() throws {
-        try makeTwo()
-        try make("master", partOf: nil)
+        for name in ["a", "s1", "b", "s2", "master"] { try make(name, partOf: ["s1": "a", "s2": "b"][name]) }
+        try commit(["s1"], of: "a")
+        try store.parts.join([key("s1")], to: key("b"))
+        #expect(try parts(of: "b") == ["s1", "s2"])
         try commit(["b"], of: "master")
-        #expect(try parts(of: "master") == ["b", "s2", "s3"] && parts(of: "a") == ["s1", "s2"])
+        #expect(try parts(of: "master") == ["b", "s1", "s2"] && parts(of: "a") == ["s1"])
         #expect(try store.remove(key("master"), isDryRun: false)?.parts == 2)
-        #expect(try parts(of: "a") == ["s1", "s2"] && listed() == ["a"])
+        #expect(try parts(of: "a") == ["s1"] && listed() == ["a"])
+    }
+
+    /// One rendition was downloaded; then all of them are played.
+    @Test func aPresentationThatIsKeptStaysOneWhenItBelongsToAnother() throws {
+        for name in ["v", "s1", "master", "s2"] { try make(name, partOf: name == "s1" ? "v" : nil) }
+        try commit(["s1"], of: "v")
+        try store.parts.join(["v", "s1", "s2"].map(key), to: key("master"))
+        #expect(try listed() == ["master", "v"] && parts(of: "v") == ["s1"] && parts(of: "master") == ["s1", "s2"])
+        #expect(try store.remove(key("master"), isDryRun: false)?.parts == 1)
+        #expect(try listed() == ["v"] && parts(of: "v") == ["s1"] && pinned("v") == ["s1"])
     }
 
     @Test func aCancelledDownloadLeavesWhatAnotherKeeps() throws {

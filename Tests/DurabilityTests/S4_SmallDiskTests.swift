@@ -81,6 +81,27 @@ extension Durability {
             }
         }
 
+        /// Where nothing is left, not even to record what goes: while it runs, or before it starts.
+        @Test(arguments: [true, false]) func aDiskThatSomebodyElseHasFilledIsGivenRoom(isRunning: Bool) async throws {
+            try await blocking {
+                var proxy = try start()
+                for film in films[0...2] { #expect(try play(film, proxy) == nil) }
+                if isRunning {
+                    kill(proxy.process.pid, SIGSTOP)
+                    try fill("\(disk.path)/hog")
+                    kill(proxy.process.pid, SIGCONT)
+                } else {
+                    #expect(try proxy.process.terminate() == .exited(0))
+                    try fill("\(disk.path)/hog")
+                    proxy = try start()
+                }
+                try eventually("room on the disk") { DiskUse.free(disk.path) >= 4_000_000 }
+                #expect(try play(films[2], proxy) == nil)
+                #expect(try proxy.process.terminate() == .exited(0))
+                #expect(try CacheImage(directory: cache).compare(films).fault == nil)
+            }
+        }
+
         /// Writes until the disk takes no more.
         private func fill(_ path: String) throws {
             let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)

@@ -390,6 +390,8 @@ extension Scenarios {
                         "\(status)")
                     #expect(try stage.oversize() == nil)
                 }
+                let errors = try stage.stats.errors
+                #expect(errors["no-room"] ?? 0 > 0 && errors["disk-write"] == nil, "\(errors)")
                 #expect(
                     try stage.control(
                         "PATCH", "/resources?\(stage.parameter("/first.mp4"))", body: #"{"pinned": false}"#

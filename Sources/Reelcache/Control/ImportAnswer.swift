@@ -77,7 +77,7 @@ final class ImportAnswer: BodySink {
 
     private func finish() {
         work { importer in
-            try importer.finish()
+            try importer.finish(isByHand: true)
         } then: { answer, report in
             answer.isOver = true
             do { answer.exchange.respond(201, json: try ControlJSON.line(report, masked: answer.mask)) } catch {
