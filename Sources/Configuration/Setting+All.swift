@@ -148,7 +148,7 @@ extension Setting {
             "Keep responses fresh for this long if their origin states no lifetime.",
             """
             If the origin states when the file was last changed, it is fresh for a tenth of the time since then (at most \
-            a week), but no less than this. Playlists and feeds without a lifetime are validated on every request. The \
+            a week), but no less than this. Feeds, DASH and unfinished HLS without a lifetime are validated. The \
             key `ttl` of a rule takes precedence.
             """, example: "1h"),
         Setting(

@@ -61,6 +61,8 @@ struct DownloadJob: Sendable, Equatable {
     var isScout = false
     /// Whether only a caller in this process wants it, which waits for it: it fails rather than being held.
     var isAwaited = false
+    /// Whether its next attempt is as far off as that of one that is held, as its origin asked for that.
+    var isPutOff = false
     /// Whether its media was found under another key, which is no failure yet.
     var hasMoved = false
 
@@ -112,11 +114,13 @@ struct DownloadJob: Sendable, Equatable {
     /// Resets the count of failures.
     mutating func forgetFailures() {
         (networkFailures, busyFailures, failingSince, retryAt, due) = (0, 0, nil, nil, nil)
-        (isScout, hasMoved) = (false, false)
+        (isScout, hasMoved, isPutOff) = (false, false, false)
     }
 
     /// Whether it waits long for its next attempt, as several have failed.
-    var isHeld: Bool { state == .waiting && retryAt != nil && failures >= Self.quickAttempts && !isRecording }
+    var isHeld: Bool {
+        state == .waiting && retryAt != nil && (failures >= Self.quickAttempts || isPutOff) && !isRecording
+    }
 
     /// Whether it records a stream: what it misses does not come again.
     var isRecording: Bool { order.recordFor != nil }
@@ -143,7 +147,12 @@ struct DownloadJob: Sendable, Equatable {
     ///   - rest: that of its host.
     func report(_ hold: DownloadHold?, _ rest: HostRests.Rest?) -> Download {
         var report = report
-        guard state == .waiting, due == nil else { return report }
+        guard state == .waiting else { return report }
+        guard due == nil else {
+            // It has tried its host for all others.
+            if !isRecording, rest?.isLong == true { report.isHeld = true }
+            return report
+        }
         if let hold {
             (report.message, report.isHeld) = (hold.reason, true)
             report.heldUntil = hold.until.map(Date.init(seconds:))

@@ -441,6 +441,7 @@ package actor DownloadManager {
             if job.state == .completed { queue.dropRestorePoint(id) } else { _ = release(id) }
             guard !stuck.contains(id) else { return false }
         }
+        if let job = queue[id], job.state == .completed, !restorePoints.keep(job, in: &queue, logger) { return false }
         collect()
         queue.forget(id)
         loggedFailures[id] = nil

@@ -33,8 +33,8 @@ extension DownloadQueue {
             if !job.isAwaited, !job.isRecording, let rest = rests[job.order.url.origin] {
                 delay = max(delay, rest.until - monotonic)
             }
-            job.state = .waiting
-            (job.retryAt, job.due) = (now + delay, monotonic + delay)
+            (job.state, job.retryAt) = (.waiting, now + delay)
+            job.wait(delay, monotonic)
             if delay == 0 { (job.message, job.retryAt, job.due) = (nil, nil, nil) }
             put(job)
         }
@@ -44,6 +44,8 @@ extension DownloadQueue {
 extension DownloadJob {
     /// So many attempts follow soon on each other; then a download is held for longer each time.
     static let quickAttempts = 3
+    /// The first time for which one is held, in seconds, less `longestSpread`.
+    static let firstHold = 60.0
     /// The longest time to the next attempt, and the longest `Retry-After` that is respected, in seconds.
     static let longestDelay = 3600.0
     /// The part of the time by which downloads that are held differ at most.
@@ -58,10 +60,15 @@ extension DownloadJob {
     static func delay(after failures: Int, _ kind: DownloadFault.Kind, spread: Double = 0) -> Double {
         var delay = failures == 1 ? 1.0 : 4
         if failures >= quickAttempts {
-            delay = min(60 * pow(4, Double(min(failures, 10) - quickAttempts)), longestDelay) * (1 - spread)
+            delay = min(firstHold * pow(4, Double(min(failures, 10) - quickAttempts)), longestDelay) * (1 - spread)
         }
         guard case .busy(let retryAfter) = kind else { return delay }
         return max(failures < quickAttempts ? 2 * Double(failures) : delay, min(max(0, retryAfter ?? 0), longestDelay))
+    }
+
+    /// Lets the next attempt be due after some seconds.
+    mutating func wait(_ delay: Double, _ monotonic: Double) {
+        (due, isPutOff) = (monotonic + delay, delay >= Self.firstHold * (1 - Self.longestSpread))
     }
 
     /// Lets the next attempt begin. If it was due long ago, the machine was off or slept: that time does not count
@@ -70,7 +77,7 @@ extension DownloadJob {
         if let retryAt, let since = failingSince, now - retryAt > Self.longestDelay {
             failingSince = since + (now - retryAt)
         }
-        (due, retryAt, idleSince) = (nil, nil, now)
+        (due, retryAt, idleSince, isPutOff) = (nil, nil, now, false)
     }
 
     /// Begins. If it could have done so long ago, it was held or paused: that time does not count either.

@@ -47,7 +47,7 @@ struct DownloadQueue {
             job.best = job.progress.bytes
             if job.state == .downloading { job.state = .waiting }
             // The wall clock may have been changed since.
-            if let retryAt = job.retryAt { job.due = monotonic + min(max(0, retryAt - now), DownloadJob.longestDelay) }
+            if let retryAt = job.retryAt { job.wait(min(max(0, retryAt - now), DownloadJob.longestDelay), monotonic) }
             put(job)
             nextPlace = max(nextPlace, job.place + 1)
             nextEnded = max(nextEnded, (job.ended ?? 0) +| 1)

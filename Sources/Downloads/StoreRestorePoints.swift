@@ -1,5 +1,6 @@
 import CachePolicy
 import DiskCache
+import Logging
 
 /// Takes restore points from the store, and returns to them.
 package struct StoreRestorePoints: RestorePointKeeper {
@@ -24,4 +25,22 @@ package struct StoreRestorePoints: RestorePointKeeper {
     package func leastMissed(limit: Int) throws -> [CachedResource] { try points.leastMissed(limit: limit) }
 
     package func release(_ restorePoint: RestorePoint) throws -> Int64 { try points.restore(restorePoint) }
+}
+
+extension RestorePointKeeper {
+    /// What a completed download has fetched is, for others that share it and may be released later, what was there
+    /// before.
+    /// - Returns: false if that could not be recorded.
+    func keep(_ job: DownloadJob, in queue: inout DownloadQueue, _ logger: Logger) -> Bool {
+        let others = queue.jobs(sharing: job.key ?? job.url).filter { $0.id != job.id && $0.restorePoint != nil }
+        guard !others.isEmpty else { return true }
+        do {
+            let point = try restorePoint(job.dated.subject)
+            for other in others where other.restorePoint?.key == point.key { queue.setRestorePoint(other.id, point) }
+            return true
+        } catch {
+            logger.error("download \(job.id) of \(job.url) stays in the history: \(error)")
+            return false
+        }
+    }
 }

@@ -26,6 +26,8 @@ struct URLCommand: ParsableCommand {
                 "no proxy is running for the cache \(proxy.cacheDirectory), and listen \(proxy.listen) leaves its port open; start it first"
             )
         }
-        print(try proxy.url(for: url, through: base))
+        // As the other commands, it takes what a player opens.
+        let origin = url.hasPrefix(base + "/") ? try running?.url(url).absolute : nil
+        print(try proxy.url(for: origin ?? url, through: base))
     }
 }

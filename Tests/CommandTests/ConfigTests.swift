@@ -238,6 +238,9 @@ import Testing
         let url = try ReelcacheCommand.run(["url", "https://example.org/", "--config", file])
         #expect(
             serve.stdout.contains("serves at \(url.stdout.replacing("/https/example.org/\n", with: ","))"), "\(url)")
+        // As the other commands, it takes what it has printed.
+        let opened = url.stdout.trimmingCharacters(in: .newlines)
+        #expect(try ReelcacheCommand.run(["url", opened, "--config", file]).stdout == url.stdout)
         #expect(try serve.terminate() == .exited(0))
     }
 

@@ -130,6 +130,8 @@ import Testing
             let desk = try Desk()
             try desk.add("a")
             try desk.transfer("a").fail(.busy(retryAfter: seconds))
+            // Whoever waits for it need not stay that long.
+            #expect(desk["a"].isHeld == (expected >= 60 ? true : nil))
             #expect(try delay(desk) == expected, "\(seconds)")
         }
     }
@@ -225,6 +227,19 @@ import Testing
         desk.pass(0.25)
         #expect(desk.running == ["a"] && desk.summary.isOffline)
         #expect(try Desk(after: desk, hasSource: false).summary.isOffline == false)
+    }
+
+    /// Else whoever waits for all of them would wait for the one that tries their host.
+    @Test func whatTriesARestingHostForAllIsHeldAsTheyAre() throws {
+        let desk = try Desk(maxActive: 1)
+        try desk.add("a", "b", "c", "d")
+        for attempt in 1...3 {
+            let name = try #require(desk.running.first)
+            try desk.transfer(name).fail(.network, "no route")
+            let isHeld = desk.waiting.map { desk[$0].isHeld == true }
+            #expect(isHeld == [Bool](repeating: attempt == 3, count: 4), "\(attempt): \(isHeld)")
+            if attempt < 3 { for _ in 0..<5 { desk.pass(1) } }
+        }
     }
 
     /// What it misses does not come again.

@@ -67,6 +67,22 @@ import Testing
         #expect(desk.restorePoints.released == [])
     }
 
+    /// As `downloads clear` says: another one is cancelled that had begun before it.
+    @Test func whatACompletedOneHasFetchedStaysOnceItIsForgotten() throws {
+        let desk = try Desk()
+        var beginning = Desk.order("a")
+        beginning.options.first = 12
+        let first = try #require(try desk.add([beginning]).first?.id)
+        try desk.transfer("a").has(5, of: 12)
+        try desk.change(.ids([first]), DownloadChange(action: .pause))
+        try desk.add("a")
+        try desk.transfer("a").complete(20)
+        desk.restorePoints.has("a", isPinned: true, [0, 20])
+        #expect(try desk.manager.perform { try $0.clearHistory() } == 1)
+        try desk.change(.ids([first]), DownloadChange(action: .cancel))
+        #expect(desk.restorePoints.released == [Self.restorePoint(isPinned: true, [0, 20])])
+    }
+
     /// It was removed meanwhile, or was the beginning only: what is left of it is in the restore point.
     @Test func whatIsFetchedAfterACompletedOneIsTakenBack() throws {
         let desk = try Desk()

@@ -134,7 +134,7 @@ function texts(download) {
 		download.rate ? rate(download.rate) : null,
 		download.eta ? `${duration(download.eta)} left` : null,
 		download.segments !== undefined && download.total_segments ? `${download.segments} of ${download.total_segments} segments` : null,
-		download.first ? `the first ${size(download.first)} only` : null,
+		download.first && !download.last ? `the first ${size(download.first)} only` : null,
 		download.category ? quoted(download.category) : null,
 		download.message ? quoted(download.message) : null,
 		download.retry_at ? `next attempt at ${new Date(download.retry_at * 1000).toLocaleTimeString("en", { hour12: false })}` : null,

@@ -285,7 +285,8 @@ struct EpisodeKeeper {
             case (_, .paused): .paused
             case (_, .failed): .failed
             case (_, .cancelled): .cancelled
-            case (_, .completed), (_, nil): cached == nil ? .removed : .cached
+            // What is left of it is fetched no more.
+            case (_, .completed), (_, nil): cached?.isComplete == true ? .cached : .removed
             }
         return FeedEpisode(
             urlText: episode.url.absolute, title: episode.title,

@@ -318,6 +318,8 @@ final class EpisodeShelf: EpisodeStore {
         /// By URL, the bytes that arrive before the download fails.
         var failing: [String: Int64] = [:]
         var held: Set<String> = []
+        /// By URL, those of which a part was evicted.
+        var partial: Set<String> = []
         var activity = 0
     }
 
@@ -375,8 +377,14 @@ final class EpisodeShelf: EpisodeStore {
     func works(_ url: String) { state.withLock { $0.failing[url] = nil } }
 
     func cached(_ url: OriginURL) -> CachedEpisode? {
-        state.withLock { $0.bytes[url.absolute].map { CachedEpisode(bytes: $0, isComplete: true) } }
+        state.withLock { state in
+            state.bytes[url.absolute].map {
+                CachedEpisode(bytes: $0, isComplete: !state.partial.contains(url.absolute))
+            }
+        }
     }
+
+    func evictPart(of url: String) { state.withLock { _ = $0.partial.insert(url) } }
 
     func remove(_ url: OriginURL) -> Bool {
         state.withLock { state in

@@ -567,6 +567,15 @@ import Testing
         #expect(try world.episodes(Self.feed).map(\.state) == [.cached])
     }
 
+    /// Who plays the newest that is downloaded, without network, needs all of it.
+    @Test func anEpisodeOfWhichAPartWasEvictedIsNotCached() throws {
+        world.origin.serve(Self.feed, FeedWriter.episodes([2, 1]))
+        try world.subscribe(Self.feed)
+        #expect(try world.episodes(Self.feed).map(\.state) == [.cached, .cached])
+        world.shelf.evictPart(of: "https://media.test/e2.mp3")
+        #expect(try world.episodes(Self.feed).map(\.state) == [.removed, .cached])
+    }
+
     @Test func episodeThatIsBeingDownloadedKeepsThatDownload() throws {
         world.origin.serve(Self.feed, FeedWriter.episodes([2, 1]))
         world.downloads.perform { manager in
