@@ -48,18 +48,19 @@ extension ProxyConfiguration {
         {
             return none
         }
-        return try with(isWanted, { try open(for: use) }, body)
+        return try with(isWanted, { try open(for: use) }, isPlayer: use != .downloading, body)
     }
 
     /// The same with another proxy of this process, if no other process runs one.
     package func withProxy<Result>(
         isWanted: () -> Bool, startedBy start: () throws -> Proxy, _ body: (RunningProxy) throws -> Result
     ) throws -> Result {
-        try with(isWanted, { .proxy(try start()) }, body)
+        try with(isWanted, { .proxy(try start()) }, isPlayer: true, body)
     }
 
     private func with<Result>(
-        _ isWanted: () -> Bool, _ open: () throws -> OwnCache, _ body: (RunningProxy) throws -> Result
+        _ isWanted: () -> Bool, _ open: () throws -> OwnCache, isPlayer: Bool,
+        _ body: (RunningProxy) throws -> Result
     ) throws -> Result {
         switch try owner(isWanted, orElse: open) {
         case .running(var proxy):
@@ -71,17 +72,19 @@ extension ProxyConfiguration {
                 let proxy = RunningProxy(
                     own: own.proxy, baseURL: own.baseURL, cacheDirectory: cacheDirectory,
                     place: try place(baseURL ?? own.baseURL))
-                defer { if own.proxy?.isBrief == true { Self.awaitPlayers(of: proxy, isWanted) } }
+                defer { if own.proxy?.isBrief == true { Self.awaitPlayers(of: proxy, isPlayer: isPlayer, isWanted) } }
                 return try body(proxy)
             }
         }
     }
 
-    /// Another command may have had a player use this process's proxy, which would be cut.
-    private static func awaitPlayers(of proxy: RunningProxy, _ isWanted: () -> Bool) {
+    /// Another command may have had a player use this process's proxy, which would be cut. One of a stream is idle
+    /// between two segments.
+    /// - Parameter isPlayer: whether this command may have played streams itself.
+    private static func awaitPlayers(of proxy: RunningProxy, isPlayer: Bool, _ isWanted: () -> Bool) {
         var isSaid = false
         while isWanted(), let report = try? proxy.client.call(\.now),
-            report.plays.contains(where: { $0.state != .idle })
+            report.plays.contains(where: { $0.state != .idle || $0.isPresentation && !isPlayer })
         {
             if !isSaid {
                 let text = "reelcache: a player reads from \(proxy.baseURL): this command ends after it, or on Ctrl-C\n"

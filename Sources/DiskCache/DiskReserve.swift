@@ -13,7 +13,7 @@ final class DiskReserve: Sendable {
 
     /// - Parameter maxSize: of the cache, of which it takes little.
     init(in directory: String, maxSize: Int64) {
-        (self.directory, size) = (directory, min(1 << 20, max(0, maxSize) / 64))
+        (self.directory, size) = (directory, min(256 << 10, max(0, maxSize) / 64))
     }
 
     var path: String { directory + "/reserve" }

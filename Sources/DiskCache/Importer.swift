@@ -112,8 +112,8 @@ package final class Importer: @unchecked Sendable {
         do throws(ImportError) {
             let report = try store.queue.sync { work throws(ImportError) in try publish(work) }
             if isByHand {
-                do throws(StoreError) { try store.core.index.pins.noteByHand(generation.key) } catch {
-                    throw ImportError.store(error)
+                store.core.faults.report("note an import") { () throws(StoreError) in
+                    try store.core.index.pins.noteByHand(generation.key)
                 }
             }
             return report

@@ -52,7 +52,7 @@ package struct IndexParts: Sendable {
             }
             let sql = """
                 SELECT p.id, p.key, p.cached, p.pinned, p.hits, p.last_access, p.part_of, g.id AS generation, g.length,
-                    (SELECT max(w.pinned) FROM resource w WHERE w.id <> ?1 AND (w.pinned = 1 OR w.downloaded = 1)
+                    (SELECT max(w.pinned) FROM resource w WHERE w.id <> ?1 AND \(Self.isKept("w"))
                         AND w.id IN (SELECT p.part_of UNION ALL SELECT whole FROM further_whole WHERE part = p.id)
                     ) AS elsewhere
                 FROM (
@@ -122,7 +122,7 @@ package struct IndexParts: Sendable {
 
     /// - Returns: whether it becomes pinned.
     private static func join(_ key: CacheKey, to whole: CacheKey, in db: Database) throws -> Bool {
-        let sql = "SELECT id, part_of, pinned, pinned = 1 OR downloaded = 1 AS kept FROM resource WHERE key = ?"
+        let sql = "SELECT id, part_of, pinned FROM resource WHERE key = ?"
         guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [key.text]).map({ StoredRow($0) })
         else { return false }
         let id = try row.integer("id"), present = try? row.integer("part_of")
@@ -130,12 +130,12 @@ package struct IndexParts: Sendable {
             return false
         }
         // It is a presentation of its own, whose parts have become this one's, too.
-        if present == nil, (try? row.flag("kept")) == true, try hasParts(id, in: db) { return false }
+        if present == nil, (try? row.flag("pinned")) == true, try hasParts(id, in: db) { return false }
         return try join(id, from: present, to: wholeID, in: db) && (try? row.flag("pinned")) != true
     }
 
     /// Moves the parts of a resource that is about to become a part itself: first, so that no part ever has parts.
-    /// Those of one that is kept stay its own, too.
+    /// Those of one that is pinned stay its own, too.
     private func moveParts(of key: CacheKey, to whole: CacheKey) throws(StoreError) -> [CacheKey] {
         var (pinned, place) = ([CacheKey](), 0 as Int64)
         while true {
@@ -144,16 +144,16 @@ package struct IndexParts: Sendable {
             place = last
             guard !some.parts.isEmpty else { continue }
             let moved: [CacheKey]? = try database.write { db in
-                let sql = "SELECT id FROM resource WHERE key = ?"
-                let id = try Int64.fetchOne(db.cachedStatement(sql: sql), arguments: [key.text])
-                let isKept = try id.map { try Self.isKept($0, in: db) } ?? false
+                let sql = "SELECT id, pinned FROM resource WHERE key = ?"
+                let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [key.text]).map { StoredRow($0) }
+                let id = try row?.integer("id"), isPinned = (try? row?.flag("pinned")) ?? false
                 // nil if it is the whole itself, or if the whole is one of its parts: there is nothing to move.
                 guard let wholeID = try Self.whole(whole, of: id, in: db) else { return nil }
                 let leave = try db.cachedStatement(sql: "DELETE FROM further_whole WHERE whole = ? AND part = ?")
                 return try some.parts.filter { part in
                     guard part.id != wholeID else { return false }
-                    let present = part.whole == id && !isKept ? nil : part.whole
-                    if present != nil, !isKept { try leave.execute(arguments: [id, part.id]) }
+                    let present = part.whole == id && !isPinned ? nil : part.whole
+                    if present != nil, !isPinned { try leave.execute(arguments: [id, part.id]) }
                     return try Self.join(part.id, from: present, to: wholeID, in: db) && !part.isPinned
                 }.map(\.key)
             }
@@ -181,8 +181,13 @@ package struct IndexParts: Sendable {
     }
 
     private static func isKept(_ id: Int64, in db: Database) throws -> Bool {
-        let sql = "SELECT pinned = 1 OR downloaded = 1 FROM resource WHERE id = ?"
+        let sql = "SELECT \(isKept("r")) FROM resource r WHERE id = ?"
         return try Bool.fetchOne(db.cachedStatement(sql: sql), arguments: [id]) ?? false
+    }
+
+    /// Whether a presentation is pinned, or was downloaded and is not evicted yet.
+    private static func isKept(_ row: String) -> String {
+        "(\(row).pinned = 1 OR \(row).downloaded = 1 AND EXISTS (SELECT 1 FROM generation WHERE resource = \(row).id))"
     }
 
     /// Makes a row without parts a part of a whole. Of another whole that is pinned or downloaded it stays a part, too.
@@ -229,7 +234,7 @@ package struct IndexParts: Sendable {
         let move = """
             UPDATE resource SET part_of = (
                 SELECT w.id FROM further_whole f JOIN resource w ON w.id = f.whole
-                WHERE f.part = ?1 AND (w.pinned = 1 OR w.downloaded = 1) ORDER BY w.pinned DESC, w.id LIMIT 1)
+                WHERE f.part = ?1 AND \(Self.isKept("w")) ORDER BY w.pinned DESC, w.id LIMIT 1)
             WHERE id = ?1 AND part_of = (SELECT id FROM resource WHERE key = ?2)
             """
         let leave = "DELETE FROM further_whole WHERE part = ?1 AND whole = (SELECT id FROM resource WHERE key = ?2)"

@@ -127,6 +127,8 @@ extension IndexSaving {
                 resource.whole != wholeID
             else { return false }
             guard try resource.isNew || !IndexParts.hasParts(resource.id, in: db) else {
+                // It stays a presentation of its own.
+                if resource.isPinned, resource.whole == nil { return false }
                 saved.toBeJoined.append((update.key, whole))
                 return false
             }

@@ -125,12 +125,18 @@ package struct Parts: Sendable {
             guard !isDryRun else { return Sum(count: ids.count, bytes: try core.index.rows.taken(by: ids)) }
             let others = page[true] ?? []
             try setPinned(false, (own + others).filter(\.isPinned), work)
-            for (key, whole) in try core.index.parts.leave(others, of: whole) {
-                if let whole { core.open.newest(of: key)?.setWhole(whole) }
-            }
+            try leave(others, of: whole)
             let removed = work.remover.remove(ids)
             try core.index.removal.remove(own.filter { $0.generation == nil }.map(\.key))
             return Sum(count: removed.count, bytes: removed.freed + removed.later)
+        }
+    }
+
+    /// Leaves parts to the other presentations that keep them.
+    private func leave(_ parts: [IndexParts.Part], of whole: CacheKey) throws(StoreError) {
+        guard !parts.isEmpty else { return }
+        for (key, whole) in try core.index.parts.leave(parts, of: whole) {
+            if let whole { core.open.newest(of: key)?.setWhole(whole) }
         }
     }
 
@@ -188,6 +194,7 @@ package struct Parts: Sendable {
             let unpinned = listed.filter { $0.part.isPinned && !($0.former?.isPinned ?? point.wasPinned) }
             // Unpin before removing: a pin would outlive the generation.
             try setPinned(false, unpinned.map(\.part), work)
+            try leave(listed.filter { $0.former == nil && $0.part.isKeptElsewhere }.map(\.part), of: whole)
             let unused = listed.filter {
                 $0.part.hits <= $0.former?.hits ?? 0 && !$0.part.isKeptElsewhere
                     && core.open[$0.id]?.isBeingRead != true

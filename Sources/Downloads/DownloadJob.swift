@@ -157,7 +157,7 @@ struct DownloadJob: Sendable, Equatable {
             (report.message, report.isHeld) = (hold.reason, true)
             report.heldUntil = hold.until.map(Date.init(seconds:))
         } else if let rest, !isScout {
-            (report.message, report.isHeld) = (rest.reason, rest.isLong ? true : nil)
+            (report.message, report.isHeld) = (rest.reason, rest.isLong && !isRecording ? true : nil)
             report.retryDate = Date(second: rest.retryAt.rounded(.up))
         }
         return report

@@ -138,6 +138,8 @@ extension DownloadJob {
         failingSince = since
         // A recording ends with its time, reached or not.
         let failures = isRecording ? min(failures, Self.quickAttempts - 1) : failures
+        var kind = kind
+        if isRecording, case .busy(let retryAfter?) = kind { kind = .busy(retryAfter: min(retryAfter, Self.firstHold)) }
         let delay = Self.delay(after: failures, kind, spread: Double(id % 16) / 15 * Self.longestSpread)
         return failures < Self.quickAttempts || now + delay < since + retryFor ? delay : nil
     }

@@ -57,7 +57,7 @@ extension DownloadJob {
 
     /// Whether it wants the bytes that a download of a URL has fetched since a time. One that was complete before is in
     /// the restore point. One whose key is not known yet, but whose URL is the same, will have the same key.
-    fileprivate func wants(_ restorePoint: RestorePoint, of other: String, since started: Double) -> Bool {
+    func wants(_ restorePoint: RestorePoint, of other: String, since started: Double) -> Bool {
         (state != .completed || finished ?? 0 >= started) && (key.map { $0 == restorePoint.key } ?? (url == other))
     }
 }

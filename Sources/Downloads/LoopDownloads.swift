@@ -76,6 +76,10 @@ extension DownloadFault {
             let fault = DownloadFault(error, adviceWords: words)
             self.init(
                 fault.kind, "\(name), \(url.absolute.printable): \(fault.message)", lacksRoom: fault.lacksRoom)
+        case .away(let url, let error):
+            let fault = DownloadFault(error, adviceWords: words)
+            let kind = if case .final = fault.kind { Kind.network } else { fault.kind }
+            self.init(kind, "the stream \(url.absolute.printable): \(fault.message)")
         default: self.init(.final, "\(fault)")
         }
     }

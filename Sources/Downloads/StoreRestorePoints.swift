@@ -28,11 +28,15 @@ package struct StoreRestorePoints: RestorePointKeeper {
 }
 
 extension RestorePointKeeper {
-    /// What a completed download has fetched is, for others that share it and may be released later, what was there
-    /// before.
+    /// What a completed download has fetched is, for others that had begun before it ended and may be released later,
+    /// what was there before: later ones know of it.
     /// - Returns: false if that could not be recorded.
     func keep(_ job: DownloadJob, in queue: inout DownloadQueue, _ logger: Logger) -> Bool {
-        let others = queue.jobs(sharing: job.key ?? job.url).filter { $0.id != job.id && $0.restorePoint != nil }
+        guard job.order.isPinned else { return true }
+        let others = queue.jobs(sharing: job.key ?? job.url).filter { other in
+            other.id != job.id
+                && other.restorePoint.map { job.wants($0, of: other.url, since: other.started ?? 0) } == true
+        }
         guard !others.isEmpty else { return true }
         do {
             let point = try restorePoint(job.dated.subject)

@@ -98,6 +98,32 @@ import Testing
         #expect(try command.waitForExit() == .exited(0))
     }
 
+    /// It has a full buffer, and requests nothing.
+    @Test func playerOfAStreamThatIsIdleIsWaitedFor() throws {
+        let shelf = try Shelf(.alone)
+        let list = "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\n1.ts\n#EXTINF:4,\n2.ts\n#EXT-X-ENDLIST\n"
+        shelf.origin.serve("/film.m3u8", bytes: Array(list.utf8), contentType: "application/vnd.apple.mpegurl")
+        shelf.origin.serve("/1.ts", Media(seed: 1, size: 10_000))
+        shelf.origin.serve("/b.mp4", shelf.film)
+        shelf.origin.script("/b.mp4") { $0.stallAfter = 500_000 }
+        let command = try ReelcacheCommand.start(arguments(shelf, ["/b.mp4"]))
+        try shelf.origin.waitForRequests("/b.mp4", count: 1)
+        let owner = try String(contentsOfFile: shelf.cache.path + "/LOCK", encoding: .utf8)
+        let port = try #require(owner.firstMatch(of: /127\.0\.0\.1:(\d+)/).flatMap { Int($0.1) })
+        for path in ["/film.m3u8", "/1.ts"] {
+            let player = try RawClient(port: port)
+            let target = ProxyProcess.target(shelf.origin.url(path))
+            try player.send("GET \(target) HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+            #expect(try player.readHead().status == 200)
+            while try !player.readBody(upTo: 1 << 16).isEmpty {}
+            player.close()
+        }
+        shelf.origin.release("/b.mp4")
+        try command.waitForLine(containing: "a player reads from http://127.0.0.1:", on: .stderr)
+        command.signal(SIGINT)
+        #expect(try command.waitForExit() == .exited(0))
+    }
+
     @Test func linesThatAreNoURLsAreNamed() throws {
         let file = directory.file("list")
         try Data("# mine\nhttp://a/1.mp4\n\nftp://a/2.mp4\nfilm\n".utf8).write(to: URL(fileURLWithPath: file))

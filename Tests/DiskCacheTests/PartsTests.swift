@@ -428,6 +428,24 @@ import Testing
         #expect(try parts(of: "a") == ["s1"] && pinned("a") == ["s1"])
     }
 
+    /// The one that had them first: they belong to the other, which alone decides from now on.
+    @Test func whatACancelledDownloadSharesBelongsToTheOther() throws {
+        let point = try store.restorePoints.point(of: key("a"))
+        try makeTwo()
+        #expect(try store.restorePoints.restore(point) > 0)
+        #expect(try listed() == ["b"] && parts(of: "b") == ["s2", "s3"] && pinned("b") == ["s2", "s3"])
+        #expect(try store.remove(key("b"), isDryRun: false)?.parts == 2)
+        let rows = try store.core.index.database.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM resource") }
+        #expect(rows == 0)
+    }
+
+    @Test func aPresentationThatIsNotPinnedBecomesAPartThatIs() throws {
+        for name in ["v", "s1", "master"] { try make(name, partOf: name == "s1" ? "v" : nil) }
+        try commit(["s1"], of: "v", isPinned: false)
+        try commit(["v", "s1"], of: "master")
+        #expect(try listed() == ["master"] && pinned("master") == ["s1", "v"])
+    }
+
     @Test func whatTwoHaveIsFoundAgainInADamagedIndex() throws {
         try makeTwo()
         opened.checkpoint()

@@ -246,8 +246,12 @@ import Testing
     @Test func aRecordingIsTriedSoonUntilItsTimeIsOver() throws {
         let desk = try Desk(maxActive: 2)
         _ = try desk.add([DownloadOrder(url: Desk.origin("live"), options: .init { $0.recordFor = 7200 })])
-        for _ in 1...50 {
-            try desk.transfer("live").fail(.network)
+        for attempt in 1...50 {
+            try desk.transfer("live").fail(attempt == 25 ? .busy(retryAfter: 3600) : .network)
+            if attempt == 25 {
+                #expect(try delay(desk, "live") == 60)
+                continue
+            }
             #expect(desk["live"].state == .waiting && desk["live"].isHeld == nil)
             #expect(try #require(try delay(desk, "live")) <= 5)
         }

@@ -83,6 +83,23 @@ import Testing
         #expect(desk.restorePoints.released == [Self.restorePoint(isPinned: true, [0, 20])])
     }
 
+    /// The later one knows what was there, and nobody could continue it.
+    @Test(arguments: [true, false]) func whatALaterOneHasFetchedIsTakenBack(fails: Bool) throws {
+        let desk = try Desk()
+        var beginning = Desk.order("a")
+        beginning.options.first = 10
+        _ = try desk.add([beginning])
+        try desk.transfer("a").complete(10)
+        desk.restorePoints.has("a", isPinned: true, [0, 10])
+        desk.pass(1)
+        let later = try #require(try desk.add([Desk.order("a")]).first?.id)
+        if fails { try desk.transfer("a").fail(.final) }
+        desk.restorePoints.has("a", isPinned: true, [0, 300])
+        #expect(try desk.manager.perform { try $0.clearHistory() } == (fails ? 2 : 1))
+        if !fails { try desk.change(.ids([later]), DownloadChange(action: .cancel)) }
+        #expect(desk.restorePoints.released == [Self.restorePoint(isPinned: true, [0, 10])])
+    }
+
     /// It was removed meanwhile, or was the beginning only: what is left of it is in the restore point.
     @Test func whatIsFetchedAfterACompletedOneIsTakenBack() throws {
         let desk = try Desk()

@@ -254,6 +254,20 @@ extension Scenarios {
             }
         }
 
+        /// A period shorter than half a segment has one all the same.
+        @Test func theOnlySegmentOfDASHIsNeeded() async throws {
+            try await scenario { stage in
+                let text = """
+                    <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT2S"><Period>
+                    <AdaptationSet contentType="video"><SegmentTemplate media="v$Number$.m4s" timescale="1000"
+                    duration="10000"/><Representation id="1" bandwidth="4000000"/></AdaptationSet></Period></MPD>
+                    """
+                stage.origin.serve("/v/main.mpd", bytes: Array(text.utf8), contentType: "application/dash+xml")
+                let fault = try #require(try stage.download("/v/main.mpd").fault())
+                #expect(fault.kind == .final && fault.message.contains("segment 1 of 1"), "\(fault)")
+            }
+        }
+
         @Test func aListOfChannelsIsAFile() async throws {
             try await scenario { stage in
                 stage.origin.serve("/list.m3u", bytes: Array("#EXTM3U\n#EXTINF:-1,One\nhttp://127.0.0.1:1/one\n".utf8))
@@ -476,6 +490,22 @@ extension Scenarios {
                 try stage.origin.waitForRequests("/5.ts", count: 1)
                 stage.wait(seconds: 61)
                 #expect(try recording.complete().segments == 5)
+            }
+        }
+
+        /// An encoder that restarts, for longer than one attempt waits.
+        @Test func aStreamThatIsAwayForAWhileIsRecordedAgain() async throws {
+            try await scenario { stage in
+                serve(stage, 0..<4)
+                let recording = try stage.download("/live.m3u8", recordFor: 600)
+                try stage.origin.waitForRequests("/3.ts", count: 1)
+                stage.origin.script("/live.m3u8") { ($0.status, $0.body) = (404, []) }
+                let count = stage.origin.requestCount("/live.m3u8")
+                // The first failure is known by then.
+                try stage.origin.waitForRequests("/live.m3u8", count: count + 2)
+                stage.wait(seconds: 31)
+                let fault = try #require(try recording.fault())
+                #expect(fault.kind == .network && fault.message.contains("404"), "\(fault)")
             }
         }
 

@@ -235,7 +235,7 @@ extension SegmentInformation {
             number: (first +| skipped, true))
         if let end, listed == nil, endNumber == nil, !window.isLive {
             // no trap: at least 1
-            timing.endsWithSurmised = (1...max(1, duration / 2)).contains(end % max(1, duration))
+            timing.endsWithSurmised = timing.count > 1 && (1...max(1, duration / 2)).contains(end % max(1, duration))
         }
         return timing
     }

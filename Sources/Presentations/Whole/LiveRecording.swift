@@ -138,8 +138,7 @@ final class LiveRecording {
         guard failures.count >= Self.mostFailures, now -| failures.since >= Self.patience else {
             return timer.schedule(afterSeconds: max(1, interval))
         }
-        let fault = PresentationFault.part(name: item.name(of: nil), item.url, error)
-        write { recording in recording.finish(.failed(fault)) }
+        write { $0.finish(.failed(.away(item.url, error))) }
     }
 
     private func read(_ keys: [OriginURL: CacheKey]) {

@@ -21,6 +21,8 @@ package enum PresentationFault: Error, Sendable, CustomStringConvertible {
     /// A part of it cannot be fetched.
     /// - name: the part's name, such as `segment 12 of 300`.
     case part(name: String, OriginURL, PrefetchError)
+    /// The stream that was being recorded has been away for a while: another attempt may find it again.
+    case away(OriginURL, PrefetchError)
     /// The cache cannot be read or written.
     case cache(String)
 
@@ -34,6 +36,7 @@ package enum PresentationFault: Error, Sendable, CustomStringConvertible {
         case .unreadable(let url, let error): "the playlist \(url.absolute.printable) cannot be read: \(error)"
         case .first(let error): "\(error)"
         case .part(let name, let url, let error): "\(name), \(url.absolute.printable): \(error)"
+        case .away(let url, let error): "the stream \(url.absolute.printable): \(error)"
         case .cache(let reason): reason
         }
     }
