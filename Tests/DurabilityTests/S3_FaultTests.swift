@@ -77,7 +77,7 @@ extension Durability {
                 layer.fail(.write, in: .data, with: code, after: UInt64(writes))
                 for _ in 1...2 { #expect(try play(film, proxy) == nil) }
                 #expect(layer.failures > 0)
-                #expect(try proxy.statistics.errors["disk-write"] ?? 0 > 0)
+                #expect(try proxy.statistics.errors[code == ENOSPC ? "no-room" : "disk-write"] ?? 0 > 0)
                 #expect(try isHit(cached, proxy))
                 try expectNothingWrongOnDisk()
                 layer.heal()
