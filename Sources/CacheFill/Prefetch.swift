@@ -359,7 +359,6 @@ package final class Prefetch: LoopFiller.Work, ResourceResolver.User {
                 case .success(let room):
                     let others =
                         promised > 0 ? ", besides \(ByteSize(bytes: promised)) for other downloads" : ""
-                    prefetch.loop.filler.metrics.errors.add(FailureKind.noRoom.rawValue)
                     prefetch.fail(
                         .noRoom(
                             "\(ByteSize(bytes: missing)) are missing, and the cache can free only \(ByteSize(bytes: max(0, room)))\(others)"
@@ -423,7 +422,10 @@ package final class Prefetch: LoopFiller.Work, ResourceResolver.User {
         end(.completed)
     }
 
-    private func fail(_ error: PrefetchError) { end(.failed(error)) }
+    private func fail(_ error: PrefetchError) {
+        if case .noRoom = error { loop.filler.metrics.errors.add(FailureKind.noRoom.rawValue) }
+        end(.failed(error))
+    }
 
     private func end(_ end: End) {
         guard let report = onEnd else { return }

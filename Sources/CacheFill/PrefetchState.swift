@@ -81,9 +81,6 @@ package enum PrefetchError: Error, Sendable {
 
     /// Whether the origin does not have it.
     package var isAbsence: Bool {
-        switch self {
-        case .status(404, _), .status(410, _): true
-        default: false
-        }
+        if case .status(let code, _) = self { Reuse.isGone(status: code) } else { false }
     }
 }

@@ -187,7 +187,7 @@ package final class CacheStore: Sendable {
     /// Reports a disk error. A failing disk repeats its errors: each one is counted, but logged at most once a minute.
     /// - Parameter label: counts it, unless only room is short.
     package func reportDisk(_ what: String, _ error: StoreError, label: String = "store") {
-        core.faults.note(what, error, label: error.isShortageOfRoom ? "no-room" : label)
+        core.faults.note(what, error, label: error.isShortageOfRoom ? FailureKind.noRoom.rawValue : label)
     }
 
     // MARK: Looking up
