@@ -201,11 +201,16 @@ package actor DownloadManager {
         return found
     }
 
-    /// Forgets all downloads that have ended.
+    /// Forgets all downloads that have ended, but for failed ones that their feeds retry: without one, its episode would
+    /// count as removed by a person.
     /// - Returns: how many.
     package func clearHistory() throws(DownloadError) -> Int {
         try checkOpen()
-        let forgotten = queue.endedIDs.count { forget($0) }
+        let now = clock.now
+        let forgotten = queue.endedIDs.filter { id in
+            guard let job = queue[id], job.order.episode != nil else { return true }
+            return EpisodeKeeper.retry(job.report, now: now) ?? .never == .never
+        }.count { forget($0) }
         commit()
         return forgotten
     }

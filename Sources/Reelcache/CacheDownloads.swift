@@ -129,7 +129,7 @@ public struct CacheDownloads: Sendable {
     public func cancelAll() async throws -> [Download] { try await changeAll(DownloadChange(action: .cancel)) }
 
     /// Clears the history. The bytes of completed downloads stay; what failed ones have fetched is removed, as none can
-    /// be retried any more.
+    /// be retried any more. Failed episodes that their feeds retry stay in it.
     /// - Returns: the number of dropped entries.
     /// - Throws: `CacheError`: `.disk`, `.closed`.
     @discardableResult

@@ -95,7 +95,7 @@ import Testing
             #expect(try other.get("/other").status == 200)
             #expect(try other.isClosedByPeer())
         }
-        #expect(server.metrics.connections.value == 1)
+        try server.waitUntilIdle(connections: 1)
         #expect(try paused.readBody(exactly: all.count) == all)
         #expect(try paused.isClosedByPeer())
         try server.waitUntilIdle()

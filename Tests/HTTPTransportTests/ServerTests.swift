@@ -40,8 +40,7 @@ import Testing
         for (client, text) in clients where text == "0\n" { client.close() }
         clients.removeAll { $0.text == "0\n" }
         #expect(clients.count == 16)
-        let end = ContinuousClock.now + .patience
-        while server.metrics.connections.value > 16 { try #require(ContinuousClock.now < end) }
+        try server.waitUntilIdle(connections: 16)
         for _ in 0..<16 {
             let client = try server.client()
             clients.append((client, try client.get("/a").text))

@@ -34,7 +34,7 @@ struct EpisodeKeeper {
     }
 
     /// When a download is retried; nil if it has not failed.
-    private static func retry(_ report: Download, now: Double) -> FeedSchedule.Retry? {
+    static func retry(_ report: Download, now: Double) -> FeedSchedule.Retry? {
         guard report.state == .failed else { return nil }
         let last = report.finished ?? report.added, first = report.failedFirst ?? last
         return FeedSchedule.retry(first: first.seconds, failed: last.seconds, now: now)
@@ -212,19 +212,22 @@ struct EpisodeKeeper {
         try cancel(failedDownloads(of: subscription).filter { urls.contains($0.urlText) }.map(\.id))
     }
 
-    /// Cancels the downloads of a subscription that have not ended, and those that a former one has left to it, but for
-    /// those that another one relies on.
+    /// Cancels the downloads of a subscription that have failed or not ended, and those that a former one has left to it,
+    /// but for those that another one relies on.
     func cancelDownloads(of subscription: Subscription) throws {
         let ordered = try subscriptions.database.episodes(of: subscription.id, in: [.ordered])
         let left = ordered.flatMap { downloads.snapshots.downloads(of: $0.url) }.filter { download in
             download.feed.map { feed in !subscriptions.all.contains { $0.url.absolute == feed } } ?? false
         }
-        let running = (downloads(of: subscription).values + left).filter { !$0.state.hasEnded }
-        let urls = running.compactMap { try? OriginURL(url: $0.urlText) }
+        let all = (downloads(of: subscription).values + left).filter { !$0.state.hasEnded || $0.state == .failed }
+        let urls = all.compactMap { try? OriginURL(url: $0.urlText) }
         let shared = Set(try subscriptions.database.ordered(among: urls, except: subscription.id).map(\.absolute))
-        let ids = running.filter { !shared.contains($0.urlText) }.map(\.id)
-        guard !ids.isEmpty else { return }
-        _ = try downloads.perform { try $0.change(.possible(ids), DownloadChange(action: .cancel)) }
+        let own = all.filter { !shared.contains($0.urlText) }
+        let running = own.filter { !$0.state.hasEnded }.map(\.id)
+        if !running.isEmpty {
+            _ = try downloads.perform { try $0.change(.possible(running), DownloadChange(action: .cancel)) }
+        }
+        try cancel(own.filter { $0.state == .failed }.map(\.id))
     }
 
     /// Removes the episodes that are too many or too large, oldest first, but none that is being played: a later call

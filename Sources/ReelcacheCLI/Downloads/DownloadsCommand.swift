@@ -375,7 +375,7 @@ struct DownloadsClear: JSONCommand {
         commandName: "clear", abstract: "Forget the downloads that have ended.",
         discussion: """
             The media of completed downloads stays in the cache. Bytes of failed ones are removed, because nothing could resume \
-            them.
+            them. Failed episodes stay in the history while their feed retries them.
             """
     )
 

@@ -444,6 +444,31 @@ import Testing
         #expect(world.shelf.begun.sorted() == ["e1.mp3", "e2.mp3"])
     }
 
+    @Test func episodeThatFailedIsRetriedAfterTheHistoryWasCleared() throws {
+        world.shelf.fails("https://media.test/e1.mp3", after: 0)
+        world.origin.serve(Self.feed, FeedWriter.episodes([1]))
+        try world.subscribe(Self.feed)
+        #expect(try world.downloads.perform { try $0.clearHistory() } == 0)
+        #expect(try world.episodes(Self.feed).map(\.state) == [.failed])
+        world.shelf.works("https://media.test/e1.mp3")
+        world.pass(86_400)
+        #expect(world.shelf.cached == ["e1.mp3"])
+        #expect(try world.downloads.perform { try $0.clearHistory() } == 1)
+    }
+
+    /// Nor while its feed is one no more.
+    @Test(arguments: [true, false]) func episodeThatFailsForGoodIsForgotten(isRemoved: Bool) throws {
+        world.shelf.fails("https://media.test/e1.mp3", after: 0)
+        world.origin.serve(Self.feed, FeedWriter.episodes([1]))
+        try world.subscribe(Self.feed)
+        if isRemoved {
+            _ = try world.manager.perform { try $0.remove(FeedWorld.url(Self.feed)) }
+        } else {
+            for _ in 1...15 { world.pass(86_400) }
+        }
+        #expect(try world.downloads.perform { try $0.clearHistory() } == 1)
+    }
+
     @Test func episodeThatWasRemovedByHandAfterItFailedIsNotFetchedAgain() throws {
         world.shelf.fails("https://media.test/e1.mp3", after: 40)
         world.origin.serve(Self.feed, FeedWriter.episodes([1]))
