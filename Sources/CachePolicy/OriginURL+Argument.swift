@@ -30,13 +30,16 @@ extension OriginURL {
     /// - Parameter place: the address of the running proxy, or else where it would run.
     package init(argument: String, at place: ProxyPlace) throws(OriginURLError) {
         // Users paste file names. A space in a host is still an error.
-        let url = try OriginURL(url: argument.replacing(" ", with: "%20"))
-        let isProxied = place.has(url)
-        if isProxied || url.scheme == .http && url.isOfThisMachine, OriginURL.isTarget(url.pathAndQuery) {
-            self = try OriginURL(target: url.pathAndQuery)
-        } else {
-            self = isProxied ? try place.mounts.url(for: url.pathAndQuery) ?? url : url
+        self = try OriginURL(url: argument.replacing(" ", with: "%20")).origin(at: place)
+    }
+
+    /// The media URL for which a proxy's URL stands; otherwise this one. See `init(argument:at:)`.
+    package func origin(at place: ProxyPlace) throws(OriginURLError) -> OriginURL {
+        let isProxied = place.has(self)
+        if isProxied || scheme == .http && isOfThisMachine, OriginURL.isTarget(pathAndQuery) {
+            return try OriginURL(target: pathAndQuery)
         }
+        return isProxied ? try place.mounts.url(for: pathAndQuery) ?? self : self
     }
 
     fileprivate var isOfThisMachine: Bool {

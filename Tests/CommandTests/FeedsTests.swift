@@ -349,6 +349,28 @@ import Testing
         #expect(removed.exit == .exited(0) && removed.stdout.split(separator: "\n").count == 2, "\(removed)")
     }
 
+    /// Nobody else would continue what it has queued.
+    @Test func checkBesideAPrefetchEndsWhenItsEpisodesAreThere() throws {
+        #expect(try run("feeds", "add", feed, "--latest", "0").exit == .exited(0))
+        origin.serveFeed([7, 6, 5])
+        origin.serve("/a.mp4", Media(seed: 1, size: 1_000_000))
+        for path in ["/a.mp4", "/e7.mp3"] { origin.script(path) { $0.stallAfter = 50_000 } }
+        let prefetch = try ReelcacheCommand.start(
+            ["prefetch", origin.url("/a.mp4"), "--cache-dir", cache, "--allow", "127.0.0.1"])
+        try origin.waitForRequests("/a.mp4", count: 1)
+        let check = try ReelcacheCommand.start(["feeds", "check", "--cache-dir", cache, "--allow", "127.0.0.1"])
+        try origin.waitForRequests("/e7.mp3", count: 1)
+        origin.serveFeed([8, 7, 6, 5])
+        let added = try run("feeds", "add", feed)
+        #expect(added.exit == .exited(0) && added.stdout.contains("no proxy is running: "), "\(added.stdout)")
+        origin.release("/a.mp4")
+        #expect(try prefetch.waitForExit() == .exited(0))
+        origin.release("/e7.mp3")
+        #expect(try check.waitForExit() == .exited(0))
+        let states = try states()
+        #expect(states[1...2] == ["cached", "cached"], "\(states)")
+    }
+
     // MARK: Kills
 
     /// A proxy that is killed while it reads a feed, and while it downloads an episode, goes on.

@@ -98,6 +98,27 @@ import Testing
         #expect(try command.waitForExit() == .exited(0))
     }
 
+    /// That of the first command ends with it, and the second one continues.
+    @Test(arguments: [false, true]) func commandOutlivesAnotherOnesProxy(places: Bool) throws {
+        let shelf = try Shelf(.alone)
+        for path in ["/a.mp4", "/b.mp4"] {
+            shelf.origin.serve(path, shelf.film)
+            shelf.origin.script(path) { $0.stallAfter = 500_000 }
+        }
+        let first = try ReelcacheCommand.start(arguments(shelf, ["/a.mp4"]))
+        try shelf.origin.waitForRequests("/a.mp4", count: 1)
+        let second = try ReelcacheCommand.start(
+            arguments(shelf, ["/b.mp4"], places ? ["-o", directory.path] : []))
+        try shelf.origin.waitForRequests("/b.mp4", count: 1)
+        shelf.origin.release("/a.mp4")
+        #expect(try first.waitForExit() == .exited(0))
+        shelf.origin.release("/b.mp4")
+        #expect(try second.waitForExit() == .exited(0))
+        #expect(second.stderr == "" && second.stdout.contains("completed b.mp4, 1.00 MB"), "\(second.stdout)")
+        #expect(try shelf.plays("/b.mp4"))
+        #expect(try names == (places ? ["b.mp4"] : []))
+    }
+
     /// It has a full buffer, and requests nothing.
     @Test func playerOfAStreamThatIsIdleIsWaitedFor() throws {
         let shelf = try Shelf(.alone)

@@ -409,6 +409,26 @@ extension Scenarios {
             }
         }
 
+        /// What "Try it" offers to copy may be pasted into "Download".
+        @Test func aURLAsPlayersOpenItIsThatOfItsOrigin() async throws {
+            try await scenario { stage in
+                try stage.proxy.cache.reconfigure { $0.mounts = ["/tv/": stage.origin.url("/vod/")] }
+                let origin = stage.origin.url("/vod/a.mp4")
+                for path in [ProxyProcess.target(origin), "/tv/a.mp4"] {
+                    let url = "http://127.0.0.1:\(stage.proxy.port)\(path)"
+                    let orders = try stage.control(
+                        "POST", "/downloads", body: "{\"downloads\": [{\"url\": \"\(url)\"}]}")
+                    #expect(orders.text.contains("\"url\":\"\(origin)\""), "\(orders.text)")
+                    let next = try stage.control("POST", "/next", body: "{\"url\": \"\(url)\"}")
+                    #expect(next.text.contains(origin), "\(next.text)")
+                    let target = try stage.control("GET", "/url?url=\(url)").text
+                    #expect(target.contains("\"\(ProxyProcess.target(origin))\""), "\(target)")
+                    let feed = try stage.control("POST", "/feeds", body: "{\"url\": \"\(url)\"}")
+                    #expect(feed.text.contains("404"), "\(feed.text)")
+                }
+            }
+        }
+
         @Test func aCommandSetsWhatHoldsForAll() async throws {
             try await offline { stage in
                 let proxy = try #require(RunningProxy(cacheDirectory: stage.cache))

@@ -137,7 +137,8 @@ extension Scenarios {
                     $0[\.openFetches] == 2 && $0[\.pausedTransfers] == 2 && $0[\.openTransfers] == 0
                 }
                 for player in players { try expectRest(of: player) }
-                #expect((0..<4).allSatisfy { stage.origin.requestCount("/\($0).mp4") > 1 })
+                // Which those are depends on when each began to pause.
+                #expect((0..<6).count { stage.origin.requestCount("/\($0).mp4") > 1 } >= 4)
             }
         }
     }

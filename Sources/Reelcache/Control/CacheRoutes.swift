@@ -61,7 +61,8 @@ struct CacheRoutes: Sendable {
     /// Has the next item downloaded when the named one was played. The proxy remembers a few until it ends.
     private func prefetchNext(_ request: ControlRequest<WantedItem, WantedItem>) {
         request.receive { item in
-            request.answer { [wantNext] _ in
+            request.answer { [wantNext, parameters = request.parameters] _ in
+                let item = WantedItem(url: try parameters.origin(of: item.url))
                 wantNext(item.url)
                 return item
             }

@@ -62,7 +62,9 @@ final class ControlHandler: RequestHandler {
         {
             exchange.count(as: .page)
         }
-        let parameters = try ControlParameters(target: target, known: accepting.flatMap(\.traits.query))
+        let parameters = try ControlParameters(
+            target: target, host: exchange.request.value(of: "Host"), mounts: policy.value.mounts,
+            known: accepting.flatMap(\.traits.query))
         let showsSecrets = try parameters.showsSecrets()
         if showsSecrets { try access.checkChanging(exchange.request) }
         try accepting.chosen(by: parameters).handle(

@@ -5,10 +5,14 @@ import HTTPModel
 /// The parameters of a request. Each method throws the error that answers an invalid value.
 struct ControlParameters {
     private let values: QueryParameters
+    private let host: String?
+    private let mounts: [Mount]
 
-    /// - Parameter known: the accepted names, besides `secrets`, which every path accepts: whether to show secrets
-    ///   in URLs.
-    init(target: String, known: [EndpointTraits.Parameter]) throws(ControlError) {
+    /// - Parameters:
+    ///   - host: the request's `Host`.
+    ///   - known: the accepted names, besides `secrets`, which every path accepts: whether to show secrets in URLs.
+    init(target: String, host: String?, mounts: [Mount], known: [EndpointTraits.Parameter]) throws(ControlError) {
+        (self.host, self.mounts) = (host, mounts)
         let known = (known + [.secrets]).map(\.rawValue)
         do throws(QueryParameters.Malformed) { values = try QueryParameters(target: target) } catch {
             throw ControlError(400, error.reason)
@@ -29,13 +33,23 @@ struct ControlParameters {
 
     subscript(_ name: EndpointTraits.Parameter) -> String? { values[name.rawValue] }
 
+    /// A media URL as its origin has it, or as players open it.
     /// - Returns: nil if the parameter is missing.
     func url() throws(ControlError) -> OriginURL? {
         guard let text = self[.url] else { return nil }
-        do throws(OriginURLError) { return try OriginURL(url: text) } catch {
+        do throws(OriginURLError) { return try OriginURL(url: text).origin(at: place) } catch {
             throw ControlError(400, "url: \(error.reason)")
         }
     }
+
+    /// The same for one that came in a body.
+    func origin(of url: OriginURL) throws(ControlError) -> OriginURL {
+        do throws(OriginURLError) { return try url.origin(at: place) } catch {
+            throw ControlError(422, "url: \(error.reason)")
+        }
+    }
+
+    private var place: ProxyPlace { ProxyPlace(url: host.map { "http://" + $0 }, mounts: mounts) }
 
     func requiredURL() throws(ControlError) -> OriginURL {
         guard let url = try url() else {

@@ -58,8 +58,12 @@ struct DownloadRoutes: Sendable {
 
     private func add(_ request: ControlRequest<DownloadOrders, DownloadList>) {
         request.receiveBytes(upTo: Self.maxOrderBytes) { body in
-            request.perform { [downloads, mask = request.mask] _ in
-                let orders = try ReceivedJSON.decode(DownloadOrders.self, from: body).downloads
+            request.perform { [downloads, mask = request.mask, parameters = request.parameters] _ in
+                let orders = try ReceivedJSON.decode(DownloadOrders.self, from: body).downloads.map { order in
+                    var order = order
+                    order.url = try parameters.origin(of: order.url)
+                    return order
+                }
                 var newest: Int64 = 0
                 _ = try downloads.value().snapshots.listing { report in
                     newest = max(newest, report.id)

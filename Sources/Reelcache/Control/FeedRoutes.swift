@@ -41,11 +41,12 @@ struct FeedRoutes: Sendable {
     private func subscribe(_ request: ControlRequest<SubscriptionRequest, FeedCheckResult>) {
         request.receive { subscription in
             let reply = request.reply
-            request.perform { [feeds] _ in
+            request.perform { [feeds, parameters = request.parameters] _ in
+                let url = try parameters.origin(of: subscription.url)
                 try feeds.value().perform { manager in
                     // RFC 9110 §15.3.2: 201 only if the request created a subscription.
-                    let status = manager.isSubscribed(subscription.url) ? 200 : 201
-                    manager.subscribe(subscription.url, subscription.change) { reply.send($0, status: status) }
+                    let status = manager.isSubscribed(url) ? 200 : 201
+                    manager.subscribe(url, subscription.change) { reply.send($0, status: status) }
                 }
             } then: { _, _ in
             }

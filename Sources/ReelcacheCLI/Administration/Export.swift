@@ -124,7 +124,7 @@ struct Export: PrintingCommand {
         let options = DownloadOptions { ($0.isPinned, $0.isAtOnce) = (false, true) }
         try configuration.withProxy(for: .downloading, isWanted: { !interruption.isRequested }) { proxy in
             proxy.own?.cache.downloader.start()
-            try PrefetchSession(proxy, display, nil, interruption)
+            try PrefetchSession(proxy, display, nil, interruption, successor: configuration)
                 .run([DownloadOrder(url: proxy.url(url), options: options)])
         }
     }

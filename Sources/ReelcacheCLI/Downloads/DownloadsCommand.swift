@@ -149,7 +149,8 @@ struct DownloadsWait: ParsableCommand {
         try DownloadDisplay.run(isJSON: json, isQuiet: quiet, secret, try cache.configuration) { display, _ in
             let interruption = Interruption()
             let proxy = try cache.runningProxy()
-            try PrefetchSession(proxy, display, nil, interruption, pausesAtEnd: false).follow(proxy.waitingDownloads())
+            try PrefetchSession(proxy, display, nil, interruption, successor: nil, pausesAtEnd: false)
+                .follow(proxy.waitingDownloads())
         }
     }
 }

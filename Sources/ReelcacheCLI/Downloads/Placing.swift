@@ -27,20 +27,38 @@ final class Placing: Sendable {
         var waiting: [Download] = []
         var working = 0
         var note: String?
+        var proxy: RunningProxy
+        /// Completed downloads whose files are to come from the next proxy.
+        var cut: [Download] = []
     }
 
-    private let proxy: RunningProxy
     private let placement: FilePlacement
     private let interruption: Interruption
-    private let state = Mutex(State())
+    private let state: Mutex<State>
     /// How many downloads are copied while they run; the others are copied when they are complete.
     private static let mostGrowing = 8
     /// How many completed downloads are copied at once: they share one disk.
     private static let mostWorking = 1
 
     init(_ proxy: RunningProxy, _ placement: FilePlacement, _ interruption: Interruption) {
-        (self.proxy, self.placement, self.interruption) = (proxy, placement, interruption)
+        (self.placement, self.interruption) = (placement, interruption)
+        state = Mutex(State(proxy: proxy))
     }
+
+    private var proxy: RunningProxy { state.withLock { $0.proxy } }
+
+    /// Continues with the next proxy.
+    func use(_ next: RunningProxy) {
+        let cut = state.withLock { state in
+            defer { state.cut = [] }
+            state.proxy = next
+            return state.cut
+        }
+        for report in cut { add(report) }
+    }
+
+    /// Whether another command's proxy ended before all files of completed downloads were placed.
+    var isCut: Bool { state.withLock { !$0.cut.isEmpty } }
 
     /// Updates the state of a download whose file will be placed.
     func note(_ report: Download) {
@@ -71,7 +89,7 @@ final class Placing: Sendable {
     private func follow(_ report: Download) {
         let copy: GrowingCopy? = state.withLock { state in
             guard state.copies[report.id] == nil, state.copies.count < Self.mostGrowing else { return nil }
-            let copy = GrowingCopy(proxy, placement)
+            let copy = GrowingCopy(state.proxy, placement)
             state.copies[report.id] = copy
             return copy
         }
@@ -112,7 +130,18 @@ final class Placing: Sendable {
     }
 
     private func work() {
-        while let report = next() { show(outcome(report)) }
+        while let report = next() {
+            let proxy = proxy
+            let outcome = outcome(report, proxy)
+            if case .failed = outcome, proxy.isBrief, !interruption.isRequested, proxy.isGone {
+                state.withLock { state in
+                    state.cut.append(report)
+                    state.open.remove(report.id)
+                }
+            } else {
+                show(outcome)
+            }
+        }
     }
 
     private func next() -> Download? {
@@ -135,7 +164,7 @@ final class Placing: Sendable {
         }
     }
 
-    private func outcome(_ report: Download) -> Outcome {
+    private func outcome(_ report: Download, _ proxy: RunningProxy) -> Outcome {
         guard !interruption.isRequested else { return .left(report) }
         do {
             var placed: FilePlacement.Placed?

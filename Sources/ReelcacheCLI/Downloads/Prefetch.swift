@@ -175,13 +175,9 @@ struct Prefetch: ParsableCommand {
                 try configuration.withProxy(for: .downloading, isWanted: isWanted) { proxy in
                     proxy.own?.cache.downloader.start()
                     let orders = isContinuing ? [] : try wanted(proxy)
-                    if configuration.isOffline && proxy.isOwn {
-                        throw ControlError(
-                            "offline is set, so no origin may be contacted: set it to false in the configuration file, or use --detach"
-                        )
-                    }
+                    try proxy.checkOnline(configuration)
                     let session = PrefetchSession(
-                        proxy, display, placement, interruption, pausesAtEnd: !isContinuing)
+                        proxy, display, placement, interruption, successor: configuration, pausesAtEnd: !isContinuing)
                     if isContinuing { try session.continueQueue() } else { try session.run(orders) }
                 }
             }
@@ -220,7 +216,7 @@ struct Prefetch: ParsableCommand {
             display.event("download", report)
             display.say("queued \(report.name)" + (report.state == .waiting ? "" : " (\(report.state.rawValue))"))
         }
-        guard proxy.isOwn else { return }
+        guard proxy.endsWithACommand else { return }
         display.say(
             "no proxy is running: \(reports.count == 1 ? "this download starts" : "these \(reports.count.grouped) downloads start") when one is started, or with reelcache prefetch"
         )

@@ -9,7 +9,8 @@ import Reelcache
 
 /// Orders downloads for a command, and waits until they have ended.
 final class PrefetchSession {
-    private let proxy: RunningProxy
+    private var proxy: RunningProxy
+    private let successor: ProxyConfiguration?
     private let display: DownloadDisplay
     private let interruption: Interruption
     /// Whether an interrupt pauses the downloads.
@@ -34,15 +35,17 @@ final class PrefetchSession {
     }
 
     /// - Parameters:
+    ///   - successor: with which this process runs the proxy once that of another command has ended; nil if it ends then,
+    ///     too.
     ///   - pausesAtEnd: whether an interrupt pauses the downloads, so that only the same command continues them;
     ///     otherwise they stay in the queue.
     ///   - leavesHeld: whether to end once the schedule or a cap holds back all downloads that have not ended; they
     ///     stay in the queue.
     init(
         _ proxy: RunningProxy, _ display: DownloadDisplay, _ placement: FilePlacement?, _ interruption: Interruption,
-        pausesAtEnd: Bool = true, leavesHeld: Bool = false
+        successor: ProxyConfiguration?, pausesAtEnd: Bool = true, leavesHeld: Bool = false
     ) {
-        (self.proxy, self.display, self.interruption) = (proxy, display, interruption)
+        (self.proxy, self.display, self.interruption, self.successor) = (proxy, display, interruption, successor)
         (self.pausesAtEnd, self.leavesHeld) = (pausesAtEnd, leavesHeld)
         placing = placement.map { Placing(proxy, $0, interruption) }
     }
@@ -73,11 +76,34 @@ final class PrefetchSession {
     func follow(_ reports: [Download]) throws {
         defer { display.clear() }
         for report in reports { note(report) }
-        try watch()
-        if interruption.isRequested, pausesAtEnd { try pause() }
-        try finishFiles()
+        try finish()
+    }
+
+    private func finish() throws {
+        do {
+            try watch()
+            if interruption.isRequested, pausesAtEnd { try pause() }
+            try finishFiles()
+        } catch is ProxyEnd {
+            return try succeed()
+        }
         display.clear()
         try end()
+    }
+
+    /// The proxy has ended.
+    private struct ProxyEnd: Error {}
+
+    /// Continues with the next proxy, which may be this process's: the downloads are in the queue.
+    private func succeed() throws {
+        guard let successor, proxy.isBrief, !interruption.isRequested else { throw gone }
+        try successor.withProxy(for: .downloading, isWanted: { !self.interruption.isRequested }) { next in
+            next.own?.cache.downloader.start()
+            try next.checkOnline(successor)
+            proxy = next
+            placing?.use(next)
+            try finish()
+        }
     }
 
     /// Warns about downloads that an earlier process left behind: they continue while this one runs.
@@ -118,9 +144,9 @@ final class PrefetchSession {
             }
         } catch let error as ControlError {
             guard !interruption.isRequested else { return }
-            throw (try? proxy.get("/healthz")) == nil ? gone : error
+            throw proxy.isGone ? ProxyEnd() : error
         }
-        if !interruption.isRequested && !isDone { throw gone }
+        if !interruption.isRequested && !isDone { throw ProxyEnd() }
     }
 
     private var gone: ControlError {
@@ -252,6 +278,7 @@ final class PrefetchSession {
             usleep(Self.stepMicroseconds)
         }
         reportFiles()
+        if placing.isCut { throw ProxyEnd() }
     }
 
     // MARK: The end
@@ -368,6 +395,19 @@ final class PrefetchSession {
 }
 
 extension RunningProxy {
+    /// Whether it answers no more.
+    var isGone: Bool { (try? get("/healthz")) == nil }
+
+    /// Whether it ends with a command, so that what is left in the queue then waits for another one.
+    var endsWithACommand: Bool { isOwn || isBrief }
+
+    /// - Throws: `ControlError` if this process is to download, and may contact no origin.
+    func checkOnline(_ configuration: ProxyConfiguration) throws {
+        guard configuration.isOffline && isOwn else { return }
+        throw ControlError(
+            "offline is set, so no origin may be contacted: set it to false in the configuration file, or use --detach")
+    }
+
     /// Those that wait or run.
     func waitingDownloads() throws -> [Download] {
         try downloads().downloads.filter { $0.state == .waiting || $0.state == .downloading }

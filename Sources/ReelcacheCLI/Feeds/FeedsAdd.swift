@@ -26,12 +26,14 @@ struct FeedsAdd: PrintingCommand {
     func run() throws {
         let configuration = allowing.applied(to: try printing.cache.configuration)
         let interruption = Interruption()
-        let (check, isOwn, isNew) = try configuration.withProxy(
+        let (check, isBrief, isNew) = try configuration.withProxy(
             for: .fetching, isWanted: { !interruption.isRequested }
         ) { proxy in
             let named = try proxy.url(url)
             let isNew = try !proxy.feeds().contains { $0.urlText == named.absolute }
-            return (try proxy.subscribe(named, options.change) { !interruption.isRequested }, proxy.isOwn, isNew)
+            return (
+                try proxy.subscribe(named, options.change) { !interruption.isRequested }, proxy.endsWithACommand, isNew
+            )
         }
         if printing.json {
             print(try printing.secret.json(check, configuration))
@@ -41,7 +43,7 @@ struct FeedsAdd: PrintingCommand {
                 Terminal.writeError("reelcache: skipped: \(try printing.secret.shown(item, configuration))")
             }
             if isNew, options.keep == nil { print(FeedOptions.defaultKeeping) }
-            if isOwn, !check.downloads.isEmpty {
+            if isBrief, !check.downloads.isEmpty {
                 print("no proxy is running: the downloads start when one is started, or with reelcache feeds check")
             }
         }
@@ -72,18 +74,18 @@ struct FeedsImport: PrintingCommand {
         let configuration = try printing.cache.configuration
         let bytes = try CommandFile.bytes(of: file)
         let interruption = Interruption()
-        let (result, isOwn) = try configuration.withProxy(for: .adding, isWanted: { !interruption.isRequested }) {
-            (try $0.importFeeds(bytes, options.change), $0.isOwn)
+        let (result, isBrief) = try configuration.withProxy(for: .adding, isWanted: { !interruption.isRequested }) {
+            (try $0.importFeeds(bytes, options.change), $0.endsWithACommand)
         }
         if printing.json {
             print(try printing.secret.json(result, configuration))
         } else {
-            try report(result, isOwn, configuration)
+            try report(result, isBrief, configuration)
         }
         if !result.skipped.isEmpty { throw ExitCode(result.added.isEmpty && result.known == 0 ? 1 : 3) }
     }
 
-    private func report(_ result: FeedImport, _ isOwn: Bool, _ configuration: ProxyConfiguration) throws {
+    private func report(_ result: FeedImport, _ isBrief: Bool, _ configuration: ProxyConfiguration) throws {
         for entry in result.skipped {
             Terminal.writeError("reelcache: \(try printing.secret.shown(entry, configuration))")
         }
@@ -91,7 +93,7 @@ struct FeedsImport: PrintingCommand {
             "\(result.added.count.of("feed")) added"
                 + (result.known > 0 ? ", \(result.known.grouped) subscribed before" : ""))
         if options.keep == nil, !result.added.isEmpty { print(FeedOptions.defaultKeeping) }
-        if isOwn, !result.added.isEmpty {
+        if isBrief, !result.added.isEmpty {
             print("no proxy is running: the feeds are checked when one is started, or with reelcache feeds check")
         }
     }

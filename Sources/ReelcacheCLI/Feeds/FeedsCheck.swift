@@ -41,10 +41,10 @@ struct FeedsCheck: ParsableCommand {
                 proxy.own?.cache.downloader.start()
                 let checks = try check(proxy, try url.map({ try proxy.feedURL($0) }), display, interruption)
                 let failed = checks.count { $0.outcome == .failed }
-                // A proxy that another process runs continues by itself.
+                // A proxy that runs for itself continues by itself.
                 let downloadsFail =
-                    try proxy.isOwn && !configuration.isOffline
-                    && !download(proxy, endedBefore: endedBefore, display, interruption)
+                    try proxy.endsWithACommand && !configuration.isOffline
+                    && !download(proxy, configuration, endedBefore: endedBefore, display, interruption)
                 if failed > 0 || downloadsFail {
                     throw ExitCode(failed == checks.count && failed > 0 ? 1 : 3)
                 }
@@ -70,7 +70,8 @@ struct FeedsCheck: ParsableCommand {
     ///   ended since, or have been retried.
     /// - Returns: whether all that might run have completed.
     private func download(
-        _ proxy: RunningProxy, endedBefore: [Int64: Date?], _ display: DownloadDisplay, _ interruption: Interruption
+        _ proxy: RunningProxy, _ configuration: ProxyConfiguration, endedBefore: [Int64: Date?],
+        _ display: DownloadDisplay, _ interruption: Interruption
     ) throws -> Bool {
         let open = try proxy.downloads().downloads.filter { $0.feed != nil && $0.state != .paused }
         let known = Set(open.map(\.id))
@@ -79,8 +80,9 @@ struct FeedsCheck: ParsableCommand {
                 && endedBefore[$0.id] != .some($0.finished)
         }
         do {
-            try PrefetchSession(proxy, display, nil, interruption, pausesAtEnd: false, leavesHeld: true)
-                .follow(ended.reversed() + open)
+            try PrefetchSession(
+                proxy, display, nil, interruption, successor: configuration, pausesAtEnd: false, leavesHeld: true
+            ).follow(ended.reversed() + open)
         } catch is ExitCode {
             return false
         }
