@@ -73,6 +73,11 @@ struct AnswerIntake {
         case .opening, .gap, .bypass:
             // Another transfer continues one that broke off.
             guard let generation = purpose.generation ?? output.writer?.generation else { break }
+            if Combining.ends(generation.known, at: output.position, by: head.answer) {
+                output.keepShort()
+                output.writer?.finish()
+                return .end(.completed)
+            }
             let isWhole = try deliversWhole(head, generation, &output)
             output.resume(surplus: isWhole ? output.position : output.overlap)
         }
@@ -122,6 +127,14 @@ struct AnswerIntake {
         }
     }
 
+    /// If a version could not be validated that is to replace one that is kept, those who wait look again, and find
+    /// that one.
+    func returnsToFormer(_ output: borrowing FetchOutput) -> Bool {
+        guard let validated = purpose.validated, validated.isHidden, output.writer == nil else { return false }
+        filler.discard(validated, of: status.resource)
+        return true
+    }
+
     // MARK: The first answer about a resource
 
     private func open(
@@ -139,14 +152,16 @@ struct AnswerIntake {
         if request.mustComeWhole(head, answer) { return .requestAgain }
         if case .pass(let reason) = answer.storing, isShared, reason != .status { status.note { $0.passing = reason } }
         let isKept = isShared && answer.first.isKept(answer.storing, condition: answer.head.rangeCondition)
-        if isKept, filler.store.isKnown(status.resource.key, beside: validated) {
+        if isKept, validated?.isHidden != true, filler.store.isKnown(status.resource.key, beside: validated) {
             // The resource was imported while the answer was on its way: waiting requests look it up again.
             status.resource.lookAgain(after: nil)
             return .end(.stopped)
         }
-        // The stored generation is outdated even though the new one must not be stored.
-        if !isKept, isContent { validated?.freshen { $0.doubted } }
-        let generation = makeGeneration(answer, isKept: isKept, &output)
+        // What somebody has pinned or downloaded stays until the new version is whole.
+        let isHidden = isKept && validated.map { $0.isHidden || $0.isKept && $0.isComplete } ?? false
+        // The stored generation is outdated even though the new one must not be stored, or not yet.
+        if !isKept || isHidden, isContent { validated?.freshen { $0.doubted } }
+        let generation = makeGeneration(answer, isKept: isKept, isHidden: isHidden, &output)
         if answer.head.isCertainListing || StrayPage.isPlaylist(demand.url) {
             // Until it is parsed, the playlist or feed keeps its predecessor's freshness, or gets half a second:
             // requests in the meantime share this answer. In a shared cache, it may be one user's.
@@ -199,12 +214,13 @@ struct AnswerIntake {
     }
 
     private func makeGeneration(
-        _ answer: OpeningAnswer, isKept: Bool, _ output: inout FetchOutput
+        _ answer: OpeningAnswer, isKept: Bool, isHidden: Bool, _ output: inout FetchOutput
     ) -> Generation {
         if isKept {
             do throws(StoreError) {
                 return try filler.store.makeGeneration(
-                    status.resource.key, head: answer.head, length: answer.first.total, partOf: demand.whole)
+                    status.resource.key, head: answer.head, length: answer.first.total, isHidden: isHidden,
+                    partOf: demand.whole)
             } catch {
                 filler.store.reportDisk(
                     "create a cache file, so responses continue uncached", error, label: "disk-write")
@@ -234,7 +250,9 @@ struct AnswerIntake {
             filler.store.retire(generation)
             return .end(.stopped)
         }
-        if let previous, previous !== generation { filler.store.retire(previous) }
+        if let previous, previous !== generation, previous.isHidden || !generation.isHidden {
+            filler.store.retire(previous)
+        }
         filler.shortResponses.removeResponses(under: status.resource.key)
         return .receive
     }

@@ -70,6 +70,15 @@ extension CacheFiller {
         resource.invalidate(generation)
         store.retire(generation)
     }
+
+    /// Has a new version take the place of the one that is kept, if it is whole.
+    func endSuccession(of generation: Generation, in resource: OpenResource, _ end: FetchEnd) {
+        if generation.isComplete, resource.has(generation), store.reveal(generation) {
+            resource.endSuccession(of: generation, hasFailed: false)
+        } else if case .failed = end {
+            resource.endSuccession(of: generation, hasFailed: true)
+        }
+    }
 }
 
 extension LoopFiller {

@@ -13,9 +13,9 @@ extension CacheFiller {
         shortResponses.remove(key)
         switch look(at: resource, wake: { [self] in invalidate(key, then: done) }) {
         case .generation(let generation):
-            resource.invalidate(generation)
+            let hasFormer = resource.invalidate(generation)
             store.retire(generation)
-            done()
+            if hasFormer { invalidate(key, then: done) } else { done() }
         case .lookingUp: break
         // The index is damaged or locked, so the resource cannot be looked up now and nothing can be done about it
         // here. It may become readable later.

@@ -368,6 +368,7 @@ package final class Fetch: TransferDelegate {
     }
 
     private func fail(_ error: FillError) {
+        if intake.returnsToFormer(output) { return finish(.stopped) }
         filler.metrics.errors.add(error.kind.rawValue)
         log("not fetched: \(error)", failure: error.kind)
         finish(.failed(error))

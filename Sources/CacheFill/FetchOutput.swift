@@ -175,16 +175,17 @@ struct FetchOutput: ~Copyable {
     /// Call when the answer has ended and all its bytes are written.
     mutating func answerEnded() -> AnswerEnd {
         guard let writer else { return .noHead }
-        if end == .max {
-            // Without a length, the end of the body is the end of the resource.
+        if end == .max, answered.upperBound == .max {
+            // Without a length, the end of the body is the end of the resource. That of a part is not.
             keepShort()
             writer.finish()
             return .complete
         }
         if position >= end { return .complete }
         // An answer that delivered next to nothing counts as cut short. What it repeats is nothing.
-        let isEnough = position == answered.upperBound && position -| answerStart >= Int64(Self.onLoopBytes)
-        return isEnough ? .inPart : .short(by: end -| position)
+        let least = end == .max ? 1 : Int64(Self.onLoopBytes)
+        let isEnough = position == answered.upperBound && position -| answerStart >= least
+        return isEnough ? .inPart : .short(by: (end == .max ? answered.upperBound : end) -| position)
     }
 
     // MARK: Taking in
@@ -361,6 +362,7 @@ struct FetchOutput: ~Copyable {
         }
         guard let generation = writer?.generation, generation.isStored else { return }
         if demand.resolvedRule.pins { filler.pin(generation, of: status.resource) }
+        if generation.isHidden { filler.endSuccession(of: generation, in: status.resource, end) }
         if case .completed = end { return }
         guard generation.length == nil || generation.head.rangeCondition == nil else { return }
         filler.discard(generation, of: status.resource)

@@ -40,7 +40,7 @@ package final class LoopFiller {
         _ resource: OpenResource, _ demand: Demand, validating validated: Generation? = nil, follower: FollowerID,
         alone: Bool
     ) -> (SharedFetch, isCollapsed: Bool)? {
-        let span = openingSpan(demand.span)
+        let span = openingSpan(demand.span, of: validated)
         let (range, reach) = (
             Self.expectedRange(span), ResourceState.Reach(window: filler.window(of: demand), furthest: filler.readAhead)
         )
@@ -170,9 +170,16 @@ package final class LoopFiller {
 
     // MARK: The first request
 
-    /// Rounds out to chunks, so that everything that comes can be stored.
-    private func openingSpan(_ span: ByteRangeSpec?) -> UpstreamRequest.Span? {
+    /// Rounds out to chunks, so that everything that comes can be stored. Of a stored generation that ends before what
+    /// is wanted, its beginning is requested: a 416 to a range beyond its end would say nothing about it.
+    private func openingSpan(_ span: ByteRangeSpec?, of validated: Generation?) -> UpstreamRequest.Span? {
         let geometry = filler.store.configuration.geometry
+        switch span {
+        case .bounded(let first, _), .from(let first):
+            guard let length = validated?.length, first >= length else { break }
+            return length > 0 ? .bounded(0..<geometry.chunkSize) : nil
+        case nil, .suffix: break
+        }
         switch span {
         case nil: return nil
         case .bounded(let first, let last):

@@ -27,6 +27,8 @@ package final class OpenResource: Sendable {
         fileprivate var lastUse = MonotonicClock.nanoseconds()
         fileprivate var pinning = Pinning.notYet
         fileprivate var changes = 0
+        /// Set while the current generation is to take the place of one that is kept, once it is whole.
+        fileprivate var succession: Succession?
 
         /// Whether the generation is the resource's current one.
         fileprivate func isCurrent(_ generation: Generation) -> Bool {
@@ -34,12 +36,33 @@ package final class OpenResource: Sendable {
         }
 
         fileprivate mutating func forgetGeneration() {
-            generation = nil
+            // The store has the one before.
+            if succession != nil { forgetLookup() }
+            (generation, succession) = (nil, nil)
             resource.forgetGeneration()
         }
 
+        fileprivate mutating func forgetLookup() {
+            switch lookup.phase {
+            case .notStarted: break
+            case .running: lookup.isOld = true
+            case .done: lookup.phase = .notStarted
+            }
+        }
+
+        /// Whether nobody has used a generation that is not whole for a while, or nobody does after a failure.
+        private func isLeft(_ generation: Generation, _ succession: Succession, at now: UInt64) -> Bool {
+            let isOver = succession == .failed || now &- lastUse >= Self.longestSeek
+            return generation.isRetired || isOver && resource.isIdle && !generation.isInUse
+        }
+
+        /// A player may close its connection to seek. In nanoseconds.
+        private static let longestSeek: UInt64 = 30_000_000_000
+
         fileprivate mutating func view() -> View? {
-            lastUse = MonotonicClock.nanoseconds()
+            let now = MonotonicClock.nanoseconds()
+            if let succession, let generation, isLeft(generation, succession, at: now) { forgetGeneration() }
+            lastUse = now
             if let generation, !generation.isRetired { return .generation(generation) }
             switch lookup.phase {
             case .notStarted where lookup.hasFailed:
@@ -77,6 +100,8 @@ package final class OpenResource: Sendable {
         /// Everything from here on will be filled in the end.
         var start: Int64
     }
+
+    fileprivate enum Succession { case running, failed }
 
     /// Whether a rule has pinned it. `again`: more may have become known since the running attempt began.
     fileprivate enum Pinning { case notYet, running, again, done }
@@ -311,7 +336,7 @@ package final class OpenResource: Sendable {
         change { state in
             guard state.resource.becomesCurrent(fetch.id) else { return (false, nil) }
             let previous = state.generation
-            state.generation = generation
+            (state.generation, state.succession) = (generation, generation.isHidden ? .running : nil)
             state.resource.ring(fetch.id) {
                 $0.opened(.stored(generation), range, furthest: furthest, isUnresumable: isUnresumable)
             }
@@ -346,23 +371,31 @@ package final class OpenResource: Sendable {
     func noteChange() { state.withLock { $0.changes &+= 1 } }
 
     /// Forgets a generation that the origin no longer has.
-    func invalidate(_ generation: Generation) {
+    /// - Returns: whether the store has another one, which it was to replace.
+    @discardableResult
+    func invalidate(_ generation: Generation) -> Bool {
         change { state in
-            guard state.generation === generation else { return }
-            state.forgetGeneration()
+            guard state.generation === generation else { return false }
+            defer { state.forgetGeneration() }
+            return state.succession != nil
         }
+    }
+
+    /// Whether the generation is the current one.
+    func has(_ generation: Generation) -> Bool { state.withLock { $0.isCurrent(generation) } }
+
+    /// The generation has taken the place of the one before, or a fetch of it has failed: then the one before plays as
+    /// soon as nobody uses this one.
+    func endSuccession(of generation: Generation, hasFailed: Bool) {
+        state.withLock { state in if state.generation === generation { state.succession = hasFailed ? .failed : nil } }
     }
 
     /// Forgets what is known because the store has another generation, or none, unless the known one is newer.
     func lookAgain(after former: Generation?) {
         change { state in
-            guard state.generation == nil || state.generation === former else { return }
+            guard state.generation == nil || state.generation === former || state.succession != nil else { return }
             if state.generation != nil { state.forgetGeneration() }
-            switch state.lookup.phase {
-            case .notStarted: break
-            case .running: state.lookup.isOld = true
-            case .done: state.lookup.phase = .notStarted
-            }
+            state.forgetLookup()
         }
     }
 

@@ -54,6 +54,11 @@ extension Combining {
         case status
     }
 
+    /// Whether an answer to a request from `offset` on says that a version of unknown length ends there.
+    package static func ends(_ known: KnownVersion, at offset: Int64, by answer: OriginAnswer) -> Bool {
+        answer.status == 416 && known.length == nil && answer.contentRange?.total == offset
+    }
+
     /// Whether an answer carries bytes of a known version, from `offset` or from the start.
     ///
     /// | answer | result |
@@ -157,6 +162,7 @@ extension Freshening {
             else { return .another }
             return .holds
         case let status where Reuse.isError(status: status, isKept: isKept): return .error
+        case 416 where isKept: return .error
         case let status where Reuse.isGone(status: status) || status == 416: return .gone
         default: return .another
         }

@@ -257,6 +257,13 @@ package final class CacheStore: Sendable {
         try loader.make(key, head: head, length: length, isHidden: isHidden, partOf: whole)
     }
 
+    /// Has look-ups find a hidden generation that is finished. The next checkpoint replaces the rows of the former.
+    /// - Returns: false if another one has taken its place meanwhile, such as an import.
+    package func reveal(_ generation: Generation) -> Bool {
+        defer { _ = core.unsaved.add(generation) }
+        return core.open.reveal(generation)
+    }
+
     /// Creates a pass-through buffer in memory, for a response that is not stored.
     /// - Parameter transit: counts what it takes of the bytes in transit.
     package func makeBuffer(

@@ -142,7 +142,10 @@ package final class Generation: Sendable {
     /// present.
     package func gap(in range: Range<Int64>) -> Range<Int64>? { state.withLock { $0.chunks.gap(in: range) } }
 
-    var isComplete: Bool { state.withLock { $0.chunks.isComplete } }
+    package var isComplete: Bool { state.withLock { $0.chunks.isComplete } }
+
+    /// Whether it is hidden from look-ups until it is finished.
+    package var isHidden: Bool { state.withLock { $0.isHidden } }
 
     /// The present ranges, in order; nil while the length is unknown.
     var presentRanges: (length: Int64, present: [Range<Int64>])? { state.withLock { $0.chunks.presentRanges } }

@@ -41,8 +41,8 @@ struct Scrub {
             guard let last = page.last else { return true }
             place = last.resource
             for item in page {
-                guard try read(item.key, item.generation, isWanted) else { return false }
-                progress.resources += 1
+                guard try read(item, isWanted) else { return false }
+                progress.resources += item.isPart ? 0 : 1
                 progress.bytes = report.bytes
             }
             // Generations that were opened only for this are closed again.
@@ -56,14 +56,15 @@ struct Scrub {
     }
 
     /// - Returns: whether it reached the end.
-    private mutating func read(_ key: CacheKey, _ id: GenerationID, _ isWanted: (ScrubProgress) -> Bool)
-        throws(StoreError) -> Bool
+    private mutating func read(_ item: IndexListing.Listed, _ isWanted: (ScrubProgress) -> Bool) throws(StoreError)
+        -> Bool
     {
+        let (key, id) = (item.key, item.generation)
         guard continues(isWanted) else { return false }
         guard let row = try row(of: id, key), let generation = try loader.load(key), generation.id == id else {
             return true
         }
-        report.resources += 1
+        report.resources += item.isPart ? 0 : 1
         var damage = CacheValidation.Damage(key.text)
         for ordinal in 0..<row.geometry.extentCount(length: row.length) {
             guard ordinal == 0 || continues(isWanted) else { return false }

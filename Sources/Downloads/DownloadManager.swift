@@ -206,11 +206,7 @@ package actor DownloadManager {
     /// - Returns: how many.
     package func clearHistory() throws(DownloadError) -> Int {
         try checkOpen()
-        let now = clock.now
-        let forgotten = queue.endedIDs.filter { id in
-            guard let job = queue[id], job.order.episode != nil else { return true }
-            return EpisodeKeeper.retry(job.report, now: now) ?? .never == .never
-        }.count { forget($0) }
+        let forgotten = queue.endedIDs.count { !FeedSchedule.retries(queue[$0]?.report, now: clock.now) && forget($0) }
         commit()
         return forgotten
     }

@@ -4,7 +4,7 @@ import re
 import subprocess
 
 import network
-from machines import CONFIG, ROOT
+from machines import CONFIG, PATIENCE, ROOT
 from network import NODES
 from results import Result
 
@@ -68,4 +68,4 @@ def lay_out(cluster):
 def run(cluster, machine, text):
     command = ["bash", "-c", SHELL + text]
     return subprocess.run(network.inside(machine, *command) if machine else command, cwd=CONFIG if machine else cluster.work, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=60)
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=PATIENCE)

@@ -175,6 +175,18 @@ import Testing
         }
     }
 
+    /// With such a one, neither the proxy nor a command starts.
+    @Test func aTokenThatOthersMayHaveReadIsAProblem() async throws {
+        try await blocking {
+            _ = try ProxyProcess(cacheDirectory: cache).process.terminate()
+            #expect(try doctor().problems == [])
+            try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: cache + "/control-token")
+            let report = try doctor()
+            #expect(report.has("problem", "others may have read \(cache)/control-token"), "\(report)")
+            #expect(report.outcome.exit == .exited(1))
+        }
+    }
+
     @Test func whatIsNoDirectoryIsAProblem() async throws {
         try await blocking {
             try Data().write(to: URL(fileURLWithPath: cache))

@@ -65,7 +65,8 @@ struct HAProxyTests {
         let first = try serve(["--proxy-protocol"])
         let second = try ProxyProcess(
             cacheDirectory: directory.file("other"), arguments: ["--trusted", "127.0.0.2", "--proxy-protocol"])
-        let check = "source 127.0.0.2 send-proxy-v2 check inter 100 fall 1 rise 1"
+        // The one that is left must not be down because it connects slowly for once.
+        let check = "source 127.0.0.2 send-proxy-v2 check inter 100 fall 3 rise 1"
         let balancer = try HAProxy(
             in: directory,
             backend: """
@@ -106,13 +107,13 @@ private final class HAProxy: Sendable {
         access(path, X_OK) == 0 || ProcessInfo.processInfo.environment["CI"] == "true"
     }
 
-    let port: Int
+    var port: Int { socket.port }
+    private let socket: PassedSocket
     private let process: ChildProcess
 
     /// - Parameter backend: lines of the section.
     init(in directory: TemporaryDirectory, backend: String) throws {
-        // A free port, which another process could take in between: then HAProxy does not start, and the test says so.
-        port = try PassedSocket().port
+        socket = try PassedSocket()
         let file = directory.file("haproxy.cfg")
         let configuration = """
             global
@@ -123,20 +124,20 @@ private final class HAProxy: Sendable {
              timeout connect 10s
              timeout client 60s
              timeout server 60s
+             timeout check 60s
             frontend players
-             bind 127.0.0.1:\(port)
+             bind fd@\(PassedSocket.inherited)
              default_backend nodes
             backend nodes
              \(backend)
 
             """
         try configuration.write(toFile: file, atomically: true, encoding: .utf8)
-        process = try ChildProcess(Self.path, ["-db", "-f", file])
-        let end = ContinuousClock.now + .patience
-        while (try? RawClient.get(port: port, path: "/healthz").status) != 200 {
-            guard process.exit == nil, ContinuousClock.now < end else {
-                throw DeadlinePassed(what: "HAProxy", instead: process.stderr)
-            }
+        process = try socket.hand(to: Self.path, ["-db", "-f", file])
+        try eventually("HAProxy", instead: process.stderr) { () throws -> Bool in
+            // The socket takes connections without it, too.
+            if process.exit != nil { throw DeadlinePassed(what: "HAProxy", instead: process.stderr) }
+            return (try? RawClient.get(port: port, path: "/healthz").status) == 200
         }
     }
 }

@@ -114,7 +114,60 @@ import Testing
     /// - Returns: its path.
     private func fakeFFmpeg() throws -> String {
         try directory.makeProgram(
-            "ffmpeg", "echo \"$@\" > \"$0.said\"\nfor last; do :; done\necho made > \"${last#file:}\"")
+            "ffmpeg",
+            """
+            case "$*" in *"-h full") exit ;; esac
+            echo "$@" > "$0.said"
+            for last; do :; done
+            echo made > "${last#file:}"
+            """)
+    }
+
+    /// Runs a program of ffmpeg's.
+    private func run(_ program: String, _ arguments: String) throws -> String {
+        let made = try ChildProcess.run("/usr/bin/" + program, arguments.split(separator: " ").map(String.init))
+        try #require(made.exit == .exited(0), "\(made.stderr)")
+        return made.stdout
+    }
+
+    /// The sound of a recording may begin later than its picture, and segments may have any names.
+    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/ffprobe"), "ffmpeg is not installed"))
+    func whatBeginsApartStaysApart() throws {
+        let shelf = try Shelf(), made = directory.path, output = directory.file("film.mkv")
+        let list = "-f hls -hls_time 2 -hls_playlist_type vod"
+        let key = directory.file("key")
+        try Data(repeating: 7, count: 16).write(to: URL(fileURLWithPath: key))
+        try "v.key\n\(key)\n".write(toFile: directory.file("keys"), atomically: true, encoding: .utf8)
+        _ = try run(
+            "ffmpeg",
+            "-v error -f lavfi -i testsrc=size=64x36:rate=10 -t 6 -c:v mpeg2video \(list) "
+                + "-hls_key_info_file \(made)/keys -hls_segment_filename \(made)/v%d.seg \(made)/v.m3u8")
+        _ = try run(
+            "ffmpeg",
+            "-v error -f lavfi -i sine -t 6 -c:a aac -output_ts_offset 3 \(list) "
+                + "-hls_segment_filename \(made)/a%d.seg \(made)/a.m3u8")
+        let master = """
+            #EXTM3U
+            #EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="a",DEFAULT=YES,AUTOSELECT=YES,URI="a.m3u8"
+            #EXT-X-STREAM-INF:BANDWIDTH=100000,AUDIO="a"
+            v.m3u8
+
+            """
+        shelf.origin.serve("/m.m3u8", bytes: Array(master.utf8), contentType: "application/vnd.apple.mpegurl")
+        shelf.origin.serve("/v.key", bytes: [UInt8](repeating: 7, count: 16))
+        for name in try FileManager.default.contentsOfDirectory(atPath: made)
+        where name.hasSuffix(".m3u8") || name.hasSuffix(".seg") {
+            let type = name.hasSuffix(".seg") ? "video/mp2t" : "application/vnd.apple.mpegurl"
+            shelf.origin.serve("/" + name, bytes: try contents("\(made)/\(name)"), contentType: type)
+        }
+        _ = try shelf.say("prefetch", shelf.origin.url("/m.m3u8"), "--allow", "127.0.0.1")
+        _ = try shelf.say("export", shelf.origin.url("/m.m3u8"), "-o", output)
+        let starts = try run(
+            "ffprobe", "-v error -show_entries stream=codec_type,start_time -of csv=p=0 \(output)"
+        ).lines.map { $0.split(separator: ",") }
+        let times = Dictionary(uniqueKeysWithValues: starts.map { ($0[0], Double($0[1]) ?? .nan) })
+        let (picture, sound) = (try #require(times["video"]), try #require(times["audio"]))
+        #expect(abs(sound - picture - 3) < 0.3, "\(times)")
     }
 
     /// Asks for a playlist alone, and for its film.

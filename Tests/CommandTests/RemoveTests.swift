@@ -43,6 +43,9 @@ import Testing
             tried.lines[3].hasPrefix("would remove 2 resources; 2.") && tried.hasSuffix(" MB to be freed\n"), "\(tried)"
         )
         #expect(try shelf.names == ["/a.mp4", "/b.mp4", "/c.mp4"])
+        // What is named twice counts once.
+        let twice = try shelf.say("rm", shelf.origin.url("/a.mp4"), shelf.origin.url("/a*"), "--dry-run")
+        #expect(twice.contains("would remove 1 resource; "), "\(twice)")
         let removed = try shelf.json("rm", shelf.origin.url("/a.mp4"), shelf.origin.url("/b.mp4"))
         #expect(
             removed["resources"] as? Int == 2 && removed["is_dry_run"] as? Bool == false

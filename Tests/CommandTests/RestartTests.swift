@@ -33,10 +33,7 @@ import Testing
     }
 
     private static func waitUntilDraining(_ proxy: ProxyProcess) throws {
-        let end = ContinuousClock.now + .patience
-        while try proxy.get("/healthz").status != 503 {
-            guard ContinuousClock.now < end else { throw DeadlinePassed(what: "draining") }
-        }
+        try eventually("draining") { try proxy.get("/healthz").status == 503 }
     }
 
     @Test func runningResponseEndsWithinItsHour() throws {
@@ -67,12 +64,17 @@ import Testing
         #expect(throws: RawClient.ResponseError.self) { try player.readBody(exactly: 1) }
     }
 
-    /// What a check of a balancer has to see before the proxy is gone.
+    /// What a check of a balancer has to see before the proxy is gone. A busy machine may miss the two seconds that it
+    /// has for that, but not each time.
     @Test func balancerSeesThatAnIdleProxyDrains() throws {
-        let proxy = try serve("--trusted", "127.0.0.1")
-        proxy.process.signal(SIGTERM)
-        try Self.waitUntilDraining(proxy)
-        #expect(try proxy.process.waitForExit() == .exited(0))
+        let isSeen = try (1...5).contains { _ in
+            let proxy = try serve("--trusted", "127.0.0.1")
+            proxy.process.signal(SIGTERM)
+            let isSeen = (try? Self.waitUntilDraining(proxy)) != nil
+            #expect(try proxy.process.waitForExit() == .exited(0))
+            return isSeen
+        }
+        #expect(isSeen)
     }
 
     // MARK: Sockets of a service manager

@@ -103,14 +103,14 @@ import Testing
             if case RawClient.ResponseError.truncated(_, expected: film.size) = error { true } else { false }
         }
         #expect(film.firstMismatch(received, at: 0) == nil)
-        // At this pace five seconds bring 500 kB.
-        #expect(received.count < 2_000_000)
+        // At this pace five seconds bring 500 kB; on a busy machine they are more.
+        #expect(received.count < film.size / 2)
         #expect(try proxy.process.waitForExit() == .exited(0))
     }
 
     @Test func aTransferThatCanEndInTimeDoes() throws {
         origin.script("/film.mp4") { $0.stallAfter = 1 << 20 }
-        let proxy = try serve("--log-level", "info")
+        let proxy = try serve("--log-level", "info", "--drain-time", "1h")
         let player = try RawClient(port: proxy.port)
         try player.send(player.request(ProxyProcess.target(origin.url("/film.mp4"))))
         _ = try player.readHead()

@@ -19,6 +19,8 @@ final class Shelf {
     var settingsEnvironment: [String: String?] { environment }
     private let settings: TemporaryDirectory?
     let film = Media(seed: 9, size: 1_000_000)
+    /// The proxy's: an origin may be held for as long as a test takes on a busy machine.
+    private static let flags = ["--stall-timeout", "1h"]
 
     /// - Parameters:
     ///   - whole: paths of the origin that are played as a whole.
@@ -36,7 +38,7 @@ final class Shelf {
         } else {
             (settings, environment) = (nil, [:])
         }
-        let proxy = try ProxyProcess(cacheDirectory: cache.path, environment: environment)
+        let proxy = try ProxyProcess(cacheDirectory: cache.path, arguments: Self.flags, environment: environment)
         for path in whole + parts { origin.serve(path, film) }
         for path in whole { #expect(try proxy.get(origin.url(path)).status == 200) }
         for path in parts { #expect(try proxy.get(origin.url(path), range: 131_072..<196_608).status == 206) }
@@ -86,7 +88,8 @@ final class Shelf {
     /// Whether the film can be had without its origin, all of it right.
     func plays(_ path: String) throws -> Bool {
         origin.stop()
-        let proxy = try proxy ?? ProxyProcess(cacheDirectory: cache.path, environment: environment)
+        let proxy =
+            try proxy ?? ProxyProcess(cacheDirectory: cache.path, arguments: Self.flags, environment: environment)
         self.proxy = proxy
         let response = try proxy.get(origin.url(path))
         return response.headers["Cache-Status"]?.hasPrefix("reelcache; hit;") == true

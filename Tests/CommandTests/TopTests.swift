@@ -229,6 +229,8 @@ import Testing
             try top.type("\u{1A}")
             try eventually("the shell's terminal") { !top.isFullScreen && top.isInLineMode }
             #expect(top.lines == [])
+            // As a shell does: what it continues has been stopped.
+            try eventually("a stopped process") { ProcessTable.isStopped(top.pid) }
             top.signal(SIGCONT)
             try top.waitForLine(containing: "Nothing is being played")
             #expect(top.isFullScreen && !top.isInLineMode)

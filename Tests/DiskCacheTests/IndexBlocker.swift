@@ -13,6 +13,8 @@ final class IndexBlocker {
 
     init(_ path: String) {
         precondition(Self.function("sqlite3_open", as: Open.self)(path, &connection) == 0)
+        // The store may be writing at this moment.
+        execute("PRAGMA busy_timeout = 60000")
         execute("BEGIN IMMEDIATE")
     }
 

@@ -12,14 +12,14 @@ import TestSupport
 typealias Mutex = Synchronization.Mutex
 
 /// A store on a temporary directory, and how tests fill, read and measure it. What the store does on its queue and
-/// threads is waited for, so that one thread tells a story.
+/// threads is waited for, and what it does each second is left to the test, so that one thread tells a story.
 ///
 /// Chunks have 4 KiB and extents 256 KiB, unless told otherwise.
 final class OpenStore: Sendable {
     /// Asked to leave so much free, a store finds no room.
     static let wholeDisk: Int64 = {
         var info = statvfs()
-        precondition(statvfs("/tmp", &info) == 0)
+        precondition(statvfs(TemporaryDirectory.usualParent, &info) == 0)
         return Int64(info.f_blocks) * Int64(info.f_frsize) - 1
     }()
 
@@ -44,6 +44,7 @@ final class OpenStore: Sendable {
         var logger = Logger(label: "test")
         logger.logLevel = .critical
         let opened = try CacheStore(configuration, metrics: metrics, logger: logger)
+        opened.queue.stopTimer()
         current.withLock { $0 = opened }
     }
 

@@ -34,7 +34,8 @@ import Testing
     }
 
     /// What is wanted of a part once is copied, what is wanted again is mapped; after a while it is as if never wanted.
-    @Test func partIsMappedFromTheSecondTimeOn() throws {
+    @Test(.enabled(if: TemporaryDirectory.usuallyReadsAtOnce, "this file system reads nothing at once"))
+    func partIsMappedFromTheSecondTimeOn() throws {
         let file = try file(), range: Range<Int64> = 4096..<70_000
         try write(range, to: file)
         #expect(try file.mappingOfSecondUse(at: 4096) == nil)

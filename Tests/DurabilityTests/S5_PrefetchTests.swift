@@ -12,8 +12,9 @@ extension Durability {
         private static let films = (0..<6).map {
             Film(path: "/episode-\($0).mp4", media: Media(seed: UInt64(500 + $0), size: 12_000_000))
         }
-        /// What a kill may cost: what came since the last checkpoint, and what was on its way.
-        private static let lossPerKill: Int64 = 6 << 20
+        /// What a kill may cost: what came since the last checkpoint, and what was on its way. If nothing were kept,
+        /// each would cost the 12 MB since the one before it.
+        private static let lossPerKill: Int64 = 8 << 20
 
         private let directory: TemporaryDirectory
         private let origin: ScriptedOrigin
@@ -57,8 +58,8 @@ extension Durability {
             try await blocking {
                 let total = Self.films.reduce(0) { $0 + $1.media.size }
                 // Slowly: what comes while the disk makes a checkpoint durable is lost, too, and beside other writers
-                // that takes half a second.
-                for film in Self.films { origin.script(film.path) { $0.bytesPerSecond = 4_000_000 } }
+                // that may take a second or two.
+                for film in Self.films { origin.script(film.path) { $0.bytesPerSecond = 1_000_000 } }
                 if fetcher == .proxy {
                     #expect(
                         try ReelcacheCommand.run(["prefetch", "--detach", "--cache-dir", cache] + urls).exit

@@ -129,10 +129,14 @@ extension Durability {
             try await blocking {
                 let rounds = Durability.rounds("REELCACHE_FEED_KILLS", short: 10)
                 for step in Step.allCases {
-                    guard case .none(let changes) = try story(killing: step, at: nil) else {
+                    // A slow run makes more changes, as some are made again and again while it lasts.
+                    guard case .none(let first) = try story(killing: step, at: nil),
+                        case .none(let second) = try story(killing: step, at: nil)
+                    else {
                         Issue.record("\(step) was not taken")
                         continue
                     }
+                    let changes = min(first, second)
                     #expect(changes > 10)
                     var kills = 0
                     for round in 0..<rounds {

@@ -27,7 +27,7 @@ import Testing
             try ChildProcess.run(
                 Documents.root.appendingPathComponent("scripts/cluster").path, ["all", "--short"],
                 environment: ReelcacheCommand.neutral.merging(["REELCACHE": try ReelcacheCommand.path()]) { $1 },
-                within: .seconds(600))
+                within: .seconds(1800))
         }
         #expect(outcome.exit == .exited(0), "\(outcome.stdout)\(outcome.stderr)")
     }

@@ -5,7 +5,7 @@ import TestSupport
 /// is said in `World/world.py`.
 struct GuideWorld {
     /// How long a block may take. Only a command that does not end takes this long.
-    private static let blockSeconds = 120
+    private static let blockSeconds = 600
 
     private static let directory = Documents.root.appendingPathComponent("Tests/GuideTests/World").path
 

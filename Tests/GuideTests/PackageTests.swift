@@ -61,7 +61,7 @@ struct PackageTests {
     /// Waits for the proxy of a service.
     private static let ready = #"""
         ready() {
-            for i in {1..100}; do
+            for i in {1..600}; do
                 ! curl -sf http://127.0.0.1:7335/stats >/dev/null || return 0
                 read -rt 0.1 <> <(:) || :
             done
@@ -138,7 +138,7 @@ struct PackageTests {
                 chroot "$root" \(program) --version --verbose
                 chroot "$root" \(program) serve --cache-dir /var/tmp/cache >"$2/log" 2>&1 &
                 server=$!
-                for i in {1..100}; do
+                for i in {1..600}; do
                     ! curl -sf http://127.0.0.1:7335/healthz >/dev/null || break
                     read -rt 0.1 <> <(:) || :
                 done

@@ -63,8 +63,7 @@ import Testing
         (limits.requestSeconds, limits.lingerSeconds) = (0.3, 0.2)
         let upload = Upload(), feed = Feed(.bytes([1, 2]))
         let server = try Self.server(upload, feed, limits: limits)
-        let client = try server.client()
-        try client.send(Self.head("Content-Length: 10") + "hello")
+        let client = try server.client { try $0.send(Self.head("Content-Length: 10") + "hello") }
         #expect(try client.readHead().status == 200)
         guard case .refused(let fault)? = try upload.waitForEnd() else {
             Issue.record("no fault")

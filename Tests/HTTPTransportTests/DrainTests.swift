@@ -6,8 +6,10 @@ import Testing
 
 /// A server that is stopped while it is in use.
 @Suite struct DrainTests {
-    private func server(loops: Int = 1, listener: InheritedListener? = nil, _ feed: Feed) throws -> TestServer {
-        try TestServer(loops: loops, listener: listener) { exchange in
+    private func server(loops: Int = 1, port: Int = 0, listener: InheritedListener? = nil, _ feed: Feed) throws
+        -> TestServer
+    {
+        try TestServer(loops: loops, port: port, listener: listener) { exchange in
             switch exchange.target {
             case "/busy": feed.answer(exchange, length: 2)
             case "/health":
@@ -27,8 +29,9 @@ import Testing
     }
 
     @Test func drainingServerAnswersUntilNothingRuns() throws {
-        let feed = Feed(.bytes([1]))
-        let server = try server(loops: 2, feed)
+        let feed = Feed(.bytes([1])), place = try HeldPort()
+        defer { withExtendedLifetime(place) {} }
+        let server = try server(loops: 2, port: place.port, feed)
         let busy = try server.client(), kept = try server.client()
         #expect(try kept.get("/a").headers["Connection"] == nil)
         try busy.send(busy.request("/busy"))

@@ -14,8 +14,7 @@ import Testing
 
     @Test func requestThatDoesNotArriveInTimeIsAnswered408() throws {
         let server = try server { $0.requestSeconds = 0.1 }
-        let client = try server.client()
-        try client.send("GET /a HTTP/1.1\r\nHost:")
+        let client = try server.client { try $0.send("GET /a HTTP/1.1\r\nHost:") }
         let answer = try client.readResponse()
         #expect(answer.status == 408)
         #expect(answer.text == "the request did not arrive within 0.1 seconds: send it faster\n")
@@ -27,8 +26,8 @@ import Testing
     /// The time runs from the first byte of a request, also of a later one.
     @Test func laterRequestThatDoesNotArriveInTimeIsAnswered408() throws {
         let server = try server { $0.requestSeconds = 0.5 }
-        let client = try server.client()
-        #expect(try client.get("/a").status == 200)
+        let client = try server.client { try $0.send($0.request("/a")) }
+        #expect(try client.readResponse().status == 200)
         try client.send("GET /b HTTP/1.1\r\n")
         #expect(try client.readResponse().status == 408)
     }
@@ -63,13 +62,12 @@ import Testing
                 exchange.respond(200, text: "ok")
             }
         }
-        let paused = try server.client()
-        try paused.send(paused.request("/paused"))
+        let paused = try server.client { try $0.send($0.request("/paused")) }
         _ = try paused.readHead()
         // Others come and are timed out meanwhile.
         for _ in 1...3 {
-            let other = try server.client()
-            #expect(try other.get("/other").status == 200)
+            let other = try server.client { try $0.send($0.request("/other")) }
+            #expect(try other.readResponse().status == 200)
             #expect(try other.isClosedByPeer())
         }
         feed.give(.bytes([2]), .end)
@@ -86,13 +84,14 @@ import Testing
                 ? exchange.respond(Response(200, length: Int64(all.count)), body: exchange.source(of: all))
                 : exchange.respond(200, text: "ok")
         }
-        let paused = try server.client(receiveBuffer: 8192)
-        try paused.send(paused.request("/paused", headers: keepsAlive ? [] : [("Connection", "close")]))
+        let paused = try server.client(receiveBuffer: 8192) {
+            try $0.send($0.request("/paused", headers: keepsAlive ? [] : [("Connection", "close")]))
+        }
         _ = try paused.readHead()
         // Others come and are timed out meanwhile, or make room for the next.
         for _ in 1...4 {
-            let other = try server.client()
-            #expect(try other.get("/other").status == 200)
+            let other = try server.client { try $0.send($0.request("/other")) }
+            #expect(try other.readResponse().status == 200)
             #expect(try other.isClosedByPeer())
         }
         try server.waitUntilIdle(connections: 1)
@@ -109,8 +108,9 @@ import Testing
             let all = [UInt8](repeating: 7, count: 400_000)
             exchange.respond(Response(200, length: Int64(all.count)), body: exchange.source(of: all))
         }
-        let client = try server.client(receiveBuffer: 8192)
-        try client.send(client.request("/a", headers: [("Connection", "close")]))
+        let client = try server.client(receiveBuffer: 8192) {
+            try $0.send($0.request("/a", headers: [("Connection", "close")]))
+        }
         _ = try client.readHead()
         try client.send("more")
         try server.waitUntilIdle()
@@ -163,8 +163,7 @@ import Testing
             $0.requestSeconds = 0.2
             $0.lingerSeconds = 0.1
         }
-        let client = try server.client()
-        try client.send("nonsense\r\n\r\n")
+        let client = try server.client { try $0.send("nonsense\r\n\r\n") }
         #expect(try client.readResponse().status == 400)
         // It does not close; the server does.
         try server.waitUntilIdle()

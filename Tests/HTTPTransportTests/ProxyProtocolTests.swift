@@ -99,8 +99,7 @@ import Testing
 
     @Test func halfAHeaderIsRefusedWhenItsTimeIsOver() throws {
         let server = try server(trusted: ["127.0.0.1"]) { $0.requestSeconds = 0.1 }
-        let client = try server.client()
-        try client.send(Array(Self.binary.prefix(20)))
+        let client = try server.client { try $0.send(Array(Self.binary.prefix(20))) }
         let answer = try client.readResponse()
         #expect(answer.status == 408)
         #expect(answer.text == "the PROXY header did not arrive within 0.1 seconds: send it faster\n")

@@ -78,7 +78,10 @@ import Testing
     }
 
     @Test func portIsFreeAgainAfterStop() throws {
-        let first = try TestServer(loops: 2) { $0.respond(200, text: "first") }
+        // No other test is given it in between.
+        let place = try HeldPort()
+        defer { withExtendedLifetime(place) {} }
+        let first = try TestServer(loops: 2, port: place.port) { $0.respond(200, text: "first") }
         let client = try first.client()
         _ = try client.get("/a")
         first.stop(graceSeconds: 0)
@@ -142,8 +145,9 @@ import Testing
     // MARK: The end
 
     @Test func stopLetsARunningAnswerEndAndClosesTheRest() throws {
-        let feed = Feed(.bytes([1]))
-        let server = try TestServer { exchange in
+        let feed = Feed(.bytes([1])), place = try HeldPort()
+        defer { withExtendedLifetime(place) {} }
+        let server = try TestServer(port: place.port) { exchange in
             if exchange.request.target == "/running" {
                 feed.answer(exchange, length: 3)
             } else {

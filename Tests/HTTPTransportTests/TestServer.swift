@@ -53,6 +53,25 @@ final class TestServer: Sendable {
         try RawClient(port: port, receiveBuffer: receiveBuffer)
     }
 
+    /// A client whose first bytes lie in the server's socket before that is accepted. How long they may take, which the
+    /// server counts from then on, is then no matter of when this machine lets a test's thread run.
+    /// - Parameter send: sends them: no more than a socket takes.
+    func client(receiveBuffer: Int? = nil, thatSends send: (RawClient) throws -> Void) throws -> RawClient {
+        let gate = Monitor((held: 0, isOpen: false))
+        defer { gate.update { $0.isOpen = true } }
+        for loop in group.loops {
+            loop.post {
+                gate.update { $0.held += 1 }
+                try? gate.wait(for: "a client's bytes") { $0.isOpen ? () : nil }
+            }
+        }
+        try gate.wait(for: "the loops") { $0.held == group.loops.count ? () : nil }
+        let client = try client(receiveBuffer: receiveBuffer)
+        try send(client)
+        try eventually("the bytes in the server's socket") { client.hasArrived }
+        return client
+    }
+
     /// Waits until no more than `count` connections are open: a client sees its end before the server counts it.
     func waitUntilIdle(connections count: Int64 = 0) throws {
         try eventually("\(count) connections", instead: "\(metrics.connections.value)") {

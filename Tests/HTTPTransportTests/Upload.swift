@@ -55,11 +55,17 @@ final class Upload: Sendable {
     }
 
     func waitForPieces(_ count: Int) throws {
-        try state.wait(for: "\(count) pieces of a body") { $0.pieces >= count ? () : nil }
+        try wait(for: "\(count) pieces of a body") { $0.pieces >= count }
     }
 
     func waitForBytes(_ count: Int) throws {
-        try state.wait(for: "\(count) bytes of a body") { $0.bytes.count >= count ? () : nil }
+        try wait(for: "\(count) bytes of a body") { $0.bytes.count >= count }
+    }
+
+    /// - Throws: also once the body is over, after which no more comes.
+    private func wait(for what: String, isThere: (State) -> Bool) throws {
+        let hasCome: Bool = try state.wait(for: what) { isThere($0) ? true : $0.isOver ? false : nil }
+        if !hasCome { throw Unexpected("the body is over without \(what)") }
     }
 
     /// Waits for the end, and gives the fault that was one.

@@ -47,9 +47,9 @@ enum Browser {
     ///   page is there.
     static func open(_ url: String, evaluating expression: String) throws -> String {
         let profile = try TemporaryDirectory()
-        let outcome = try Player.python3.run([
-            "-c", script, try Player.chromium.location(), profile.path, url, expression,
-        ])
+        // For an expression of several steps, each of which may take its time.
+        let outcome = try Player.python3.run(
+            ["-c", script, try Player.chromium.location(), profile.path, url, expression], within: .seconds(900))
         #expect(outcome.exit == .exited(0), "\(outcome)")
         return outcome.stdout
     }

@@ -9,7 +9,8 @@ struct BrowserTests {
     private static let look = """
         new Promise(done => { let without = 0; const look = () => { const film = document.querySelector("video");
             without = film && film.networkState == 3 ? without + 1 : 0;
-            if (film && film.error || without == 100) done("dead"); else if (film && film.readyState >= 3) done("plays"); else setTimeout(look, 50) }; look() })
+            if (film && film.error || without == 600) done("dead");
+            else if (film && film.readyState >= 3) done("plays"); else setTimeout(look, 50) }; look() })
         """
 
     /// In a sandbox its origin would be none, and the browser would not read it.

@@ -66,9 +66,9 @@ enum FurtherPlayer: String, CaseIterable, CustomTestStringConvertible {
             "audio-sink=fakesink sync=false",
         ]
         for _ in 0..<5 {
-            if let outcome = try? Player.gstreamer.run(arguments, within: .seconds(20)) { return outcome }
+            if let outcome = try? Player.gstreamer.run(arguments, within: .seconds(60)) { return outcome }
         }
-        return try Player.gstreamer.run(arguments, within: .seconds(20))
+        return try Player.gstreamer.run(arguments, within: .seconds(60))
     }
 
     /// It refuses to run as root.

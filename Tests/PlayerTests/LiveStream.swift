@@ -2,7 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A live stream that ffmpeg makes in real time: segments of two seconds, of which the playlist names the last six.
+/// A live stream that ffmpeg makes in real time: segments of two seconds, of which the playlist names the last twelve.
+/// A player that stands still for some seconds misses none.
 final class LiveStream {
     /// What an origin says of the playlist.
     enum Fields: String, CaseIterable {
@@ -31,7 +32,7 @@ final class LiveStream {
                 "-nostdin", "-v", "info", "-re", "-f", "lavfi", "-i", "testsrc2=size=192x108:rate=25", "-re", "-f",
                 "lavfi", "-i", "sine=frequency=440", "-t", "\(Self.seconds)", "-c:v", "libx264", "-preset",
                 "ultrafast", "-pix_fmt", "yuv420p", "-b:v", "200k", "-g", "50", "-sc_threshold", "0", "-c:a", "aac",
-                "-f", "hls", "-hls_time", "2", "-hls_list_size", "6", "-hls_flags", "delete_segments+temp_file",
+                "-f", "hls", "-hls_time", "2", "-hls_list_size", "12", "-hls_flags", "delete_segments+temp_file",
                 directory.file("live.m3u8"),
             ])
     }
@@ -58,10 +59,5 @@ final class LiveStream {
     func waitForSegments(_ count: Int) throws {
         // It says so when it opens the next one.
         try packager.waitForLine(containing: "live\(count + 1).ts", on: .stderr)
-    }
-
-    /// How many segments it has begun until now.
-    var segmentsBegun: Int {
-        packager.stderr.matches(of: #/live(\d+)\.ts/#).compactMap { Int($0.output.1) }.max().map { $0 + 1 } ?? 0
     }
 }

@@ -20,7 +20,7 @@ struct LiveStreamTests {
         }
         return players.map { player in
             // One that a frozen playlist keeps waiting has fewer pictures.
-            _ = try? player.waitForExit(within: .seconds(60))
+            _ = try? player.waitForExit(within: .seconds(120))
             return player.stdout.split(separator: "\n").filter { !$0.hasPrefix("#") }
         }
     }
@@ -38,7 +38,7 @@ struct LiveStreamTests {
         live.serve(on: origin)
         let proxy = try ProxyProcess(cacheDirectory: cache.path)
         try live.waitForSegments(3)
-        let begun = live.segmentsBegun
+        let begin = ContinuousClock.now
         // Two would hardly ask more often than is allowed, also each for itself.
         let kinds = LiveStream.Fields.proxied.flatMap { Array(repeating: $0, count: 3) }
         let direct = origin.url(live.playlist(.direct))
@@ -49,8 +49,8 @@ struct LiveStreamTests {
             let jumps = zip(times, times.dropFirst()).filter { $1 - $0 != 1 }.count
             #expect(times.count == Self.pictures && jumps == 0, "\(fields): \(times.count) pictures, \(jumps) jumps")
         }
-        // Half a target duration holds a playlist: two refreshes for each segment.
-        let refreshes = 2 * (live.segmentsBegun - begun + 1)
+        // Half a target duration holds a playlist: one second, whatever the packager has done in it.
+        let refreshes = (ContinuousClock.now - begin).components.seconds + 2
         for fields in LiveStream.Fields.proxied {
             let asked = origin.requestCount(live.playlist(fields))
             #expect(

@@ -32,7 +32,7 @@ final class StreamPage {
         hls.attachMedia(video)
         const at = () => "at " + Math.round(video.currentTime) + " " + video.videoWidth + "x" + video.videoHeight
         const until = (what, holds) => new Promise((done, fail) => {
-            const end = Date.now() + 20000
+            const end = Date.now() + 120000
             const look = () => {
                 if (holds()) done()
                 else if (failure || Date.now() > end) fail("no " + what + ", " + at() + ", ready " + video.readyState + ": " + (failure || "waited in vain"))

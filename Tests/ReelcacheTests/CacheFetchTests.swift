@@ -184,7 +184,7 @@ import TestSupport
     @Test func progressComesToItsTotal() async throws {
         try await cacheStory(following: { stage in
             let downloads = stage.cache.downloads, url = stage.serve("/a.mp4")
-            stage.origin.hold("/a.mp4")
+            stage.origin.holdHeads("/a.mp4")
             let id = try await downloads.add(url).id
             let progress = await downloads.progress(of: id)
             #expect(await MainActor.run { progress.isIndeterminate })

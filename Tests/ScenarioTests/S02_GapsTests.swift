@@ -41,7 +41,9 @@ extension Scenarios {
         }
 
         @Test func manyHolesAreEachFilledOnce() async throws {
-            try await scenario { stage in
+            try await scenario {
+                $0.tuning.fill.lastChunkSeconds = 60
+            } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 for offset in stride(from: Int64(100_000), to: film.size, by: 700_000) {
                     expectPart(

@@ -383,6 +383,22 @@ extension Scenarios {
             }
         }
 
+        /// Its end is not that of the file.
+        @Test func brokenBodyWithoutALengthIsContinuedInSuchParts() async throws {
+            try await scenario { stage in
+                stage.origin.serve("/film.mp4", film)
+                stage.origin.script("/film.mp4") {
+                    ($0.chunkedEncoding, $0.cutAfter) = (true, 300_000)
+                    ($0.wrongContentRange, $0.longestPart) = (.unknownTotal, film.size / 3)
+                }
+                let response = try stage.get("/film.mp4")
+                #expect(response.status == 200 && response.body.count == film.size)
+                #expect(film.difference(response.body, from: 0..<film.size) == nil)
+                stage.origin.stop()
+                expectWhole(try stage.get("/film.mp4"), film)
+            }
+        }
+
         @Test func conditionsHoldForSuchAPartToo() async throws {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film)

@@ -339,6 +339,17 @@ extension Scenarios {
             }
         }
 
+        /// RFC 9110 §14.5, §15.5.16: neither stands for the file.
+        @Test(arguments: [("Content-Range", "bytes 5-9/10", 400), ("Content-Encoding", "gzip", 415)])
+        func aPieceAndACodingReplaceNothing(name: String, value: String, status: Int) async throws {
+            try await scenario { stage in
+                try stage.play("/a.mp4")
+                let path = "/resources?\(stage.parameter("/a.mp4"))&replace=true"
+                expectRefusal(try stage.control("PUT", path, headers: [(name, value)], body: "piece"), status)
+                expectWhole(try stage.get("/a.mp4"), film)
+            }
+        }
+
         @Test func anImportThatBreaksOffLeavesNothing() async throws {
             try await scenario { stage in
                 let size = try stage.read(CacheReport.self, "/cache").size
@@ -518,6 +529,30 @@ extension Scenarios {
                     try configuration.verify(repairs: false) { ($0?.bytes ?? 0) == 0 }
                 }
                 #expect(error?.description == "interrupted")
+            }
+        }
+
+        /// A stream is one resource, as in lists.
+        @Test func partsOfAStreamDoNotCountAsResources() async throws {
+            try await scenario { stage in
+                let list = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\n1.ts\n#EXTINF:2,\n2.ts\n#EXT-X-ENDLIST\n"
+                stage.origin.serve(
+                    "/v/film.m3u8", bytes: Array(list.utf8), contentType: "application/vnd.apple.mpegurl")
+                for name in ["1.ts", "2.ts"] {
+                    stage.origin.serve("/v/\(name)", Media(seed: 8, size: 100_000), contentType: "video/mp2t")
+                }
+                for name in ["film.m3u8", "1.ts", "2.ts"] { try #expect(stage.get("/v/\(name)").status == 200) }
+                try stage.waitForListing([stage.origin.url("/v/film.m3u8")])
+                try stage.stop()
+                var configuration = ProxyConfiguration()
+                configuration.cacheDirectory = stage.cache
+                var progress: [ScrubProgress] = []
+                let report = try configuration.verify(repairs: false) {
+                    if let far = $0 { progress.append(far) }
+                    return true
+                }
+                #expect(report.isSound && report.resources == 1 && report.bytes > 200_000)
+                #expect(!progress.isEmpty && progress.allSatisfy { $0.resources <= 1 && $0.totalResources == 1 })
             }
         }
 

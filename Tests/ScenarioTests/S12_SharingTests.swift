@@ -18,8 +18,9 @@ extension Scenarios {
                 #expect(try first.difference(from: film, in: 300_000..<film.size) == nil)
                 try stage.catchUp()
                 #expect(try stage.stats[\.upstreamBytes] == film.size)
-                // What was on its way when the transfer ended was in vain.
-                #expect(stage.origin.bytesSent("/film.mp4") <= film.size * 5 / 4)
+                // What was on its way when the transfer ended was in vain: what the kernel holds. Without that end it
+                // would be two thirds of the film.
+                #expect(stage.origin.bytesSent("/film.mp4") <= film.size * 3 / 2)
             }
         }
 
@@ -35,7 +36,9 @@ extension Scenarios {
                 for (start, response) in parts { expectPart(response, start..<film.size, of: film) }
                 try stage.catchUp()
                 #expect(try stage.stats[\.upstreamBytes] == film.size)
-                #expect(stage.origin.bytesSent("/film.mp4") <= film.size * 5 / 4)
+                // In vain was what came to each of the 24 transfers until it was ended. Each for itself they would have
+                // sent twelve times the film.
+                #expect(stage.origin.bytesSent("/film.mp4") <= film.size * 3)
             }
         }
     }

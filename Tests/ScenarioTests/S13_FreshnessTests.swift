@@ -280,7 +280,10 @@ extension Scenarios {
         }
 
         @Test func originThatIsGoneLeavesWhatIsStored() async throws {
-            try await scenario { stage in
+            // It is left alone for a second, by a clock that stands still.
+            try await scenario {
+                $0.tuning.fill.clock = { 1_000_000_000 }
+            } _: { stage in
                 try Self.cache(stage, "max-age=60")
                 stage.wait(seconds: 100)
                 stage.origin.stop()

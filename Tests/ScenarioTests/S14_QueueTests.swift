@@ -10,10 +10,11 @@ extension Scenarios {
         /// the origin.
         @Test func playerThatWaitsForATransferHearsWhatItWaitsFor() async throws {
             try await scenario {
-                $0.tuning.upstream.stallTimeout = 1
+                // If the slow origin is silent for longer, its place is free between two attempts.
+                $0.tuning.upstream.stallTimeout = 5
                 $0.configure { $0.maxFetches = 1 }
             } _: { stage in
-                stage.origin.serve("/slow.mp4", film)
+                stage.origin.serve("/slow.mp4", Media(seed: 149, size: 10_000_000))
                 stage.origin.script("/slow.mp4") { $0.bytesPerSecond = 50_000 }
                 stage.origin.serve("/film.mp4", film)
                 let (slow, head) = try stage.playerOf("/slow.mp4")

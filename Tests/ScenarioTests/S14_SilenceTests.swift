@@ -3,6 +3,14 @@ import TestSupport
 
 private let film = Media(seed: 147, size: 1_000_000)
 
+extension Stage {
+    /// The answer of an origin that is awake; nil where this machine was too slow for the stall timeout.
+    fileprivate func heard(_ path: String, range: String? = nil) throws -> RawClient.Response? {
+        let response = try get(path, range: range)
+        return response.status == 504 ? nil : response
+    }
+}
+
 extension Scenarios {
     /// Origins that accept and never answer.
     @Suite struct S14Silence {
@@ -17,12 +25,15 @@ extension Scenarios {
             } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 stage.origin.script("/film.mp4") { ($0.holdHead, $0.holdBody) = (silence == .head, silence == .body) }
-                expectOneLine(try stage.get("/film.mp4", range: range), status: 504)
-                #expect((1...2).contains(stage.origin.requestCount("/film.mp4")))
+                let player = try stage.player()
+                try player.send(player.request(stage.target("/film.mp4"), range: range))
+                try stage.origin.waitForRequests("/film.mp4", count: 1)
+                expectOneLine(try player.readResponse(), status: 504)
+                #expect(stage.origin.requestCount("/film.mp4") <= 2)
                 #expect(try stage.stats.errors["origin-timeout"] ?? 0 >= 1)
                 try stage.catchUp()
                 stage.origin.release("/film.mp4")
-                expectWhole(try stage.get("/film.mp4"), film)
+                expectWhole(try eventually("an answer") { try? stage.heard("/film.mp4") }, film)
             }
         }
 
@@ -44,7 +55,12 @@ extension Scenarios {
             } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 stage.origin.script("/film.mp4") { $0.headers = [("Cache-Control", "max-age=60")] }
-                expectPart(try stage.get("/film.mp4", range: "bytes=0-99999"), 0..<100_000, of: film)
+                // All of it is stored.
+                let first: RawClient.Response = try eventually("its beginning in the cache") {
+                    try? stage.heard("/film.mp4", range: "bytes=0-99999").flatMap { $0.isHit ? $0 : nil }
+                }
+                expectPart(first, 0..<100_000, of: film)
+                try stage.catchUp()
                 stage.origin.holdHeads("/film.mp4")
                 expectOneLine(try stage.get("/film.mp4", range: "bytes=500000-"), status: 504)
                 stage.wait(seconds: 100)
@@ -60,10 +76,13 @@ extension Scenarios {
         @Test func answerThatHasBegunIsTriedForLonger() async throws {
             try await scenario {
                 $0.tuning.upstream.stallTimeout = 1
+                // On a busy machine the origin is silent for as long by itself, several times in a row.
+                $0.tuning.fill.retry.maxAttempts = 1000
             } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 stage.origin.script("/film.mp4") { $0.stallAfter = 300_000 }
-                expectWhole(try stage.get("/film.mp4"), film)
+                // Once it has begun it is not cut.
+                expectWhole(try eventually("an answer that has begun") { try stage.heard("/film.mp4") }, film)
                 #expect(stage.origin.requestCount("/film.mp4") > 3)
             }
         }

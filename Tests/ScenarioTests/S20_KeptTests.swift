@@ -14,9 +14,9 @@ enum WayToKeep: CaseIterable {
 
 extension Stage {
     /// Serves a film whose origin wants to be asked each time, has it cached, and lets it become stale.
-    fileprivate func keep(_ way: WayToKeep?, _ cacheControl: String = "no-cache") throws {
+    fileprivate func keep(_ way: WayToKeep?, _ cacheControl: String = "no-cache", noValidators: Bool = false) throws {
         origin.serve(path, film)
-        origin.script(path) { $0.headers = [("Cache-Control", cacheControl)] }
+        origin.script(path) { ($0.headers, $0.noValidators) = ([("Cache-Control", cacheControl)], noValidators) }
         switch way {
         case .download: _ = try download(path).complete()
         case .downloadWithoutPin: _ = try download(path, isPinned: false).complete()
@@ -103,6 +103,60 @@ extension Scenarios {
                 stage.wait(seconds: 1000)
                 stage.origin.stop()
                 expectWhole(try stage.get(path), remake)
+            }
+        }
+
+        /// Its bytes may never come: the player leaves, or the line breaks.
+        @Test(arguments: WayToKeep.allCases, [nil, "W/\"2\"", "\"v2\""])
+        func whatIsKeptStaysUntilItsNewVersionIsWhole(way: WayToKeep, etag: String?) async throws {
+            try await scenario { stage in
+                try stage.keep(way)
+                stage.origin.serve(path, Media(seed: 202, size: 2_000_000), etag: etag)
+                stage.origin.script(path) {
+                    ($0.noValidators, $0.stallAfter) = (etag == nil, 1_000_000)
+                    $0.headers = [("Cache-Control", "no-cache")]
+                }
+                let (player, head) = try stage.playerOf(path)
+                #expect(head.status == 200 && head.headers["Content-Length"] == "2000000")
+                _ = try player.readBody(exactly: 500_000)
+                player.close()
+                stage.origin.stop()
+                for _ in 0..<2 {
+                    expectWhole(try stage.get(path), film)
+                    expectStale(try stage.get(path))
+                    try stage.restart()
+                }
+            }
+        }
+
+        @Test(arguments: WayToKeep.allCases)
+        func newVersionMayComeInParts(way: WayToKeep) async throws {
+            let remake = Media(seed: 202, size: 2_000_000)
+            try await scenario { stage in
+                try stage.keep(way)
+                stage.origin.serve(path, remake, etag: "\"v2\"")
+                expectPart(try stage.get(path, range: "bytes=1000000-"), 1_000_000..<2_000_000, of: remake)
+                expectPart(try stage.get(path, range: "bytes=0-999999"), 0..<1_000_000, of: remake)
+                stage.origin.stop()
+                for _ in 0..<2 {
+                    expectWhole(try stage.get(path), remake)
+                    stage.wait(seconds: 1000)
+                    try stage.restart()
+                }
+            }
+        }
+
+        /// An origin that heeds ranges first answers 416, which says nothing of what is stored.
+        @Test(arguments: WayToKeep.allCases, [false, true])
+        func rangeBeyondTheEndLeavesWhatIsKept(way: WayToKeep, noValidators: Bool) async throws {
+            try await scenario { stage in
+                try stage.keep(way, noValidators: noValidators)
+                let response = try stage.get(path, range: "bytes=5000000-")
+                #expect(response.status == 416 && response.headers["Content-Range"] == "bytes */3000000")
+                stage.origin.script(path) { $0.status = 416 }
+                expectPart(try stage.get(path, range: "bytes=0-999"), 0..<1000, of: film)
+                stage.origin.stop()
+                expectWhole(try stage.get(path), film)
             }
         }
 

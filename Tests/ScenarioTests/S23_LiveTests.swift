@@ -36,7 +36,6 @@ extension Scenarios {
             let instant = Instant()
             try await scenario {
                 $0.tuning.fill.clock = { instant.now }
-                $0.tuning.upstream.stallTimeout = 1
             } _: {
                 try story($0, instant)
             }

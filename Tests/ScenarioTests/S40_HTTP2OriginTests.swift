@@ -1,3 +1,4 @@
+import CachePolicy
 import Foundation
 import Reelcache
 import TestSupport
@@ -11,10 +12,12 @@ extension Scenarios {
     @Suite(.enabled(if: PassedSocket.hasNginx, "nginx is not installed")) struct S40HTTP2Origin {
         /// - Parameter settings: directives of its server.
         private func origin(
-            _ settings: String = "", _ story: @escaping @Sendable (Stage, SecureOrigin) throws -> Void
+            _ settings: String = "", fill: FillMode? = nil,
+            _ story: @escaping @Sendable (Stage, SecureOrigin) throws -> Void
         ) async throws {
             let origin = try SecureOrigin(settings)
             try await scenario {
+                if let fill { $0.fill(fill) }
                 $0.configure {
                     $0.certificateFile = origin.certificate
                     // Each loop has connections of its own.
@@ -66,14 +69,17 @@ extension Scenarios {
 
         /// What broke off is requested again from where it ended, on another connection.
         @Test func aCutIsContinued() async throws {
-            try await origin("limit_rate 8m;") { stage, origin in
-                let (player, _) = try origin.player(on: stage, "/film.mp4")
+            try await origin(fill: .read) { stage, origin in
+                // More than all buffers hold: while its player reads no further, the answer cannot end.
+                let long = Media(seed: 42, size: 48_000_000)
+                try origin.add("long.mp4", long)
+                let (player, _) = try origin.player(on: stage, "/long.mp4", receiveBuffer: 16_384)
                 let first = try player.readBody(exactly: 1_000_000)
                 try origin.killWorker()
-                let rest = try player.readBody(exactly: Int(film.size) - first.count)
-                #expect(film.difference(first + rest, from: 0..<film.size) == nil)
+                let rest = try player.readBody(exactly: Int(long.size) - first.count)
+                #expect(long.difference(first + rest, from: 0..<long.size) == nil)
                 let last = try #require(try origin.waitForAnswers(1).last)
-                #expect(last.status == 206 && last.bytes < film.size)
+                #expect(last.status == 206 && last.bytes < long.size)
             }
         }
 
@@ -117,13 +123,11 @@ private final class SecureOrigin: Sendable {
                 "-addext", "subjectAltName=IP:127.0.0.1",
             ])
         try #require(made.exit == .exited(0), "\(made.stderr)")
-        for (name, media) in [("film.mp4", film), ("song.mp3", song)] {
-            try Data(media.allBytes).write(to: URL(fileURLWithPath: directory.file(name)))
-        }
         let configuration = directory.file("configuration")
         try Self.configuration(directory, port: socket.port, settings)
             .write(toFile: configuration, atomically: true, encoding: .utf8)
         process = try socket.startNginx(configuration: configuration)
+        for (name, media) in [("film.mp4", film), ("song.mp3", song)] { try add(name, media) }
     }
 
     private static func configuration(_ directory: TemporaryDirectory, port: Int, _ settings: String) -> String {
@@ -141,6 +145,11 @@ private final class SecureOrigin: Sendable {
                 }
             }
             """
+    }
+
+    /// Serves one more file.
+    func add(_ name: String, _ media: Media) throws {
+        try Data(media.allBytes).write(to: URL(fileURLWithPath: directory.file(name)))
     }
 
     private func target(_ path: String) -> String { "/https/127.0.0.1:\(socket.port)\(path)" }

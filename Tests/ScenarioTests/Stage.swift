@@ -50,6 +50,8 @@ final class Stage: Sendable {
             // And a transfer ends with its last player, but where a scenario is about its staying.
             tuning.fill.lingerSeconds = 0
             tuning.limits.lingerSeconds = 0.2
+            // An origin may be held for as long as a scenario takes on a busy machine.
+            tuning.upstream.stallTimeout = 600
         }
     }
 

@@ -40,6 +40,11 @@ package final class PassedSocket: Sendable {
             environment: ReelcacheCommand.neutral.merging(environment) { $1 }, inheriting: (descriptor, Self.inherited))
     }
 
+    /// Starts a program that has the socket as the descriptor `inherited`.
+    package func hand(to executable: String, _ arguments: [String]) throws -> ChildProcess {
+        try ChildProcess(executable, arguments, inheriting: (descriptor, Self.inherited))
+    }
+
     /// Starts nginx, which takes the socket as one that an older nginx left to it.
     package func startNginx(configuration: String) throws -> ChildProcess {
         try ChildProcess(
@@ -52,5 +57,5 @@ package final class PassedSocket: Sendable {
     private static let nginx = "/usr/sbin/nginx"
 
     /// Where the shell has it, clear of those that bash uses itself.
-    private static let inherited: Int32 = 63
+    package static let inherited: Int32 = 63
 }

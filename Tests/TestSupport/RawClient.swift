@@ -200,10 +200,7 @@ package final class RawClient: Sendable {
     package var partialBody: [UInt8] { state.withLock { $0.partialBody } }
 
     /// Whether all that was sent is in the other end's socket: its kernel has acknowledged it.
-    package var hasArrived: Bool {
-        var info = tcp_info(), size = socklen_t(MemoryLayout<tcp_info>.size)
-        return getsockopt(socket.descriptor, Int32(IPPROTO_TCP), TCP_INFO, &info, &size) == 0 && info.tcpi_unacked == 0
-    }
+    package var hasArrived: Bool { allHasArrived(socket.descriptor) }
 
     /// Whether no byte has come that is still to be read.
     package var hasNothing: Bool {

@@ -154,6 +154,12 @@ struct Socket: Sendable {
     }
 }
 
+/// Whether all that was sent on a socket is in the other end's: its kernel has acknowledged it.
+package func allHasArrived(_ descriptor: Int32) -> Bool {
+    var info = tcp_info(), size = socklen_t(MemoryLayout<tcp_info>.size)
+    return getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &info, &size) == 0 && info.tcpi_unacked == 0
+}
+
 /// Keeps the descriptor out of programs that tests start: one that holds a connection open would hide its end.
 func closeOnExec(_ descriptor: Int32) {
     _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)

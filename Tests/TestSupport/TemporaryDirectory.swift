@@ -6,9 +6,13 @@ package final class TemporaryDirectory: Sendable {
     /// Absolute, without a trailing slash.
     package let path: String
 
-    /// - Parameter parent: nil for `$TMPDIR`.
+    /// `$TMPDIR` (else `/tmp`).
+    package static let usualParent =
+        ProcessInfo.processInfo.environment["TMPDIR"].flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
+
+    /// - Parameter parent: nil for the usual one.
     package init(in parent: String? = nil) throws {
-        let parent = parent ?? ProcessInfo.processInfo.environment["TMPDIR"].flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
+        let parent = parent ?? Self.usualParent
         let template = strdup("\(parent)/reelcache-test-XXXXXX")!
         defer { free(template) }
         guard mkdtemp(template) != nil else { throw SystemError("mkdtemp \(parent)") }
@@ -35,6 +39,9 @@ package final class TemporaryDirectory: Sendable {
             return preadv2(file, &vector, 1, 0, reel_rwf_nowait) == 1
         }
     }
+
+    /// The same of the usual parent.
+    package static let usuallyReadsAtOnce = (try? TemporaryDirectory())?.readsAtOnce == true
 
     /// Makes a program of a script for the shell, without its first line.
     ///

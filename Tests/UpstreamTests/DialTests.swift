@@ -45,7 +45,7 @@ import Upstream
         let origin = try CannedOrigin(nil)
         let silent = try SilentPort(0x7F00_0002, port: origin.port)
         let upstreams = try Upstreams(
-            allow: ["127.0.0.1", "127.0.0.2"], UpstreamSettings(connectTimeout: 5),
+            allow: ["127.0.0.1", "127.0.0.2"], UpstreamSettings(connectTimeout: 60),
             resolver: .standIn(["127.0.0.2", "127.0.0.1"]))
         try withExtendedLifetime(silent) { try expectConnection(dial("film.test", port: origin.port, upstreams)) }
     }
@@ -87,8 +87,8 @@ import Upstream
     }
 
     @Test func whatCannotBeConnectedToSaysWhy() throws {
-        let (free, port) = CannedOrigin.listen()
-        close(free)
+        let free = try HeldPort(), port = free.port
+        defer { withExtendedLifetime(free) {} }
         #expect(
             try dial("none.test", port: port, Upstreams(resolver: .standIn([])))
                 == .failure(.cannotResolve(host: "none.test")))

@@ -257,7 +257,9 @@ import Upstream
         defer { origin.stop() }
         origin.serve("/a.mp4", media)
         let names = Names()
-        let upstreams = try Upstreams(resolver: names.resolver, slots: TransferSlots(.init(total: 4, perHost: 4)))
+        let upstreams = try Upstreams(
+            UpstreamSettings(connectTimeout: 3600), resolver: names.resolver,
+            slots: TransferSlots(.init(total: 4, perHost: 4)))
         let dead = (0..<8).map { _ in Recorder() }
         for (index, recorder) in dead.enumerated() {
             upstreams.start(UpstreamRequest(url: "http://\(index).dead.test/"), recorder)
@@ -279,7 +281,9 @@ import Upstream
     /// Curl starts a thread for each look-up of its own: none is started here.
     @Test func thousandRequestsForDeadNamesStartFewThreads() throws {
         let names = Names(),
-            upstreams = try Upstreams(resolver: names.resolver, slots: TransferSlots(.init(total: 2000, perHost: 2000)))
+            upstreams = try Upstreams(
+                UpstreamSettings(connectTimeout: 3600), resolver: names.resolver,
+                slots: TransferSlots(.init(total: 2000, perHost: 2000)))
         let recorders = (0..<1000).map { _ in Recorder() }, before = Self.threads
         for (index, recorder) in recorders.enumerated() {
             upstreams.start(UpstreamRequest(url: "http://dead-\(index % 500).test/"), recorder)

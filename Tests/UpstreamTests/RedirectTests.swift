@@ -32,8 +32,15 @@ import Upstream
         let last = try #require(origin.requests("/final.mp4").first)
         #expect(last.headers["Range"] == "bytes=5-49999")
         #expect(last.headers["If-Range"] == "\"v1\"")
-        // A short body is read to its end, and the connection kept.
-        #expect(origin.snapshot.connectionCount == 1)
+        // A body whose end does not come soon costs the connection.
+        #expect(origin.snapshot.connectionCount <= 2)
+    }
+
+    @Test func shortBodyOfARedirectIsReadToItsEndAndTheConnectionKept() throws {
+        // Head and body come in one piece.
+        let origin = try TalkativeOrigin("HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 3\r\n\r\nabc")
+        #expect(try Upstreams().fetch(origin.url).error == .tooManyRedirects(limit: 20))
+        #expect(origin.connections == 1)
     }
 
     @Test func chainOfTwentyIsFollowedAndALongerOneIsNot() throws {

@@ -17,7 +17,7 @@ import Upstream
             #expect(error == nil)
             #expect(String(decoding: recorder.body, as: UTF8.self) == "abc")
             #expect(origin.connections == round)
-            origin.say(surplus)
+            try origin.say(surplus)
         }
     }
 
@@ -51,7 +51,7 @@ import Upstream
 }
 
 /// Answers each request with the same bytes, on connections that stay open and on which it can say more.
-private final class TalkativeOrigin: Sendable {
+final class TalkativeOrigin: Sendable {
     private let connected = Monitor<[Int32]>([])
     private let listener: Int32
     private let port: Int
@@ -86,8 +86,10 @@ private final class TalkativeOrigin: Sendable {
     var connections: Int { connected.read(\.count) }
 
     /// On all connections that are still open. It is there when this returns.
-    func say(_ text: String) {
-        for connection in connected.read({ $0 }) { Self.write(text, connection) }
+    func say(_ text: String) throws {
+        let connections = connected.read { $0 }
+        for connection in connections { Self.write(text, connection) }
+        try eventually("what was said at the other ends") { connections.allSatisfy(allHasArrived) }
     }
 
     private static func readsRequest(_ connection: Int32) -> Bool {

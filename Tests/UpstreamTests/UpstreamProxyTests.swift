@@ -114,8 +114,8 @@ import Testing
     }
 
     @Test(arguments: ["http", "socks5h"]) func deadProxyIsNamedInOneLineWithoutItsPassword(scheme: String) throws {
-        let (listener, port) = CannedOrigin.listen()
-        close(listener)
+        let free = try HeldPort(), port = free.port
+        defer { withExtendedLifetime(free) {} }
         let upstreams = try Upstreams(allow: [], outgoing: OutgoingProxy("\(scheme)://me:secret@127.0.0.1:\(port)"))
         let error = try #require(try upstreams.fetch("http://origin.test/film.mp4").error)
         #expect(

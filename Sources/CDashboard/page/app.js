@@ -118,6 +118,12 @@ function changed() {
 
 for (const part of [coverage, cache, downloads, feeds, attempts]) part.begin();
 on("news-dismiss", "click", dismiss);
+new ResizeObserver(([{ target: { offsetHeight: height } }]) => {
+	document.documentElement.style.setProperty("--news", `${height}px`);
+	// It covers no control that somebody uses.
+	const { top } = document.activeElement.getBoundingClientRect();
+	if (Math.abs(top) < height) scrollBy(0, top - height);
+}).observe(id("news"));
 session.begin(changed);
 setInterval(refresh, listInterval);
 setTimeout(() => came("report", "lists"), 1000);

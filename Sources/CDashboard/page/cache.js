@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { concerns, showMap, strips } from "./coverage.js";
-import { attempt, bar, confirm, foreign, id, list, make, on, onSubmit, quiet, say, set, tell, turns } from "./dom.js";
+import { attempt, bar, confirm, foreign, hide, id, list, make, on, onSubmit, quiet, say, set, tell, turns } from "./dom.js";
 import { isSignedIn, maySee, withSession } from "./session.js";
 import { ago, count, host, name, percent, place, plural, printable, quoted, size } from "./text.js";
 
@@ -22,9 +22,9 @@ export function begin() {
 		for (const child of children()) child.choose(event.target.checked);
 		showChoice();
 	});
-	on("cache-pin", "click", () => pinChosen(true));
-	on("cache-unpin", "click", () => pinChosen(false));
-	on("cache-remove", "click", removeChosen);
+	on("cache-pin", "click", () => chosen.size && pinChosen(true));
+	on("cache-unpin", "click", () => chosen.size && pinChosen(false));
+	on("cache-remove", "click", () => chosen.size && removeChosen());
 	let typing;
 	on("cache-filter", "input", (event) => {
 		clearTimeout(typing);
@@ -71,9 +71,9 @@ export async function refresh() {
 	if (!listing.resources.length && query.offset > 0) return look({ offset: Math.max(0, Math.floor((total - 1) / pageSize) * pageSize) });
 	const end = query.offset + listing.resources.length;
 	say("cache-count", total ? `${count(query.offset + 1)} to ${count(end)} of ${count(total)}` : query.filter ? "Nothing has this in its URL." : "Nothing is cached yet.");
-	id("cache-earlier").disabled = query.offset === 0;
-	id("cache-later").disabled = end >= total;
-	id("cache-table").hidden = !listing.resources.length;
+	set(id("cache-earlier"), "aria-disabled", query.offset === 0);
+	set(id("cache-later"), "aria-disabled", end >= total);
+	hide("cache-table", !listing.resources.length);
 	for (const head of heads()) {
 		if (head.dataset.sort !== query.sort) head.parentElement.removeAttribute("aria-sort");
 		else set(head.parentElement, "aria-sort", query.sort === "name" ? "ascending" : "descending");
@@ -94,7 +94,7 @@ const titleOf = (resource) => printable(resource.title || name(resource.url));
 function showChoice() {
 	const all = [...chosen.values()];
 	say("cache-chosen", all.length ? `${count(all.length)} selected, ${size(sum(all))}` : "Nothing is selected.");
-	for (const verb of ["pin", "unpin", "remove"]) id(`cache-${verb}`).disabled = !all.length;
+	for (const verb of ["pin", "unpin", "remove"]) set(id(`cache-${verb}`), "aria-disabled", !all.length);
 	const box = id("cache-all"), rows = children().length;
 	box.checked = rows > 0 && all.length === rows;
 	box.indeterminate = all.length > 0 && all.length < rows;

@@ -80,16 +80,28 @@ export function list(place, items, keyOf, create) {
 		if (child.element === next) next = next.nextElementSibling;
 		else parent.insertBefore(child.element, next);
 	}
-	if (held && held !== document.activeElement) (parent.contains(held) ? held : neighbour(parent, heldAt, held))?.focus({ preventScroll: true });
+	if (held && held !== document.activeElement) (parent.contains(held) ? held : neighbour(parent, heldAt, held)).focus({ preventScroll: true });
 }
 
 /** What gets the focus of an element that is gone: the same control of the next child, or the heading. */
 function neighbour(parent, place, held) {
 	const controls = [...(parent.children[Math.min(place, parent.children.length - 1)]?.querySelectorAll("button, select") ?? [])];
 	if (controls.length) return controls.find((one) => one.textContent === held.textContent) ?? controls[0];
-	const heading = parent.closest("section")?.querySelector("h2");
-	heading?.setAttribute("tabindex", "-1");
+	return headingOf(parent);
+}
+
+/** What is always there to take the focus: the heading of an element's section, or the content. */
+function headingOf(element) {
+	const heading = element.closest("section")?.querySelector("h2") ?? id("main");
+	heading.setAttribute("tabindex", "-1");
 	return heading;
+}
+
+/** Hides the element with an id, or shows it. The heading gets the focus in it. */
+export function hide(place, isHidden) {
+	const element = id(place);
+	if (isHidden && element.contains(document.activeElement)) headingOf(element).focus({ preventScroll: true });
+	element.hidden = isHidden;
 }
 
 /** A button. */
@@ -124,7 +136,8 @@ let timer;
 
 /** Takes the news away. */
 export function dismiss() {
-	id("news").hidden = true;
+	hide("news", true);
+	id("news").classList.remove("error");
 	say("news-text", "");
 }
 

@@ -1,9 +1,9 @@
 // Downloads: what is fetched to be played later, and the form that orders it.
 
 import * as api from "./api.js";
-import { attempt, bar, button, confirm, foreign, id, list, make, on, onSubmit, say, set, tell, turns } from "./dom.js";
+import { attempt, bar, button, confirm, foreign, hide, id, list, make, on, onSubmit, say, set, tell, turns } from "./dom.js";
 import { withSession } from "./session.js";
-import { ago, duration, name, percent, place, printable, quoted, rate, size } from "./text.js";
+import { ago, clock, duration, name, percent, place, printable, quoted, rate, size } from "./text.js";
 
 const mostFailed = 20;
 /** When the last downloads that failed ended, in milliseconds, and how many have. */
@@ -23,7 +23,7 @@ export function show({ downloads, queue, hidden: { downloads: hidden = 0 } = {} 
 	if (gone.length) attempt(() => tellEnd(gone));
 	say("downloads-none", downloads.length ? "" : "Nothing is being downloaded.");
 	list("downloads-list", downloads, keyOf, card);
-	const texts = [queue?.is_offline && "The proxy is offline: nothing starts.", printable(queue?.message), hidden && `${hidden} more wait.`];
+	const texts = [queue?.is_offline && "The proxy is offline: nothing starts.", queue?.hold && `Downloads wait: ${printable(queue.hold)}.`, hidden && `${hidden} more are not shown.`];
 	say("downloads-note", texts.filter(Boolean).join(" "));
 }
 
@@ -52,7 +52,7 @@ export async function refresh() {
 	const { downloads, total } = await api.downloads({ state: "failed", sort: "ended", limit: 100 });
 	if (!isLast()) return;
 	failures = { ends: downloads.map((one) => one.finished * 1000), total };
-	id("failed").hidden = !total;
+	hide("failed", !total);
 	list("failed-list", downloads.slice(0, mostFailed), keyOf, failedCard);
 	say("failed-more", total > mostFailed ? `${total - mostFailed} more` : "");
 }
@@ -119,6 +119,7 @@ function card(first) {
 			const verb = download.state === "paused" ? "Resume" : "Pause";
 			say(toggle, verb);
 			set(toggle, "aria-label", `${verb} ${title(first)}`);
+			if (!download.retry_at && document.activeElement === retry) toggle.focus();
 			retry.hidden = !download.retry_at;
 			if (document.activeElement !== priority) priority.value = download.priority;
 			const share = download.total ? download.bytes / download.total : null;
@@ -137,7 +138,7 @@ function texts(download) {
 		download.first && !download.last ? `the first ${size(download.first)} only` : null,
 		download.category ? quoted(download.category) : null,
 		download.message ? quoted(download.message) : null,
-		download.retry_at ? `next attempt at ${new Date(download.retry_at * 1000).toLocaleTimeString("en", { hour12: false })}` : null,
+		download.retry_at ? `next attempt at ${clock(download.retry_at * 1000)}` : null,
 		quoted(place(download.url)),
 	].filter(Boolean);
 }

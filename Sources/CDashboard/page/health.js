@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { id, say } from "./dom.js";
 import { failures } from "./downloads.js";
-import { host, percent, plural, printable, quoted, size } from "./text.js";
+import { clock, host, percent, plural, printable, quoted, size } from "./text.js";
 
 const interval = 60_000;
 const day = 86_400;
@@ -19,13 +19,6 @@ let read = 0;
 const seen = new Map();
 /** The count of failed responses, each time that it rose within five minutes, and once before. */
 let counts = [];
-
-/** A time of day, of another day with its weekday. */
-function clock(time) {
-	const date = new Date(time);
-	const weekday = date.toDateString() === new Date().toDateString() ? undefined : "short";
-	return date.toLocaleString([], { weekday, hour: "2-digit", minute: "2-digit" });
-}
 
 export function show(report) {
 	const { failures = 0 } = report.served;

@@ -49,6 +49,13 @@ export function ago(time) {
 	return seconds < 60 ? "just now" : `${duration(seconds < 3600 ? seconds - (seconds % 60) : seconds).split(" ", 2).join(" ")} ago`;
 }
 
+/** A time of day, of another day with its weekday. */
+export function clock(time) {
+	const date = new Date(time);
+	const weekday = date.toDateString() === new Date().toDateString() ? undefined : "short";
+	return date.toLocaleString([], { weekday, hour: "2-digit", minute: "2-digit" });
+}
+
 /** The name of what is at a URL: the last part of its path that says something, decoded, or its host. */
 export function name(url) {
 	const { host, path } = parts(url);

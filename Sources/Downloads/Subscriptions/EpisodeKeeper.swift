@@ -23,7 +23,7 @@ struct EpisodeKeeper {
         reports.compactMapValues { report in
             guard let url = try? OriginURL(url: report.urlText) else { return nil }
             let state: SubscriptionPlan.Download.State =
-                switch retry(report, now: now) {
+                switch FeedSchedule.retry(report, now: now) {
                 case .due: .due
                 case .later: .open
                 case .never: .over
@@ -31,13 +31,6 @@ struct EpisodeKeeper {
                 }
             return SubscriptionPlan.Download(id: report.id, url: url, state: state)
         }
-    }
-
-    /// When a download is retried; nil if it has not failed.
-    static func retry(_ report: Download, now: Double) -> FeedSchedule.Retry? {
-        guard report.state == .failed else { return nil }
-        let last = report.finished ?? report.added, first = report.failedFirst ?? last
-        return FeedSchedule.retry(first: first.seconds, failed: last.seconds, now: now)
     }
 
     /// Orders the downloads of episodes, newest first.
@@ -85,7 +78,8 @@ struct EpisodeKeeper {
             // Not those of episodes that were let go of.
             let ordered = try subscriptions.database.episodes(of: id, in: [.ordered])
             let (wanted, own) = (Set(ordered.map(\.url.absolute)), downloads(of: subscription))
-            let ids = own.values.filter { wanted.contains($0.urlText) && Self.retry($0, now: now) == .due }.map(\.id)
+            let ids = own.values.filter { wanted.contains($0.urlText) && FeedSchedule.retry($0, now: now) == .due }.map(
+                \.id)
             if !ids.isEmpty {
                 _ = try downloads.perform { try $0.change(.possible(ids), DownloadChange(action: .retry)) }
             }
@@ -212,8 +206,8 @@ struct EpisodeKeeper {
         try cancel(failedDownloads(of: subscription).filter { urls.contains($0.urlText) }.map(\.id))
     }
 
-    /// Cancels the downloads of a subscription that have failed or not ended, and those that a former one has left to it,
-    /// but for those that another one relies on.
+    /// Cancels the downloads of a subscription that have failed or not ended, and those that a former one has left to
+    /// it, but for those that another one relies on.
     func cancelDownloads(of subscription: Subscription) throws {
         let ordered = try subscriptions.database.episodes(of: subscription.id, in: [.ordered])
         let left = ordered.flatMap { downloads.snapshots.downloads(of: $0.url) }.filter { download in
@@ -241,9 +235,11 @@ struct EpisodeKeeper {
     ) -> [KnownEpisode] {
         guard let limit = subscription.options.keep else { return [] }
         let known = downloads(of: subscription)
+        // A rerun may have the same file, which belongs to the newest of its episodes.
+        let owners = Dictionary(ordered.map { ($0.url, $0) }) { $1.isNewer(than: $0) ? $1 : $0 }
         var (cached, removed): ([(episode: KnownEpisode, bytes: Int64)], [KnownEpisode]) = ([], [])
         do {
-            for episode in ordered {
+            for episode in ordered where owners[episode.url]?.id == episode.id {
                 // Perhaps under the identity that the episode had before, or because a person ordered it.
                 let others = downloads.snapshots.downloads(of: episode.url)
                 let own = known[episode.identity] ?? others.first { $0.feed == subscription.url.absolute }

@@ -58,6 +58,19 @@ struct FeedSchedule {
         return now - Double(failed) >= max(tried, firstRetry) ? .due : .later
     }
 
+    /// The same of a download; nil if it has not failed.
+    static func retry(_ report: Download, now: Double) -> Retry? {
+        guard report.state == .failed else { return nil }
+        let last = report.finished ?? report.added, first = report.failedFirst ?? last
+        return retry(first: first.seconds, failed: last.seconds, now: now)
+    }
+
+    /// Whether the feed of a failed download retries it, now or later.
+    static func retries(_ report: Download?, now: Double) -> Bool {
+        guard let report, report.feed != nil else { return false }
+        return retry(report, now: now) ?? .never != .never
+    }
+
     private static func varied(_ seconds: Double, _ random: Double) -> Double {
         seconds * (1 + jitter * (2 * random - 1))
     }

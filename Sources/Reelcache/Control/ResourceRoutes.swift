@@ -184,6 +184,13 @@ struct ResourceRoutes: Sendable {
     }
 
     private static func keptFields(_ request: RequestHead) throws(ControlError) -> HeaderFields {
+        // RFC 9110 §14.5: a part is not taken for the whole.
+        if request.value(of: "Content-Range") != nil {
+            throw ControlError(400, "the body is a part of a file (Content-Range): send the whole file")
+        }
+        if let coding = request.value(of: "Content-Encoding"), coding.lowercased() != "identity" {
+            throw ControlError(415, "the body is encoded (Content-Encoding): send the file as it is")
+        }
         var fields = HeaderFields()
         if let type = request.value(of: "Content-Type") { fields.append("Content-Type", type) }
         if let tag = request.value(of: "ETag") {

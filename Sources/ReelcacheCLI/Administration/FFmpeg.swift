@@ -17,7 +17,9 @@ struct FFmpeg {
             case .file(let path, let container):
                 ["-protocol_whitelist", "file", "-f", container.rawValue, "-i", "file:" + path]
             case .playlist(let url):
-                ["-protocol_whitelist", "http,tcp,crypto,data", "-allowed_extensions", "ALL", "-f", "hls", "-i", url]
+                ["-protocol_whitelist", "http,tcp,crypto,data", "-allowed_extensions", "ALL"]
+                    + FFmpeg.known(["-allowed_segment_extensions", "ALL"]) + FFmpeg.known(["-extension_picky", "0"])
+                    + ["-f", "hls", "-i", url]
             }
         }
     }
@@ -47,14 +49,32 @@ struct FFmpeg {
             throw ControlError("this needs ffmpeg, which is not installed: install it, or choose one --rendition")
         }
         guard process.terminationReason == .exit, process.terminationStatus == 0 else {
-            let line = said.split(whereSeparator: \.isNewline).last ?? "no reason given"
+            let line = said.split(whereSeparator: \.isNewline).last { !$0.hasSuffix("-- ") } ?? "no reason given"
             throw ControlError("ffmpeg cannot make one file of it: \(line.prefix(300))")
         }
     }
 
+    /// An option with its value, if this ffmpeg has it.
+    private static func known(_ option: [String]) -> [String] { help.contains("\n\(option[0]) ") ? option : [] }
+
+    /// All of its options, a line each; nothing where it is not installed.
+    private static let help: String = {
+        let process = Process(), answer = Pipe()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = ["ffmpeg", "-v", "quiet", "-h", "full"]
+        (process.standardOutput, process.standardError) = (answer, FileHandle.nullDevice)
+        guard (try? process.run()) != nil else { return "" }
+        defer { process.waitUntilExit() }
+        let text = String(decoding: answer.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        return text.replacing("\n  -", with: "\n-")
+    }()
+
     private static func arguments(_ inputs: [Input], _ output: String) -> [String] {
         var arguments = ["ffmpeg", "-nostdin", "-v", "error"]
-        for input in inputs { arguments += input.arguments }
+        for (number, input) in inputs.enumerated() {
+            // Each would begin at 0 otherwise: what begins apart has to stay apart.
+            arguments += (number > 0 ? known(["-isync", "0"]) : []) + input.arguments
+        }
         for number in inputs.indices {
             for kind in ["v", "a", "s"] { arguments += ["-map", "\(number):\(kind)?"] }
         }

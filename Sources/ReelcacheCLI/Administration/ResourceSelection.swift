@@ -54,7 +54,12 @@ struct ResourceSelection: ParsableArguments {
             return try found(
                 Self.resources(proxy, filter: filter), orElse: "no cached URL contains '\(filter)'")
         }
-        return try urls.flatMap { try named($0, proxy) }
+        // A pattern may select again what was named before it.
+        var seen: Set<OriginURL> = []
+        return try urls.flatMap { try named($0, proxy) }.filter { match in
+            guard case .url(let url, _) = match else { return true }
+            return seen.insert(url).inserted
+        }
     }
 
     private static func resources(

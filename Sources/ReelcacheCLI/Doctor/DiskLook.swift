@@ -1,4 +1,5 @@
 import CLinux
+import ControlAPI
 import DiskCache
 import Foundation
 import HTTPModel
@@ -14,6 +15,8 @@ struct DiskLook {
     /// Set if a process that was killed has left the index's log; not beside one that runs.
     let log: Finding?
     let sparse: SparseFacts
+    /// Tokens with which neither the proxy nor a command starts.
+    let tokens: [Finding]
 
     /// - Parameters:
     ///   - cached: the size of the cache, in bytes, as its proxy reports it: what that has stored last is not in the
@@ -30,6 +33,13 @@ struct DiskLook {
             magic: Int64(reel_file_system(existing)) & 0xFFFF_FFFF,
             isReadOnly: isKnown && volume.f_flag & UInt(ST_RDONLY) != 0)
         directory = DirectoryFacts(path: path, place: place, user: geteuid(), fileSystem: kind)
+        tokens = [ControlToken.Scope.all, .reading].compactMap { scope in
+            guard access("\(path)/\(scope.rawValue)", F_OK) == 0 else { return nil }
+            do throws(TokenError) { _ = try ControlToken(of: path, for: scope) } catch {
+                return Finding(check: "token", severity: .problem, text: "\(error)", advice: nil)
+            }
+            return nil
+        }
         let logged = isOwned ? 0 : CachedName.logBytes(in: path)
         log =
             logged > 0

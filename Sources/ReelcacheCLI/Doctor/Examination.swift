@@ -23,7 +23,7 @@ package struct Examination {
         let running = RunningLook(configuration)
         let disk = DiskLook(configuration, cached: running.cached, isOwned: running.proxy != .none)
         let visit = argument.map { URLVisit($0, configuration) }
-        findings += disk.directory.findings
+        findings += disk.directory.findings + disk.tokens
         if let space = disk.space { findings.append(space.finding) }
         if let log = disk.log { findings.append(log) }
         findings += disk.sparse.findings

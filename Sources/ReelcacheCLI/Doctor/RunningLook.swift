@@ -15,7 +15,7 @@ struct RunningLook {
     let cached: Int64?
 
     /// The time limit for a proxy on this machine, in seconds.
-    private static let patience = 2.0
+    private static let patience = 10.0
 
     init(_ configuration: ProxyConfiguration) {
         let directory = configuration.cacheDirectory

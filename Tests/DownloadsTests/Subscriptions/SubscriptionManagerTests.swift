@@ -444,6 +444,20 @@ import Testing
         #expect(world.shelf.begun.sorted() == ["e1.mp3", "e2.mp3"])
     }
 
+    /// A rerun.
+    @Test func fileOfTwoEpisodesStaysWithTheNewest() throws {
+        let (items, old) = (FeedWriter.episodes([3, 2, 1]), "e2.mp3")
+        world.origin.serve(Self.feed, items.replacing("e3.mp3", with: old))
+        try world.subscribe(Self.feed) { $0.latest = 3 }
+        #expect(world.shelf.cached == ["e1.mp3", old])
+        try world.subscribe(Self.feed) { $0.keep = .limit(.episodes(1)) }
+        world.pass(3600)
+        #expect(world.shelf.cached == [old])
+        world.origin.serve(Self.feed, FeedWriter.episodes([4, 3, 2, 1]).replacing("e3.mp3", with: old))
+        world.pass(3600)
+        #expect(world.shelf.cached == ["e4.mp3"])
+    }
+
     @Test func episodeThatFailedIsRetriedAfterTheHistoryWasCleared() throws {
         world.shelf.fails("https://media.test/e1.mp3", after: 0)
         world.origin.serve(Self.feed, FeedWriter.episodes([1]))

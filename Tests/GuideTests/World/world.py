@@ -193,7 +193,7 @@ class World:
             with open(self.path("start.log"), "w") as log:
                 started = subprocess.run(
                     [os.path.join(HERE, "programs", "reelcache"), "serve"], env=self.environment, cwd=self.home,
-                    stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=60)
+                    stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=180)
             if started.returncode:
                 sys.exit("world: no proxy starts: " + open(self.path("start.log")).read())
 

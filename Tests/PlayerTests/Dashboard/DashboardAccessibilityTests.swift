@@ -159,6 +159,59 @@ struct DashboardAccessibilityTests {
         stage.expectNoComplaints()
     }
 
+    /// A control that its own action disables or hides keeps the focus, or gives it to what is beside it.
+    @Test func focusStaysWhenAControlIsOfNoMoreUse() throws {
+        let stage = try DashboardStage(), tab = stage.tab
+        for number in 1...101 {
+            stage.origin.serve("/\(number).mp4", Media(seed: 5, size: 100))
+            _ = try stage.proxy.get(stage.origin.url("/\(number).mp4"))
+        }
+        try stage.signIn()
+        try tab.paste(stage.origin.url("/missing.mp4"), into: "#order-url")
+        try tab.press("Enter")
+        try tab.wait(for: "document.querySelector('#news.error') && !document.querySelector('#failed').hidden")
+        let count = "document.querySelector('#cache-count').textContent"
+        try tab.wait(for: "\(count) == '1 to 100 of 101'")
+        for (control, end, holder) in [
+            ("#cache-later", "\(count) == '101 to 101 of 101'", "cache-later"),
+            ("#cache-earlier", "\(count) == '1 to 100 of 101'", "cache-earlier"),
+            ("#news-dismiss", "document.querySelector('#news').hidden", "main"),
+            ("#failed-forget", "document.querySelector('#failed').hidden", "Downloads"),
+        ] {
+            try tab.evaluate("document.querySelector('\(control)').focus()")
+            try tab.press("Enter")
+            if control == "#failed-forget" { try tab.click("#confirm-yes") }
+            try tab.wait(for: end)
+            #expect(try Self.holder(tab) == holder)
+        }
+        try tab.click("#cache-list [type=checkbox]")
+        try tab.evaluate("document.querySelector('#cache-pin').focus()")
+        try tab.press("Enter")
+        try tab.wait(for: "document.querySelector(`#cache-list [aria-label^='Unpin']`)")
+        try tab.wait(for: "document.querySelector('#cache-chosen').textContent == 'Nothing is selected.'")
+        #expect(try Self.holder(tab) == "cache-pin")
+        // In one turn, as reports of the proxy have no such download.
+        let label = try tab.text(
+            """
+            import("/api/dashboard/downloads.js").then(({ show }) => {
+                const one = { id: 1000, url: "https://a.example/1.mp3", state: "waiting", bytes: 0 };
+                show({ downloads: [{ ...one, retry_at: 4e9 }] });
+                document.querySelector("[aria-label='Retry 1.mp3 now']").focus();
+                show({ downloads: [one] });
+                return document.activeElement.getAttribute("aria-label");
+            })
+            """)
+        #expect(label == "Pause 1.mp3")
+        stage.expectNoComplaints()
+    }
+
+    /// What has the focus once the page is drawn: a browser takes it from what is disabled or hidden only then.
+    private static func holder(_ tab: ChromiumTab) throws -> String {
+        let name = "document.activeElement.id || document.activeElement.textContent.slice(0, 20)"
+        return try tab.text(
+            "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(\(name)))))")
+    }
+
     /// The first Tab leads to a link that skips the navigation.
     @Test func contentIsReachedAtOnceByKeyboard() throws {
         let stage = try DashboardStage()

@@ -41,6 +41,23 @@ struct DashboardLiveTests {
         stage.expectNoComplaints()
     }
 
+    /// A former error, which somebody has dismissed, keeps nothing back.
+    @Test func endOfADownloadIsToldAfterAnErrorWasDismissed() throws {
+        let stage = try DashboardStage(), tab = stage.tab
+        stage.origin.serve("/film.mp4", Media(seed: 5, size: 3_000_000))
+        stage.origin.script("/film.mp4") { $0.stallAfter = 1_000_000 }
+        try stage.signIn()
+        for (path, shown) in [("/film.mp4", "#downloads-list .card"), ("/missing.mp4", "#news.error")] {
+            try tab.paste(stage.origin.url(path), into: "#order-url")
+            try tab.press("Enter")
+            try tab.wait(for: "document.querySelector('\(shown)')")
+        }
+        try tab.click("#news-dismiss")
+        stage.origin.releaseAll()
+        try tab.wait(for: "document.querySelector('#news-text').textContent == 'film.mp4 is in the cache.'")
+        stage.expectNoComplaints()
+    }
+
     @Test func optionsOfTheFormReachTheOrder() throws {
         let stage = try DashboardStage(), tab = stage.tab
         for path in ["/film.mp4", "/film.m3u8"] { stage.origin.hold(path) }
@@ -378,7 +395,7 @@ struct DashboardLiveTests {
         try tab.evaluate("document.querySelector('#order-url').value = \(literal(urls))")
         try tab.click("#order .primary")
         try tab.wait(for: "document.querySelector('#news-text').textContent == 'Ordered: 300 downloads.'")
-        try tab.wait(for: "document.querySelector('#downloads-note').textContent.includes('200 more wait.')")
+        try tab.wait(for: "document.querySelector('#downloads-note').textContent.includes('200 more are not shown.')")
         let number = try tab.text("document.querySelector('#downloads-list .card').dataset.id")
         try tab.click("#downloads-list .card button:last-child")
         try tab.click("#confirm-yes")

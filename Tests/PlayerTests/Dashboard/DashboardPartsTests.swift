@@ -110,6 +110,39 @@ struct DashboardPartsTests {
             try tab.text("cards") == "https://a.example/a a|https://a.example/b b|https://a.example/b Film|6")
     }
 
+    @Test func whyTheQueueWaitsIsSaid() throws {
+        let tab = stage.tab
+        let note = try tab.text(
+            """
+            import("/api/dashboard/downloads.js").then(({show}) => {
+                show(report(0, {queue: {hold: "the schedule lets no download run"}, hidden: {downloads: 209}}));
+                return document.querySelector("#downloads-note").textContent;
+            })
+            """)
+        #expect(note == "Downloads wait: the schedule lets no download run. 209 more are not shown.")
+    }
+
+    /// On a phone, too, a card shows all that it says.
+    @Test func textOfACardIsNotCut() throws {
+        let tab = stage.tab
+        try tab.resize(width: 320, height: 568)
+        try tab.wait(for: "innerWidth == 320")
+        let cut = try tab.text(
+            """
+            import("/api/dashboard/now.js").then(({show}) => {
+                const url = "http://127.0.0.1:18801/big/films/season-2/film.mp4";
+                const transfer = {id: "a", url, purposes: ["play", "fill"], reason: "uri-miss", phase: "receiving",
+                    from: 0, to: 2e7, received: 2e6, rate: 1e5};
+                const more = {player: "mpv 0.35.1", rate: 1e5, position: 2e6, length: 2e7,
+                    from_origin: 2e6, positions: []};
+                show(report(24, {plays: [{...play(1, url, "film.mp4"), ...more}], transfers: [transfer]}));
+                return [...document.querySelectorAll("#plays .facts")]
+                    .filter(one => one.scrollHeight > one.clientHeight + 1).map(one => one.textContent).join();
+            })
+            """)
+        #expect(cut.isEmpty, "\(cut)")
+    }
+
     /// The answer to a former question, which comes after that to the last one, is shown by nothing.
     @Test func lateAnswersAreNotShown() throws {
         let tab = stage.tab

@@ -245,7 +245,7 @@ struct DashboardTests {
         try play(1..<6, on: stage)
         try stage.signIn()
         try tab.wait(for: "document.querySelector('#cache-list').children.length == 5")
-        #expect(try tab.text("String(document.querySelector('#cache-remove').disabled)") == "true")
+        #expect(try tab.text("String(document.querySelector('#cache-remove').ariaDisabled)") == "true")
         for number in 1...2 { try tab.click("#cache-list [aria-label='Select film-\(number).mp4']") }
         try tab.wait(for: "document.querySelector('#cache-chosen').textContent == '2 selected, 203 bytes'")
         #expect(try tab.text("String(document.querySelector('#cache-all').indeterminate)") == "true")

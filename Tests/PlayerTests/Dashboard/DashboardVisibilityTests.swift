@@ -33,6 +33,36 @@ struct DashboardVisibilityTests {
         try expectVisible(tab, in: "#try", controls: 5)
     }
 
+    /// What an action has brought is in the window, wherever that is, and does not cover the control.
+    @Test func newsAreSeenWhereSomebodyActs() throws {
+        let stage = try DashboardStage(), tab = stage.tab
+        let feed = "<rss version=\"2.0\"><channel><title>News</title></channel></rss>"
+        stage.origin.serve("/feed.xml", bytes: Array(feed.utf8), contentType: "application/rss+xml")
+        try stage.signIn()
+        try tab.paste(stage.origin.url("/feed.xml"), into: "#subscribe-url")
+        try tab.press("Enter")
+        try tab.wait(for: "document.querySelector('#feeds-list .card')")
+        for (width, height) in [(1280, 900), (390, 844), (320, 568)] {
+            try tab.resize(width: width, height: height)
+            try tab.wait(for: "innerWidth == \(width)")
+            try tab.evaluate(
+                """
+                document.querySelector("#news-dismiss").click();
+                document.querySelector("#feeds-list button").scrollIntoView({block: "start", behavior: "instant"});
+                document.querySelector("#feeds-list button").focus({preventScroll: true});
+                globalThis.isSeen = () => {
+                    const news = document.querySelector("#news"), box = news.getBoundingClientRect();
+                    const hit = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
+                    return !news.hidden && box.top >= 0 && box.bottom <= innerHeight && news.contains(hit)
+                        && document.activeElement.getBoundingClientRect().top >= box.bottom - 1;
+                }
+                """)
+            try tab.press("Enter")
+            try tab.wait(for: "isSeen() && document.querySelector('#news-text').textContent == 'News: 0 new episodes.'")
+        }
+        stage.expectNoComplaints()
+    }
+
     @Test func pageBeyondThisMachineShowsHowToSignIn() throws {
         let stage = try DashboardStage(["--listen", "0.0.0.0:0"]), tab = stage.tab
         try tab.wait(for: "document.body.classList.contains('locked')")
