@@ -13,7 +13,7 @@ PICTURES = [("light", "light", 1100, 1000), ("dark", "dark", 1100, 1000), ("phon
 READY = """
     document.querySelector("#state").textContent == "Live" && document.body.classList.contains("signed-in")
     && document.querySelectorAll("#plays .strip").length == 2 && document.querySelector("#downloads-list .card")
-    && document.querySelectorAll("#cache-list .strip").length >= 4 && document.querySelector(".plot path") && !document.querySelector("#news.error:not([hidden])")
+    && document.querySelectorAll("#cache-list .strip").length >= 4 && !document.querySelector("#news.error:not([hidden])")
     && [...document.querySelectorAll("#plays .strip")].every(one => one.dataset.cached > 20)
 """
 
@@ -71,6 +71,9 @@ def main():
         for name, scheme, width, height in PICTURES:
             browser.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
             browser.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+            # Plots are drawn near the window.
+            browser.wait('(document.querySelector(".plots").scrollIntoView(), document.querySelector(".plot path"))')
+            browser.evaluate("scrollTo(0, 0)")
             browser.wait(READY)
             picture = base64.b64decode(browser.ask("Page.captureScreenshot", format="png")["data"])
             path = os.path.join(directory, f"dashboard-{name}.png")
