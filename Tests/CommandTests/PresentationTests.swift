@@ -207,6 +207,50 @@ import Testing
         #expect(said.contains(ProxyProcess.target(shelf.origin.url("/film.m3u8"))), "\(said)")
     }
 
+    /// As those of an advertisement, by which ffmpeg would not read what follows it.
+    @Test func aFilmWhoseFormatChangesIsRefused() throws {
+        let parts = ["a", "b"].flatMap { ["#EXT-X-MAP:URI=\"\($0).mp4\"", "#EXTINF:2,", "\($0).m4s"] }
+        let lines = ["#EXTM3U", "#EXT-X-TARGETDURATION:2"] + parts + ["#EXT-X-ENDLIST", ""]
+        let shelf = try Shelf()
+        shelf.origin.serve(
+            "/film.m3u8", bytes: Array(lines.joined(separator: "\n").utf8),
+            contentType: "application/vnd.apple.mpegurl")
+        for (name, byte) in [("a", UInt8(1)), ("b", 2)] {
+            let section: [UInt8] = [9, byte, 9, 0, 0, 0, 9] + Array("stsd".utf8) + [byte, 8, 8]
+            shelf.origin.serve("/\(name).mp4", bytes: section, contentType: "video/mp4")
+            shelf.origin.serve("/\(name).m4s", bytes: [1, 2, 3, 4], contentType: "video/mp4")
+        }
+        for name in ["film.m3u8", "a.mp4", "a.m4s", "b.mp4", "b.m4s"] {
+            #expect(try #require(shelf.proxy).get(shelf.origin.url("/" + name)).status == 200)
+        }
+        let outcome = try shelf.run("export", shelf.origin.url("/film.m3u8"), "-o", directory.file("film.mp4"))
+        #expect(try #require(outcome.failureLine).contains("changes, as at an advertisement"), "\(outcome)")
+    }
+
+    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/ffmpeg"), "ffmpeg is not installed"))
+    func headersOfSubtitlesAreNotText() throws {
+        let shelf = try Shelf(), url = shelf.origin.url("/subtitles.m3u8")
+        let lines = ["#EXTM3U", "#EXT-X-TARGETDURATION:2"] + (1...2).flatMap { ["#EXTINF:2,", "\($0).vtt"] }
+        shelf.origin.serve(
+            "/subtitles.m3u8", bytes: Array((lines + ["#EXT-X-ENDLIST", ""]).joined(separator: "\n").utf8),
+            contentType: "application/vnd.apple.mpegurl")
+        for number in 1...2 {
+            let text =
+                "WEBVTT\nX-TIMESTAMP-MAP=MPEGTS:0,LOCAL:00:00.000\n\n00:0\(number).000 --> 00:0\(number).500\nHello\n"
+            shelf.origin.serve("/\(number).vtt", bytes: Array(text.utf8), contentType: "text/vtt")
+        }
+        for path in ["/subtitles.m3u8", "/1.vtt", "/2.vtt"] {
+            #expect(try #require(shelf.proxy).get(shelf.origin.url(path)).status == 200)
+        }
+        for suffix in ["vtt", "srt"] {
+            let file = directory.file("film." + suffix)
+            _ = try shelf.say("export", url, "-o", file)
+            let text = String(decoding: try contents(file), as: UTF8.self)
+            #expect(text.components(separatedBy: "Hello").count == 3 && !text.contains("X-TIMESTAMP"), "\(text)")
+            #expect(text.components(separatedBy: "WEBVTT").count == (suffix == "vtt" ? 2 : 1), "\(text)")
+        }
+    }
+
     @Test func severalPeriodsAreRefused() throws {
         let period = """
             <Period duration="PT2S"><AdaptationSet mimeType="video/mp4">

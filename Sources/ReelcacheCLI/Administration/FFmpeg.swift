@@ -78,7 +78,8 @@ struct FFmpeg {
         for number in inputs.indices {
             for kind in ["v", "a", "s"] { arguments += ["-map", "\(number):\(kind)?"] }
         }
-        return arguments + ["-c", "copy", "file:" + output]
+        let subtitles = output.lowercased().hasSuffix(".srt") ? ["-c:s", "srt"] : []
+        return arguments + ["-c", "copy"] + subtitles + ["file:" + output]
     }
 
     /// - Returns: the end of what it wrote to standard error; nil if this command was interrupted.

@@ -26,6 +26,14 @@ enum MediaContainer: String {
         return ["ftyp", "styp", "moov", "moof", "sidx", "emsg"].contains(box) ? .mp4 : nil
     }
 
+    /// The box of an MP4 initialization section that says how its samples are encoded (ISO/IEC 14496-12, `stsd`); all of
+    /// them, if there is none.
+    static func sampleDescriptions(_ section: [UInt8]) -> [UInt8] {
+        guard let name = section.firstRange(of: Array("stsd".utf8)), name.lowerBound >= 4 else { return section }
+        let size = section[(name.lowerBound - 4)..<name.lowerBound].reduce(0) { $0 << 8 | Int($1) } // no trap: checked
+        return Array(section[name.lowerBound...].prefix(max(0, size - 4))) // no trap: four bytes
+    }
+
     private static let suffixes: [String: MediaContainer] = [
         "ts": .transportStream, "mp4": .mp4, "m4s": .mp4, "m4v": .mp4, "m4a": .mp4, "cmfv": .mp4, "cmfa": .mp4,
         "webm": .matroska, "aac": .aac, "mp3": .mp3, "ac3": .ac3, "ec3": .eac3, "vtt": .webVTT,

@@ -124,10 +124,7 @@ struct PresentationExport {
         var beginning: [UInt8] = []
         if let first = Self.places(rendition).first {
             try withBytes(of: first, beside: output) { source, range in
-                var bytes = [UInt8](repeating: 0, count: MediaContainer.sniffedBytes)
-                let wanted = min(MediaContainer.sniffedBytes, range.count)
-                let count = pread(source, &bytes, wanted, off_t(range.lowerBound))
-                beginning = Array(bytes.prefix(max(0, count)))
+                beginning = Self.bytes(of: source, range, upTo: MediaContainer.sniffedBytes)
             }
         }
         let path = String((rendition.segmentList?.first?.url ?? "").prefix { $0 != "?" })
@@ -147,12 +144,29 @@ struct PresentationExport {
         let progress = ProgressLine()
         defer { progress.clear() }
         var end: Int64 = 0
-        for place in Self.places(rendition) {
+        for (number, place) in Self.places(rendition).enumerated() {
             guard !interruption.isRequested else { throw ControlError.interrupted }
-            try withBytes(of: place, beside: output) { try file.append($1, of: $0, at: &end) }
+            try withBytes(of: place, beside: output) { source, range in
+                try file.append(number == 0 ? range : Self.withoutHeader(range, of: source), of: source, at: &end)
+            }
             progress.show("export", end, of: rendition.cachedBytes)
         }
         return end
+    }
+
+    /// Each segment of WebVTT has a header (RFC 8216 §3.5), which would be shown as text: it ends with an empty line.
+    private static func withoutHeader(_ range: Range<Int64>, of source: Int32) -> Range<Int64> {
+        let beginning = bytes(of: source, range, upTo: 4096)
+        guard beginning.starts(with: "WEBVTT".utf8) else { return range }
+        let ends = ["\n\n", "\r\n\r\n"].compactMap { beginning.firstRange(of: Array($0.utf8))?.lowerBound }
+        let start = ends.min().map { range.lowerBound +| Int64($0) } ?? range.upperBound
+        return start..<range.upperBound // no trap: within what was read
+    }
+
+    private static func bytes(of source: Int32, _ range: Range<Int64>, upTo most: Int) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: min(most, range.count))
+        let count = pread(source, &bytes, bytes.count, off_t(range.lowerBound))
+        return Array(bytes.prefix(max(0, count)))
     }
 
     /// Lends the bytes of a segment, decoded if its origin sent it in a content coding.
@@ -184,8 +198,23 @@ struct PresentationExport {
             throw ControlError(
                 "\(url.absolute) is encrypted and plays only with its licence, so it cannot be exported")
         }
+        for rendition in renditions where !rendition.isEncrypted { try checkFormat(of: rendition, beside: output) }
         let inputs = try playlists.map { FFmpeg.Input.playlist(try played(try OriginURL(url: $0))) }
         return try withDirectory(beside: output) { try put(inputs, export, to: output, in: $0) }
+    }
+
+    /// ffmpeg reads all segments by the first initialization section.
+    private func checkFormat(of rendition: Rendition, beside output: String) throws {
+        var formats: Set<[UInt8]> = []
+        for place in rendition.initializations ?? [] {
+            try withBytes(of: place, beside: output) {
+                formats.insert(MediaContainer.sampleDescriptions(Self.bytes(of: $0, $1, upTo: 1 << 20)))
+            }
+        }
+        guard formats.count > 1 else { return }
+        throw ControlError(
+            "the format of \(rendition.name) changes, as at an advertisement, which no one file can have: export its playlist, with a name that ends with .m3u8"
+        )
     }
 
     /// Makes a directory beside the file, where there is room and where blocks can be shared.
