@@ -213,7 +213,7 @@ struct PresentationExport {
         }
         guard formats.count > 1 else { return }
         throw ControlError(
-            "the format of \(rendition.name) changes, as at an advertisement, which no one file can have: export its playlist, with a name that ends with .m3u8"
+            "the format of \(rendition.name) changes, as at an advertisement, which no file can have: export its .m3u8"
         )
     }
 
