@@ -130,7 +130,8 @@ struct AnswerIntake {
     /// If a version could not be validated that is to replace one that is kept, those who wait look again, and find
     /// that one.
     func returnsToFormer(_ output: borrowing FetchOutput) -> Bool {
-        guard let validated = purpose.validated, validated.isHidden, output.writer == nil else { return false }
+        guard let validated = purpose.validated, validated.isHidden, !validated.isInUse, output.writer == nil
+        else { return false }
         filler.discard(validated, of: status.resource)
         return true
     }
@@ -151,7 +152,7 @@ struct AnswerIntake {
         if isContent { filler.balance.note(answer.first.knownLength, of: demand.url) }
         if request.mustComeWhole(head, answer) { return .requestAgain }
         if case .pass(let reason) = answer.storing, isShared, reason != .status { status.note { $0.passing = reason } }
-        let isKept = isShared && answer.first.isKept(answer.storing, condition: answer.head.rangeCondition)
+        var isKept = isShared && answer.first.isKept(answer.storing, condition: answer.head.rangeCondition)
         if isKept, validated?.isHidden != true, filler.store.isKnown(status.resource.key, beside: validated) {
             // The resource was imported while the answer was on its way: waiting requests look it up again.
             status.resource.lookAgain(after: nil)
@@ -159,13 +160,18 @@ struct AnswerIntake {
         }
         // What somebody has pinned or downloaded stays until the new version is whole.
         let isHidden = isKept && validated.map { $0.isHidden || $0.isKept && $0.isComplete } ?? false
+        if isHidden, !filler.hasRoom(beside: answer.first.total) {
+            isKept = false
+            status.note { $0.obstacle = .noRoom(in: filler.store) }
+        }
+        let formerLive = validated?.head.live
         // The stored generation is outdated even though the new one must not be stored, or not yet.
         if !isKept || isHidden, isContent { validated?.freshen { $0.doubted } }
         let generation = makeGeneration(answer, isKept: isKept, isHidden: isHidden, &output)
         if answer.head.isCertainListing || StrayPage.isPlaylist(demand.url) {
             // Until it is parsed, the playlist or feed keeps its predecessor's freshness, or gets half a second:
             // requests in the meantime share this answer. In a shared cache, it may be one user's.
-            let live = validated?.head.live?.answered(at: filler.settings.clock())
+            let live = formerLive?.answered(at: filler.settings.clock())
             let isShared = demand.resolvedRule.terms.kind == .shared
             generation.setHead { $0.ofPlaylist(live ?? (isShared ? nil : .unread(at: filler.settings.clock()))) }
         }

@@ -71,12 +71,20 @@ extension CacheFiller {
         store.retire(generation)
     }
 
+    /// Whether a new version may be stored beside the one that is kept, as far as that is known without waiting.
+    func hasRoom(beside length: Int64?) -> Bool {
+        guard let length else { return true }
+        return length <= store.ledger.attainable(beside: metrics.pinnedBytes.value ?? 0)
+    }
+
     /// Has a new version take the place of the one that is kept, if it is whole.
     func endSuccession(of generation: Generation, in resource: OpenResource, _ end: FetchEnd) {
         if generation.isComplete, resource.has(generation), store.reveal(generation) {
-            resource.endSuccession(of: generation, hasFailed: false)
+            resource.noteSuccession(of: generation, nil)
         } else if case .failed = end {
-            resource.endSuccession(of: generation, hasFailed: true)
+            resource.noteSuccession(of: generation, .failed)
+        } else {
+            resource.noteSuccession(of: generation, .running)
         }
     }
 }

@@ -93,6 +93,9 @@ package final class CacheFiller: Sendable {
         store.listeners.whenChangedByHand { [weak self] key in self?.forgetShortResponses(of: key) }
         // The closed resources release their files here, outside the lock.
         store.listeners.whenShortOfFiles { [weak self] in _ = self?.resources.withLock { $0.closeHalf() } }
+        store.listeners.whenShortOfRoom { [weak self] in
+            for resource in self?.resources.withLock({ Array($0.byKey.values) }) ?? [] { resource.leaveSuccession() }
+        }
     }
 
     /// The widest read-ahead window that any rule gets: with a wider one, a small cache would evict what it has just
@@ -184,7 +187,10 @@ package final class CacheFiller: Sendable {
     /// A person has stored or removed a resource.
     /// - Parameter key: nil for all.
     private func forgetShortResponses(of key: CacheKey?) {
-        guard let key else { return shortResponses.removeAll() }
+        guard let key else {
+            for resource in resources.withLock({ Array($0.byKey.values) }) { resource.noteChange() }
+            return shortResponses.removeAll()
+        }
         for resource in open(of: key) { resource.noteChange() }
         shortResponses.removeAll(of: key)
     }

@@ -183,8 +183,7 @@ struct FetchOutput: ~Copyable {
         }
         if position >= end { return .complete }
         // An answer that delivered next to nothing counts as cut short. What it repeats is nothing.
-        let least = end == .max ? 1 : Int64(Self.onLoopBytes)
-        let isEnough = position == answered.upperBound && position -| answerStart >= least
+        let isEnough = position == answered.upperBound && position -| answerStart >= Int64(Self.onLoopBytes)
         return isEnough ? .inPart : .short(by: (end == .max ? answered.upperBound : end) -| position)
     }
 
@@ -360,9 +359,11 @@ struct FetchOutput: ~Copyable {
         {
             filler.discard(known, of: status.resource)
         }
+        if let hidden = writer?.generation ?? known, hidden.isHidden {
+            filler.endSuccession(of: hidden, in: status.resource, end)
+        }
         guard let generation = writer?.generation, generation.isStored else { return }
         if demand.resolvedRule.pins { filler.pin(generation, of: status.resource) }
-        if generation.isHidden { filler.endSuccession(of: generation, in: status.resource, end) }
         if case .completed = end { return }
         guard generation.length == nil || generation.head.rangeCondition == nil else { return }
         filler.discard(generation, of: status.resource)

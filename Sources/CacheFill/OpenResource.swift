@@ -56,8 +56,8 @@ package final class OpenResource: Sendable {
             return generation.isRetired || isOver && resource.isIdle && !generation.isInUse
         }
 
-        /// A player may close its connection to seek. In nanoseconds.
-        private static let longestSeek: UInt64 = 30_000_000_000
+        /// A player may close its connection to seek, or while it has enough. In nanoseconds.
+        private static let longestSeek: UInt64 = 300_000_000_000
 
         fileprivate mutating func view() -> View? {
             let now = MonotonicClock.nanoseconds()
@@ -101,7 +101,7 @@ package final class OpenResource: Sendable {
         var start: Int64
     }
 
-    fileprivate enum Succession { case running, failed }
+    enum Succession { case running, failed }
 
     /// Whether a rule has pinned it. `again`: more may have become known since the running attempt began.
     fileprivate enum Pinning { case notYet, running, again, done }
@@ -368,7 +368,20 @@ package final class OpenResource: Sendable {
     var changes: Int { state.withLock { $0.changes } }
 
     /// A person has stored or removed it.
-    func noteChange() { state.withLock { $0.changes &+= 1 } }
+    func noteChange() {
+        change { state in
+            state.changes &+= 1
+            if state.succession != nil { state.forgetGeneration() }
+        }
+    }
+
+    /// Forgets a generation that is not whole if nobody uses it: there is no room.
+    func leaveSuccession() {
+        change { state in
+            guard state.succession != nil, state.resource.isIdle, state.generation?.isInUse != true else { return }
+            state.forgetGeneration()
+        }
+    }
 
     /// Forgets a generation that the origin no longer has.
     /// - Returns: whether the store has another one, which it was to replace.
@@ -384,16 +397,18 @@ package final class OpenResource: Sendable {
     /// Whether the generation is the current one.
     func has(_ generation: Generation) -> Bool { state.withLock { $0.isCurrent(generation) } }
 
-    /// The generation has taken the place of the one before, or a fetch of it has failed: then the one before plays as
-    /// soon as nobody uses this one.
-    func endSuccession(of generation: Generation, hasFailed: Bool) {
-        state.withLock { state in if state.generation === generation { state.succession = hasFailed ? .failed : nil } }
+    /// The generation has taken the place of the one before (nil), or a fetch of it has ended: if that has failed, the
+    /// one before plays as soon as nobody uses this one.
+    func noteSuccession(of generation: Generation, _ succession: Succession?) {
+        state.withLock { state in
+            if state.generation === generation, state.succession != nil { state.succession = succession }
+        }
     }
 
     /// Forgets what is known because the store has another generation, or none, unless the known one is newer.
     func lookAgain(after former: Generation?) {
         change { state in
-            guard state.generation == nil || state.generation === former || state.succession != nil else { return }
+            guard state.generation == nil || state.generation === former else { return }
             if state.generation != nil { state.forgetGeneration() }
             state.forgetLookup()
         }

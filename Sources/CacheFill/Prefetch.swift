@@ -141,7 +141,9 @@ package final class Prefetch: LoopFiller.Work, ResourceResolver.User {
 
     private func consider(_ generation: Generation) {
         let isOnItsWay = generation.length == nil || !ResourceFill.isPossible(generation)
-        guard isOnItsWay, generation.length.map({ generation.coverage(of: wanted(of: $0)) != .whole }) ?? true else {
+        guard isOnItsWay,
+            generation.length.map({ generation.coverage(of: wanted(of: generation, $0)) != .whole }) ?? true
+        else {
             return fill(generation, following: nil)
         }
         // The rest comes only with the running transfer; without one, everything has to be fetched again.
@@ -152,7 +154,11 @@ package final class Prefetch: LoopFiller.Work, ResourceResolver.User {
         restart(after: .fill(.changed))
     }
 
-    private func wanted(of length: Int64) -> Range<Int64> { order.range?.clamped(to: 0..<max(0, length)) ?? 0..<length }
+    /// Of a version that is to replace one that is kept, all: it takes its place as a whole.
+    private func wanted(of generation: Generation, _ length: Int64) -> Range<Int64> {
+        guard let range = order.range, !generation.isHidden else { return 0..<length }
+        return range.clamped(to: 0..<max(0, length))
+    }
 
     // MARK: Opening
 
@@ -212,14 +218,14 @@ package final class Prefetch: LoopFiller.Work, ResourceResolver.User {
 
     private func fill(_ generation: Generation, following status: SharedFetch?) {
         use(generation)
-        if let length = generation.length, generation.coverage(of: wanted(of: length)) == .whole {
+        if let length = generation.length, generation.coverage(of: wanted(of: generation, length)) == .whole {
             status?.leave(follower, counting: pace)
             return completed(generation)
         }
         checkRoom(generation)
         // A fetch that cannot be resumed has to deliver the whole.
         let canStop = ResourceFill.isPossible(generation)
-        let stretch = generation.length.map { canStop ? wanted(of: $0) : 0..<$0 } ?? 0..<Int64.max
+        let stretch = generation.length.map { canStop ? wanted(of: generation, $0) : 0..<$0 } ?? 0..<Int64.max
         // The first connection follows the fetch that opened the resource, if it still runs, as far as that goes.
         var opened: Int64?
         if case .running(let range, _)? = status?.view { opened = range.upperBound }
@@ -346,7 +352,7 @@ package final class Prefetch: LoopFiller.Work, ResourceResolver.User {
     /// Checks for room first, so that a resource that cannot fit does not evict everything else.
     private func checkRoom(_ generation: Generation) {
         guard order.keeps, let length = generation.length else { return }
-        let needed = wanted(of: length)
+        let needed = wanted(of: generation, length)
         let (filler, key, bound) = (loop.filler, generation.key, LoopBound(self, on: loop.loop))
         filler.promises.note(ObjectIdentifier(state), needed, generation)
         filler.store.perform { [state] in
@@ -392,9 +398,9 @@ package final class Prefetch: LoopFiller.Work, ResourceResolver.User {
     private func completed(_ generation: Generation) {
         guard !isCommitting else { return }
         guard let length = generation.length else { return restart(after: .fill(.changed)) }
-        guard order.keeps else { return check(wanted(of: length), of: generation) }
+        guard order.keeps else { return check(wanted(of: generation, length), of: generation) }
         onPresent?(generation)
-        commit(wanted(of: length), of: generation)
+        commit(wanted(of: generation, length), of: generation)
     }
 
     /// Makes the bytes durable: the prefetch is complete only if it would be so after a crash.

@@ -199,6 +199,7 @@ extension CacheStore {
     package func commit(_ range: Range<Int64>, of generation: Generation, isPinned: Bool, isWanted: () -> Bool)
         throws(StoreError)
     {
+        if generation.isHidden, generation.isComplete { _ = reveal(generation) }
         queue.sync { $0.checkpointer.checkpoint() }
         guard !generation.hasUnsaved(in: range) else {
             throw .index(detail: "the fetched bytes could not be saved: see the log")

@@ -172,7 +172,7 @@ package final class CapacityLedger: Sendable {
 
     /// The most that a resource could take if everything that is not pinned were evicted.
     /// - Parameter pinned: the size of pinned resources.
-    func attainable(beside pinned: Int64) -> Int64 {
+    package func attainable(beside pinned: Int64) -> Int64 {
         let free = FileSystem.disk(of: directory)?.free ?? .max / 2
         return state.withLock { state in
             min(

@@ -134,7 +134,16 @@ final class Checkpointer {
         for id in failed { if let generation = generations[id] { _ = core.unsaved.add(generation) } }
         // An update must not bring back a generation that has been replaced. Retire it only after its successor is
         // saved, which inherits what is known of the resource.
-        for update in updates where !isCurrent(update) { generations[update.id].map(remover.retire) }
+        for update in updates where !isCurrent(update) {
+            guard let generation = generations[update.id] else { continue }
+            if newest[update.key].flatMap({ core.open[$0] })?.state.withLock(\.news.isIndexed) != false {
+                remover.retire(generation)
+            } else {
+                generation.restore(update)
+                failed.insert(update.id)
+                _ = core.unsaved.add(generation)
+            }
+        }
         return failed
     }
 

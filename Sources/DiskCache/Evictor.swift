@@ -26,7 +26,9 @@ final class Evictor {
         let shortage = core.ledger.shortage(for: refused)
         guard shortage > 0 else { return core.ledger.uncounted < core.ledger.limit }
         // Less than is wanted for the next writes may be enough for this one.
-        return evict(shortage) > 0 || core.ledger.hasRoom(for: refused)
+        if evict(shortage) > 0 || core.ledger.hasRoom(for: refused) { return true }
+        core.listeners.notifyFullness()
+        return closer.closeUnused() > 0
     }
 
     /// Evicts until the limits are met.

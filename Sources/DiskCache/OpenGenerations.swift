@@ -35,6 +35,11 @@ final class OpenGenerations: Sendable {
             return generation
         }
 
+        /// A hidden generation of a key.
+        func hidden(of key: CacheKey) -> Generation? {
+            open.values.first { $0.key == key && $0.isHidden && !$0.isRetired }
+        }
+
         /// - Returns: the open generation with this ID: this one, or one that was there before.
         mutating func add(_ generation: Generation, isHidden: Bool = false) -> Generation {
             if let open = open[generation.id] { return open }
@@ -93,8 +98,15 @@ final class OpenGenerations: Sendable {
     func add(_ generation: Generation, isHidden: Bool) {
         table.withLock { table in
             if let former = table.newest[generation.key] {
-                let whole = table.newest(of: generation.key)?.whole
-                generation.state.withLock { ($0.former, $0.whole) = (former, $0.whole ?? whole) }
+                let open = table.newest(of: generation.key), whole = open?.whole
+                let isKept = isHidden ? open?.isKept : nil
+                generation.state.withLock { state in
+                    (state.former, state.whole, state.isKept) = (former, state.whole ?? whole, isKept)
+                }
+            } else if isHidden, let other = table.hidden(of: generation.key) {
+                // It is to replace the same one.
+                let former = other.state.withLock { ($0.former, $0.isKept) }
+                generation.state.withLock { ($0.former, $0.isKept) = former }
             }
             _ = table.add(generation, isHidden: isHidden)
         }

@@ -9,6 +9,7 @@ package final class StoreListeners: Sendable {
         var onChange: (@Sendable (CacheKey, Generation?) -> Void)?
         var onChangeByHand: (@Sendable (CacheKey?) -> Void)?
         var onShortage: (@Sendable () -> Void)?
+        var onFullness: (@Sendable () -> Void)?
     }
 
     /// - Parameter report: called on a thread of the store when the given resource, or the given generation of it, has
@@ -29,9 +30,17 @@ package final class StoreListeners: Sendable {
         listeners.withLock { $0.onShortage = close }
     }
 
+    /// - Parameter leave: called on the store's queue when nothing can be evicted; should release what is hidden and no
+    ///   longer used.
+    package func whenShortOfRoom(_ leave: @escaping @Sendable () -> Void) {
+        listeners.withLock { $0.onFullness = leave }
+    }
+
     func notifyChanged(_ key: CacheKey, _ generation: Generation?) { listeners.withLock(\.onChange)?(key, generation) }
 
     func notifyChangedByHand(_ key: CacheKey?) { listeners.withLock(\.onChangeByHand)?(key) }
+
+    func notifyFullness() { listeners.withLock(\.onFullness)?() }
 
     func notifyShortage() { listeners.withLock(\.onShortage)?() }
 }

@@ -119,6 +119,7 @@ extension Durability {
                 try eventually("one call for many") {
                     try layer.log.records.contains { if case .syncAll = $0.change { true } else { false } }
                 }
+                try proxy.waitForStatistics("a checkpoint") { $0.cache.checkpoints > 0 }
                 #expect(try proxy.process.killNow() == .signalled(SIGKILL))
 
                 let run = Run(before: before, after: live, log: try layer.log, films: films)

@@ -121,11 +121,100 @@ extension Scenarios {
                 _ = try player.readBody(exactly: 500_000)
                 player.close()
                 stage.origin.stop()
+                // As long as its player is there, it plays on.
+                try stage.catchUp()
                 for _ in 0..<2 {
                     expectWhole(try stage.get(path), film)
                     expectStale(try stage.get(path))
                     try stage.restart()
                 }
+            }
+        }
+
+        /// One that is not whole gives way to the next, without validators as well.
+        @Test(arguments: [false, true]) func newVersionOfANewVersionIsKept(noValidators: Bool) async throws {
+            let versions = (1...3).map { Media(seed: 210 + UInt64($0), size: 2_000_000) }
+            try await scenario { stage in
+                try stage.keep(.pin, noValidators: noValidators)
+                for (number, media) in versions.enumerated() {
+                    stage.origin.serve(path, media, etag: "\"v\(number + 2)\"")
+                    stage.origin.script(path) {
+                        ($0.headers, $0.noValidators) = ([("Cache-Control", "no-cache")], noValidators)
+                    }
+                    if number < 2 {
+                        expectPart(try stage.get(path, range: "bytes=0-299999"), 0..<300_000, of: media)
+                    } else {
+                        expectWhole(try stage.get(path), media)
+                    }
+                }
+                stage.origin.stop()
+                for _ in 0..<2 {
+                    expectWhole(try stage.get(path), versions[2])
+                    try stage.restart()
+                }
+            }
+        }
+
+        /// It is fresh, so that nothing else returns to the former.
+        @Test func whatIsKeptPlaysWhenItsFreshNewVersionBreaksOff() async throws {
+            try await scenario { stage in
+                try stage.keep(.pin)
+                stage.origin.serve(path, Media(seed: 202, size: 2_000_000), etag: "\"v2\"")
+                stage.origin.script(path) { $0.headers = [("Cache-Control", "max-age=1000")] }
+                #expect(try stage.get(path, range: "bytes=0-299999").status == 206)
+                stage.origin.stop()
+                expectCut { try stage.get(path) }
+                expectWhole(try stage.get(path), film)
+            }
+        }
+
+        /// Nor do its players notice that their origin had errors.
+        @Test func seekWhileItsOriginFailsLeavesThePlay() async throws {
+            let remake = Media(seed: 202, size: 4_000_000)
+            try await scenario {
+                $0.fill(.read)
+            } _: { stage in
+                try stage.keep(.pin)
+                stage.origin.serve(path, remake, etag: "\"v2\"")
+                stage.origin.script(path) { $0.headers = [("Cache-Control", "no-cache")] }
+                let (player, head) = try stage.playerOf(path, receiveBuffer: 16_384)
+                #expect(head.status == 200)
+                let beginning = try player.readBody(exactly: 500_000)
+                stage.origin.script(path) { $0.status = 503 }
+                expectPart(try stage.get(path, range: "bytes=0-999"), 0..<1000, of: remake)
+                stage.origin.script(path) { $0.status = nil }
+                let rest = try player.readBody(exactly: Int(remake.size) - beginning.count)
+                #expect(remake.difference(beginning + rest, from: 0..<remake.size) == nil)
+            }
+        }
+
+        @Test func whatIsRemovedDuringItsNewVersionStaysAway() async throws {
+            try await scenario { stage in
+                try stage.keep(.pin)
+                let remake = Media(seed: 202, size: 2_000_000)
+                stage.origin.serve(path, remake, etag: "\"v2\"")
+                #expect(try stage.get(path, range: "bytes=0-299999").status == 206)
+                #expect(
+                    try stage.control("DELETE", "/resources?\(stage.parameter(path))&include_pinned=true").status == 200
+                )
+                try stage.catchUp()
+                #expect(try stage.read(ResourceListing.self, "/resources").resources.isEmpty)
+                expectWhole(try stage.get(path), remake)
+                _ = try stage.read(ResourceListing.self, "/resources")
+                #expect(try stage.read(ResourceListing.self, "/resources").resources.map(\.isPinned) == [false])
+            }
+        }
+
+        /// A download of a part of it is one of the whole: what is kept was whole.
+        @Test func partOfANewVersionThatIsDownloadedIsTheWhole() async throws {
+            let remake = Media(seed: 202, size: 2_000_000)
+            try await scenario { stage in
+                try stage.keep(.pin)
+                stage.origin.serve(path, remake, etag: "\"v2\"")
+                #expect(try stage.get(path, range: "bytes=0-99999").status == 206)
+                _ = try stage.download(path, first: 500_000).complete()
+                stage.origin.stop()
+                expectWhole(try stage.get(path), remake)
             }
         }
 

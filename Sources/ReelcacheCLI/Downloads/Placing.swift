@@ -135,6 +135,8 @@ final class Placing: Sendable {
             let outcome = outcome(report, proxy)
             if case .failed = outcome, proxy.isBrief, !interruption.isRequested, proxy.isGone {
                 state.withLock { state in
+                    // The next one may have begun meanwhile.
+                    if state.proxy.baseURL != proxy.baseURL { return state.waiting.append(report) }
                     state.cut.append(report)
                     state.open.remove(report.id)
                 }
