@@ -260,8 +260,7 @@ package final class CacheStore: Sendable {
     /// Has look-ups find a hidden generation that is finished. The next checkpoint replaces the rows of the former.
     /// - Returns: false if another one has taken its place meanwhile, such as an import.
     package func reveal(_ generation: Generation) -> Bool {
-        defer { _ = core.unsaved.add(generation) }
-        return core.open.reveal(generation)
+        core.open.reveal(generation) { [core] in _ = core.unsaved.add(generation) }
     }
 
     /// Creates a pass-through buffer in memory, for a response that is not stored.

@@ -133,19 +133,22 @@ final class OpenGenerations: Sendable {
     func setNewest(_ id: GenerationID?, of key: CacheKey) { table.withLock { $0.newest[key] = id } }
 
     /// Makes a hidden generation the newest of its resource, if that is still the one that it replaces, or is closed.
+    /// - Parameter done: called if it is.
     /// - Returns: whether it is.
-    func reveal(_ generation: Generation) -> Bool {
-        table.withLock { table in
+    func reveal(_ generation: Generation, then done: () -> Void) -> Bool {
+        let isNext = table.withLock { table in
             let newest = table.newest[generation.key], isKept = newest.flatMap { table.open[$0] }?.isKept
             let isNext = generation.state.withLock { state in
                 guard !state.isRetired, newest == nil || newest == state.former else { return false }
                 // What is kept is the resource: the index confirms it with the next checkpoint.
-                (state.isHidden, state.isKept) = (false, isKept)
+                (state.isHidden, state.isKept) = (false, isKept ?? state.isKept)
                 return true
             }
             if isNext { table.newest[generation.key] = generation.id }
             return isNext
         }
+        if isNext { done() }
+        return isNext
     }
 
     // MARK: Closing
