@@ -16,8 +16,8 @@ package final class Generation: Sendable {
     /// Whether it is stored on disk. Otherwise it is a pass-through buffer in memory.
     package let isStored: Bool
     private let ledger: CapacityLedger
-    /// Whether its resource was pinned or downloaded when it was opened.
-    private let wasKept: Bool
+    /// Whether its resource was pinned or downloaded when it was opened, and whether it was made hidden.
+    private let wasKept: Bool, wasHidden: Bool
     let state: Mutex<State>
     /// What of the state is read without its lock: whether it is retired, and its length; -1 while unknown.
     private let retired = Atomic(false), knownLength: Atomic<Int64>
@@ -36,7 +36,7 @@ package final class Generation: Sendable {
         whole: CacheKey? = nil
     ) {
         (self.id, self.key, self.file, self.ledger) = (id, key, file, ledger)
-        (geometry, isStored, wasKept) = (chunks.geometry, chunks.isStored, isKept)
+        (geometry, isStored, wasKept, wasHidden) = (chunks.geometry, chunks.isStored, isKept, isHidden)
         knownLength = Atomic(chunks.length ?? -1)
         state = Mutex(
             State(
@@ -145,7 +145,7 @@ package final class Generation: Sendable {
     package var isComplete: Bool { state.withLock { $0.chunks.isComplete } }
 
     /// Whether it is hidden from look-ups until it is finished.
-    package var isHidden: Bool { state.withLock { $0.isHidden } }
+    package var isHidden: Bool { wasHidden && state.withLock { $0.isHidden } }
 
     /// The present ranges, in order; nil while the length is unknown.
     var presentRanges: (length: Int64, present: [Range<Int64>])? { state.withLock { $0.chunks.presentRanges } }
