@@ -242,6 +242,7 @@ extension Scenarios {
                 try stage.keep(way, noValidators: noValidators)
                 let response = try stage.get(path, range: "bytes=5000000-")
                 #expect(response.status == 416 && response.headers["Content-Range"] == "bytes */3000000")
+                #expect(stage.origin.requests(path).last?.headers["Range"]?.hasPrefix("bytes=0-") == true)
                 stage.origin.script(path) { $0.status = 416 }
                 expectPart(try stage.get(path, range: "bytes=0-999"), 0..<1000, of: film)
                 stage.origin.stop()
