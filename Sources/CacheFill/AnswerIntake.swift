@@ -164,17 +164,16 @@ struct AnswerIntake {
             isKept = false
             status.note { $0.obstacle = .noRoom(in: filler.store) }
         }
-        let formerLive = validated?.head.live
-        // The stored generation is outdated even though the new one must not be stored, or not yet.
-        if !isKept || isHidden, isContent { validated?.freshen { $0.doubted } }
         let generation = makeGeneration(answer, isKept: isKept, isHidden: isHidden, &output)
         if answer.head.isCertainListing || StrayPage.isPlaylist(demand.url) {
             // Until it is parsed, the playlist or feed keeps its predecessor's freshness, or gets half a second:
             // requests in the meantime share this answer. In a shared cache, it may be one user's.
-            let live = formerLive?.answered(at: filler.settings.clock())
+            let live = validated?.head.live?.answered(at: filler.settings.clock())
             let isShared = demand.resolvedRule.terms.kind == .shared
             generation.setHead { $0.ofPlaylist(live ?? (isShared ? nil : .unread(at: filler.settings.clock()))) }
         }
+        // The stored generation is outdated even though the new one must not be stored, or not yet.
+        if !isKept || isHidden, isContent { validated?.freshen { $0.doubted } }
         let isUnresumable = answer.first.isUnresumable(
             isStored: generation.isStored, condition: answer.head.rangeCondition,
             isPartRequested: span != nil || request.requestsWhole)

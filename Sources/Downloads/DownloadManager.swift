@@ -201,8 +201,8 @@ package actor DownloadManager {
         return found
     }
 
-    /// Forgets all downloads that have ended, but for failed ones that their feeds retry: without one, its episode would
-    /// count as removed by a person.
+    /// Forgets all downloads that have ended, but for failed ones that their feeds retry: without one, its episode
+    /// would count as removed by a person.
     /// - Returns: how many.
     package func clearHistory() throws(DownloadError) -> Int {
         try checkOpen()

@@ -70,13 +70,19 @@ import Testing
         try shelf.close()
     }
 
-    /// Other commands find its proxy, which ends with it.
-    @Test(arguments: [true, false]) func playerThatUsesItsProxyIsWaitedFor(isInterrupted: Bool) throws {
+    /// A cache without a proxy, and an origin of two films that stalls in the midst of them.
+    private func stallingShelf() throws -> Shelf {
         let shelf = try Shelf(.alone)
         for path in ["/a.mp4", "/b.mp4"] {
             shelf.origin.serve(path, shelf.film)
             shelf.origin.script(path) { $0.stallAfter = 500_000 }
         }
+        return shelf
+    }
+
+    /// Other commands find its proxy, which ends with it.
+    @Test(arguments: [true, false]) func playerThatUsesItsProxyIsWaitedFor(isInterrupted: Bool) throws {
+        let shelf = try stallingShelf()
         let command = try ReelcacheCommand.start(arguments(shelf, ["/b.mp4"]))
         try shelf.origin.waitForRequests("/b.mp4", count: 1)
         let owner = try String(contentsOfFile: shelf.cache.path + "/LOCK", encoding: .utf8)
@@ -100,11 +106,7 @@ import Testing
 
     /// That of the first command ends with it, and the second one continues.
     @Test(arguments: [false, true]) func commandOutlivesAnotherOnesProxy(places: Bool) throws {
-        let shelf = try Shelf(.alone)
-        for path in ["/a.mp4", "/b.mp4"] {
-            shelf.origin.serve(path, shelf.film)
-            shelf.origin.script(path) { $0.stallAfter = 500_000 }
-        }
+        let shelf = try stallingShelf()
         let first = try ReelcacheCommand.start(arguments(shelf, ["/a.mp4"]))
         try shelf.origin.waitForRequests("/a.mp4", count: 1)
         let second = try ReelcacheCommand.start(

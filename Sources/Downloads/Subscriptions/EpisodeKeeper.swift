@@ -78,8 +78,8 @@ struct EpisodeKeeper {
             // Not those of episodes that were let go of.
             let ordered = try subscriptions.database.episodes(of: id, in: [.ordered])
             let (wanted, own) = (Set(ordered.map(\.url.absolute)), downloads(of: subscription))
-            let ids = own.values.filter { wanted.contains($0.urlText) && FeedSchedule.retry($0, now: now) == .due }.map(
-                \.id)
+            let due = own.values.filter { FeedSchedule.retry($0, now: now) == .due }
+            let ids = due.filter { wanted.contains($0.urlText) }.map(\.id)
             if !ids.isEmpty {
                 _ = try downloads.perform { try $0.change(.possible(ids), DownloadChange(action: .retry)) }
             }

@@ -26,8 +26,8 @@ enum MediaContainer: String {
         return ["ftyp", "styp", "moov", "moof", "sidx", "emsg"].contains(box) ? .mp4 : nil
     }
 
-    /// The box of an MP4 initialization section that says how its samples are encoded (ISO/IEC 14496-12, `stsd`); all of
-    /// them, if there is none.
+    /// The box of an MP4 initialization section that says how its samples are encoded (ISO/IEC 14496-12, `stsd`); the
+    /// section itself, if it has none.
     static func sampleDescriptions(_ section: [UInt8]) -> [UInt8] {
         guard let name = section.firstRange(of: Array("stsd".utf8)), name.lowerBound >= 4 else { return section }
         let size = section[(name.lowerBound - 4)..<name.lowerBound].reduce(0) { $0 << 8 | Int($1) } // no trap: checked

@@ -35,8 +35,8 @@ final class PrefetchSession {
     }
 
     /// - Parameters:
-    ///   - successor: with which this process runs the proxy once that of another command has ended; nil if it ends then,
-    ///     too.
+    ///   - successor: with which this process runs the proxy once that of another command has ended; nil if it ends
+    ///     then, too.
     ///   - pausesAtEnd: whether an interrupt pauses the downloads, so that only the same command continues them;
     ///     otherwise they stay in the queue.
     ///   - leavesHeld: whether to end once the schedule or a cap holds back all downloads that have not ended; they
