@@ -16,6 +16,7 @@ static inline CURLcode reel_curl_set_prereq(CURL *easy, curl_prereq_callback val
 static inline CURLcode reel_curl_get_long(CURL *easy, CURLINFO info, long *value) { return curl_easy_getinfo(easy, info, value); }
 static inline CURLcode reel_curl_get_off(CURL *easy, CURLINFO info, curl_off_t *value) { return curl_easy_getinfo(easy, info, value); }
 static inline CURLcode reel_curl_get_string(CURL *easy, CURLINFO info, const char **value) { return curl_easy_getinfo(easy, info, value); }
+static inline CURLcode reel_curl_get_list(CURL *easy, CURLINFO info, struct curl_slist **value) { return curl_easy_getinfo(easy, info, value); }
 static inline CURLcode reel_curl_get_pointer(CURL *easy, CURLINFO info, void **value) { return curl_easy_getinfo(easy, info, value); }
 
 static inline CURLMcode reel_curl_multi_set_long(CURLM *multi, CURLMoption option, long value) { return curl_multi_setopt(multi, option, value); }

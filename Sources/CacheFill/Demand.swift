@@ -1,6 +1,7 @@
 import CachePolicy
 import HTTPModel
 import Synchronization
+import Upstream
 
 /// How long a 404 or 410 answers further requests although its origin states no lifetime.
 package struct ExpectedAbsence: Sendable {
@@ -40,6 +41,9 @@ package final class Demand: Sendable {
     private let isForwarded: Bool
     /// Whether cookies reach the origin, and its own the client: they know each other.
     let passesCookies: Bool
+    /// Whether the proxy keeps what origins set, as a browser does, and sends it to them. Not in place of a client that
+    /// knows them, nor for a page of another site: on this machine, a page and a player have the same address.
+    private let keepsCookies: Bool
     /// The address under which its client is counted; nil for the proxy itself.
     package let client: IPAddress?
     private let passesCredentials: Bool
@@ -60,6 +64,7 @@ package final class Demand: Sendable {
     ///   - isForwarded: whether a trusted proxy states for whom it is: what anybody else states is not passed on.
     ///   - passesCookies: whether cookies reach the origin: they are meant for it if the client knows it by its own
     ///     name, or if it is the only one behind the proxy.
+    ///   - keepsCookies: whether the proxy keeps origins' cookies for the client.
     ///   - passesCredentials: whether `Authorization` is meant for this origin.
     ///   - referrer: the value of `Referer` for the origin.
     package init(
@@ -67,7 +72,7 @@ package final class Demand: Sendable {
         directives: RequestDirectives, resolvedRule: ResolvedRule = ResolvedRule(), whole: CacheKey? = nil,
         absence: (@Sendable () -> ExpectedAbsence?)? = nil,
         isTransparent: Bool = false, isForwarded: Bool = false, passesCookies: Bool = false,
-        passesCredentials: Bool = true,
+        keepsCookies: Bool = true, passesCredentials: Bool = true,
         referrer: Referrer = .asSent, client: IPAddress? = nil
     ) {
         self.url = url
@@ -80,6 +85,7 @@ package final class Demand: Sendable {
         self.isTransparent = isTransparent
         self.isForwarded = isForwarded
         self.passesCookies = passesCookies
+        self.keepsCookies = keepsCookies && resolvedRule.terms.kind == .private
         self.passesCredentials = passesCredentials
         self.referrer = referrer
         self.client = client
@@ -100,8 +106,8 @@ package final class Demand: Sendable {
         Demand(
             url: url, as: address, span: span, request: request, directives: directives, resolvedRule: resolvedRule,
             whole: whole, absence: absence, isTransparent: isTransparent, isForwarded: isForwarded,
-            passesCookies: passesCookies, passesCredentials: passesCredentials, referrer: referrer,
-            client: client)
+            passesCookies: passesCookies, keepsCookies: keepsCookies, passesCredentials: passesCredentials,
+            referrer: referrer, client: client)
     }
 
     /// The demand for what the same client will request next: with its request fields, but without those that concern
@@ -113,7 +119,7 @@ package final class Demand: Sendable {
         return Demand(
             url: url, span: span, request: request, directives: RequestDirectives(), resolvedRule: resolvedRule,
             whole: whole, isTransparent: isTransparent, isForwarded: isForwarded && isSame,
-            passesCookies: passesCookies && isSame,
+            passesCookies: passesCookies && isSame, keepsCookies: keepsCookies,
             passesCredentials: passesCredentials && isSame, referrer: referrer, client: client)
     }
 
@@ -174,6 +180,12 @@ package final class Demand: Sendable {
             if let value = fields["Referer"] { Referrer(redirected: value, to: url).replace(in: &fields) }
         }
         return fields
+    }
+
+    /// The cookies that go with it; nil if the client keeps its own.
+    /// - Parameter key: the resource's, for one that stands alone.
+    func cookies(in jars: CookieJars, or key: CacheKey) -> CookieUse? {
+        keepsCookies ? CookieUse(jars, of: whole ?? key.withoutVariant, given: resolvedRule.cookies) : nil
     }
 
     /// What decides about storing its response.

@@ -91,6 +91,7 @@ struct FetchRequest {
             confined: demand.confined + (moved.media?.location.confined ?? []))
         request.parent = parent?.url
         request.client = demand.client
+        request.cookies = demand.cookies(in: filler.cookies, or: resource.key)
         return request
     }
 

@@ -66,6 +66,7 @@ package final class ResponseFetch: TransferDelegate {
         var request = UpstreamRequest(
             url: demand.address, method: limit == nil ? .head : .get, fields: fields, confined: demand.confined)
         (request.parent, request.client) = (parent?.url, demand.client)
+        request.cookies = demand.cookies(in: call.origins.filler.cookies, or: resource?.key ?? demand.url.cacheKey)
         switch call.turn(before: request) {
         case .now: break
         case .later(let seconds): return after(seconds) { [unowned self] in start() }

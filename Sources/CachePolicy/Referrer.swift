@@ -1,8 +1,9 @@
 import HTTPModel
 
-/// The `Referer` that an origin receives for the page that a player is on, as browsers send it without a policy
-/// (Referrer Policy §3.7, strict-origin-when-cross-origin): the full URL to the page's own origin, only the origin
-/// to others, and nothing from an https page to an http target.
+/// The `Referer` that an origin receives for the page that a player is on. That of a program arrives in full: its user
+/// set it, and origins check it. That of a browser arrives as browsers send it without a policy (Referrer Policy §3.7,
+/// strict-origin-when-cross-origin): the full URL to the page's own origin, only the origin to others, and nothing from
+/// an https page to an http target.
 package enum Referrer: Sendable, Equatable {
     /// As the player sent it, for a player to which the proxy is only an intermediary.
     case asSent
@@ -21,10 +22,17 @@ package enum Referrer: Sendable, Equatable {
     /// `https://host/page`.
     /// - Parameters:
     ///   - value: the field as the player sent it.
+    ///   - isOfBrowser: whether a browser sent it.
     ///   - mounts: the mounts below which the proxy serves pages of origins.
     ///   - isOwn: whether a URL points to the proxy.
-    package init(_ value: String, for target: OriginURL, mounts: [Mount], isOwn: (OriginURL) -> Bool) {
-        let page = (try? OriginURL(url: value)).flatMap { Self.page($0, mounts, isOwn) }
+    package init(
+        _ value: String, for target: OriginURL, isOfBrowser: Bool = true, mounts: [Mount], isOwn: (OriginURL) -> Bool
+    ) {
+        let named = try? OriginURL(url: value), page = named.flatMap { Self.page($0, mounts, isOwn) }
+        if !isOfBrowser, let page, page == named {
+            self = .page(page.absolute)
+            return
+        }
         self = page.flatMap { Self.value(of: $0, to: target) }.map(Referrer.page) ?? .none
     }
 

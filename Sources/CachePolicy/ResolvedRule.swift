@@ -26,6 +26,8 @@ package struct ResolvedRule: Sendable, Equatable {
     /// Fields for the origin, which replace the client's fields of the same name. They are sent to the URL's
     /// origin, and not along a redirect to another.
     package var headers = HeaderFields()
+    /// The lines of a cookie file, for the origins that they name.
+    package var cookies: [String] = []
     /// Whether stored responses are pinned.
     package var pins = false
     /// Whether web pages that arrive in place of media are stored.
@@ -94,6 +96,7 @@ extension ResolvedRule {
         largestStored = written.maxObject ?? largestStored
         storesHeuristically = written.heuristic ?? storesHeuristically
         parents = rule.parents ?? parents
+        cookies = rule.cookies ?? cookies
     }
 
     /// Neither stores nor answers from a cache.

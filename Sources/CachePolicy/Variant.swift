@@ -139,4 +139,9 @@ package struct Variant: Sendable, Equatable {
 extension CacheKey {
     /// Whether this is a key, or that of one of its variants.
     package func isOf(_ key: CacheKey) -> Bool { self == key || text.hasPrefix(key.text + " ") }
+
+    /// The key of which this may be a variant's.
+    package var withoutVariant: CacheKey {
+        text.utf8.firstIndex(of: ASCII.space).map { CacheKey(text: String(text[..<$0])) } ?? self
+    }
 }

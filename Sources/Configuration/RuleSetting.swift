@@ -107,6 +107,15 @@ package struct RuleKey: Sendable {
             a domain behind each `*`; a host without a scheme means `https://` here.
             """, example: "{X-Api-Key: a-secret, User-Agent: reelcache}"),
         RuleKey(
+            "cookies", .one(.path(.file)), at: \.cookies,
+            "Send the cookies of this file to the origins that it names.",
+            """
+            It is a cookie file in Netscape's form, as `yt-dlp --cookies` and `curl --cookie-jar` write it, and is read \
+            again with the configuration. Cookies that an origin sets are kept without a rule, in memory, for the stream \
+            or file whose answer set them. Neither are sent from a shared cache, for pages of other sites, or for \
+            clients that use the proxy as an HTTP proxy, which have their own.
+            """, example: "/etc/reelcache/cookies.txt"),
+        RuleKey(
             "pin", .one(.bool), at: \.pin,
             "With true, pin what is stored: when its transfer has ended, or when it is next played.", example: "true"),
         RuleKey(
@@ -169,6 +178,8 @@ package struct RuleKey: Sendable {
         - host: signed.example           # its links expire while a film plays
           ignore_query: [signature, expires]
           refresh: https://api.example/play{path}
+        - host: "*.members.example"      # one has to log in: the browser's cookies
+          cookies: /etc/reelcache/cookies.txt
         - host: [strict.example, "*.strict.example"]
           ignore_no_store: true
           play_stale: true

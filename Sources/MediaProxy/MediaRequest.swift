@@ -139,6 +139,7 @@ final class MediaRequest: ResourceResolver.User {
             resolvedRule: resolvedRule, whole: membership?.whole, absence: absence,
             isTransparent: route.form.isTransparent,
             isForwarded: exchange.isForwarded, passesCookies: route.passesCookies,
+            keepsCookies: !route.passesCookies && !reading.requester.isForeign,
             referrer: proxy.referrer(of: exchange, route), client: exchange.countedClient)
     }
 

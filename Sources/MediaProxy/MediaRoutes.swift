@@ -56,9 +56,11 @@ final class Route {
         isRecording = url.isOfRecording
     }
 
-    /// Whether anyone could get the same from the origin: the fields that a rule adds, or a resolver that acts for the
-    /// user, may be what grants access.
-    var isOpen: Bool { resolvedRule.headers.lines.isEmpty && resolvedRule.resolver == nil }
+    /// Whether anyone could get the same from the origin: the fields and cookies that a rule adds, or a resolver that acts
+    /// for the user, may be what grants access.
+    var isOpen: Bool {
+        resolvedRule.headers.lines.isEmpty && resolvedRule.cookies.isEmpty && resolvedRule.resolver == nil
+    }
 }
 
 /// Finds the resource that a request target names. The line of a request remembers it. Loop-bound.

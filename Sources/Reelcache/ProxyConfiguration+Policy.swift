@@ -24,7 +24,13 @@ extension ProxyConfiguration {
         policy.cache = cache
         policy.defaultTTL = try checkedDefaultTTL()
         policy.targetedFields = try Self.parse("targeted_fields", checkedTargetedFields())
-        for (index, rule) in rules.enumerated() { policy.rules.append(try Self.parse("rules[\(index)]", Rule(rule))) }
+        for (index, rule) in rules.enumerated() {
+            let name = "rules[\(index)]"
+            let cookies = try rule.cookies.map { path throws(ProxyError) in
+                try Self.parse("\(name): cookies: \(path)", CookieFile.cookies(in: Self.text(ofFile: path)))
+            }
+            policy.rules.append(try Self.parse(name, Rule(rule, cookies: cookies)))
+        }
         policy.parents = try Self.parse("parents", ParentProxy.list(parents))
         for (index, resolver) in resolvers.enumerated() {
             policy.resolvers.append(try Self.parse("resolvers[\(index)]", Resolver(resolver)))
@@ -39,6 +45,21 @@ extension ProxyConfiguration {
         -> Value
     {
         do throws(RuleError) { return try value() } catch { throw .invalidSetting("\(name): \(error)") }
+    }
+
+    private static func text(ofFile path: String) throws(RuleError) -> String {
+        // A pipe would wait for its writer.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), fault = String(errno: errno)
+        guard descriptor >= 0 else { throw RuleError("cannot be read (\(fault)); name a readable cookie file") }
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        guard let bytes = try? file.read(upToCount: CookieFile.longest + 1) else {
+            throw RuleError("cannot be read; name a readable cookie file")
+        }
+        guard bytes.count <= CookieFile.longest else {
+            throw RuleError(
+                "is larger than \(ByteSize(bytes: Int64(CookieFile.longest))); keep the cookies of the rule's hosts")
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     private func checkedTargetedFields() throws(RuleError) -> [String] {

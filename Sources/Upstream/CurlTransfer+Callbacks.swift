@@ -76,6 +76,7 @@ extension CurlTransfer {
         if !hop.way.isDirect, let url = route?.url, let client {
             scope.add(hop.way.scope(of: url, fields, client.policy.value))
         }
+        takeCookies(fields)
         if request.method.followsRedirects, let location = fields["Location"],
             [301, 302, 303, 307, 308].contains(status)
         {

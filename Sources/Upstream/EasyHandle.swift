@@ -108,8 +108,32 @@ final class EasyHandle {
         check(reel_curl_set_list(curl, CURLOPT_RESOLVE, resolved), CURLOPT_RESOLVE)
     }
 
-    func set(_ request: UpstreamRequest, fields: HeaderFields, settings: UpstreamSettings) {
-        let own = setMethod(of: request)
+    /// Lets curl send cookies, and take those that the answer sets.
+    /// - Parameters:
+    ///   - lines: of a cookie file.
+    ///   - others: the value of the client's own `Cookie`, which curl adds to them.
+    func set(cookies lines: [String], besides others: String?) {
+        set(CURLOPT_COOKIEFILE, "")
+        for line in lines { reel_curl_set_string(curl, CURLOPT_COOKIELIST, line) }
+        if let others { set(CURLOPT_COOKIE, others) }
+    }
+
+    /// The lines of all cookies that curl has.
+    var cookies: [String] {
+        var list: UnsafeMutablePointer<curl_slist>?
+        reel_curl_get_list(curl, CURLINFO_COOKIELIST, &list)
+        defer { curl_slist_free_all(list) }
+        return sequence(first: list) { $0?.pointee.next }.prefix { $0 != nil }
+            .compactMap { $0.map { String(cString: $0.pointee.data) } }
+    }
+
+    /// - Parameter cookies: lines of a cookie file; nil if curl is to keep no cookies.
+    func set(_ request: UpstreamRequest, fields: HeaderFields, cookies: [String]? = nil, settings: UpstreamSettings) {
+        var own = setMethod(of: request)
+        if let cookies {
+            set(cookies: cookies, besides: cookies.isEmpty ? nil : fields.combined("Cookie"))
+            if !cookies.isEmpty { own = Self.fieldsBesideCookies }
+        }
         for line in fields.lines where !own.contains(line.name) { append(line.name, line.value) }
         if let span = request.span { append("Range", span.fieldValue) }
         if fields["User-Agent"] == nil { append("User-Agent", settings.userAgent) }
@@ -149,6 +173,9 @@ final class EasyHandle {
     private static let framingFields: FieldNames = ["host", "content-length", "transfer-encoding", "expect"]
     private static let fieldsOfGet: FieldNames = [
         "host", "content-length", "transfer-encoding", "expect", "range", "accept-encoding",
+    ]
+    private static let fieldsBesideCookies: FieldNames = [
+        "host", "content-length", "transfer-encoding", "expect", "range", "accept-encoding", "cookie",
     ]
 
     /// Keeps curl from sending a field by itself.

@@ -26,6 +26,8 @@ struct Hop {
     var location = ""
     var redirectStatus = 0
     var redirectFields = HeaderFields()
+    /// The lines of the cookies with which curl began.
+    var cookies: [String] = []
     /// Bytes of the redirect's body read so far.
     private var discarded = 0
     /// An address that the policy does not permit.
@@ -127,7 +129,8 @@ extension EasyHandle {
 
     /// Sets all that is sent, and to whom.
     func setUp(
-        _ request: UpstreamRequest, of hop: Hop, to url: UpstreamURL, _ fields: HeaderFields, _ client: UpstreamClient
+        _ request: UpstreamRequest, of hop: Hop, to url: UpstreamURL, _ fields: HeaderFields, cookies: [String]?,
+        _ client: UpstreamClient
     ) {
         let peer = hop.way.peer(of: url), settings = client.settings
         if case .parent = hop.way {
@@ -138,7 +141,7 @@ extension EasyHandle {
         if client.slots.isCrowded { set(CURLOPT_BUFFERSIZE, min(settings.receiveBufferBytes, Self.smallBuffer)) }
         go(hop.way, to: url, settings: settings)
         set(addresses: hop.addresses, of: peer)
-        set(request, fields: fields, settings: settings)
+        set(request, fields: fields, cookies: cookies, settings: settings)
         if hop.needsNewConnection { set(CURLOPT_FRESH_CONNECT, 1) }
     }
 }

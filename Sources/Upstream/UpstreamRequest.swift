@@ -56,6 +56,9 @@ package struct UpstreamRequest: Sendable {
     /// For whose request it is, by the address under which clients are counted; nil for the proxy itself.
     package var client: IPAddress?
 
+    /// The cookies of its presentation; nil if the client keeps its own.
+    package var cookies: CookieUse?
+
     /// The URL of another cache, `http://host[:port]/`, that is asked for `url` as an HTTP proxy; nil to contact the
     /// origin.
     package var parent: String?

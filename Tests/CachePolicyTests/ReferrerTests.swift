@@ -32,6 +32,20 @@ import Testing
         #expect(try told(value, target: "https://a.example/film.mp4") == expected.map(Referrer.page) ?? .none)
     }
 
+    // What its user gave a program, in full, whatever the schemes; but for pages behind the proxy, which a browser names.
+    @Test(arguments: ["https://a.example/film.mp4", "http://cdn.example/1.ts"])
+    func programsPageIsNamedInFull(target: String) throws {
+        func told(_ value: String) throws -> Referrer {
+            Referrer(value, for: try OriginURL(url: target), isOfBrowser: false, mounts: []) {
+                $0.absolute.hasPrefix(Self.own)
+            }
+        }
+        #expect(try told("https://b.example/watch?v=1") == .page("https://b.example/watch?v=1"))
+        #expect(try told("https://user:word@b.example/") == .none)
+        #expect(try told(Self.own + "/api/v1/resources") == .none)
+        #expect(try told(Self.own + "/http/b.example/secret") == .page("http://b.example/"))
+    }
+
     @Test func nothingOfAPageThatCameByHTTPSGoesByHTTP() throws {
         #expect(try told(Self.own + "/https/a.example/watch", target: "http://a.example/film.mp4") == .none)
         #expect(

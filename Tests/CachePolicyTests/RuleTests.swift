@@ -10,6 +10,27 @@ import Testing
         do { return try OriginURL(url: text) } catch { preconditionFailure("\(text): \(error)") }
     }
 
+    // MARK: Cookie files
+
+    @Test func cookieFileHasCookiesAndComments() throws {
+        let text = "# Netscape HTTP Cookie File\n\n.a.example\tTRUE\t/\tFALSE\t0\tn\tv\r\n \n"
+            + "#HttpOnly_b.example\tFALSE\t/p\tTRUE\t1\tm\t\n"
+        #expect(
+            try CookieFile.cookies(in: text) == [
+                ".a.example\tTRUE\t/\tFALSE\t0\tn\tv", "#HttpOnly_b.example\tFALSE\t/p\tTRUE\t1\tm\t",
+            ])
+    }
+
+    @Test(arguments: [
+        ("", "has no cookies"), ("# Netscape\n", "has no cookies"), ("[{\"name\": 1}]", "line 1 is no cookie"),
+        ("# a\na.example\tTRUE\t/\tFALSE\t0\tn\n", "line 2 is no cookie"),
+        ("a\0b\tTRUE\t/\tFALSE\t0\tn\tv", "line 1 is no cookie"),
+    ])
+    func textThatIsNoCookieFileIsRefused(text: String, message: String) {
+        let error = #expect(throws: RuleError.self) { try CookieFile.cookies(in: text) }
+        #expect(error?.reason.hasPrefix(message) == true)
+    }
+
     // MARK: Globs
 
     @Test(arguments: [

@@ -26,6 +26,7 @@ import Testing
                 prefetch_next: true
                 ignore_reload: false
                 headers: {Referer: https://example.org/, X-Number: 7}
+                cookies: /etc/cookies.txt
                 pin: true
                 max_object: 2GB
                 refresh: https://{host}/again{path}
@@ -40,6 +41,7 @@ import Testing
         (first.fill, first.headers) = (.ahead(bytes: 1 << 20), ["Referer": "https://example.org/", "X-Number": "7"])
         (first.isMetered, first.pin, first.maxObject) = (true, true, 2_000_000_000)
         (first.aheadSegments, first.prefetchesNext, first.ignoresReload) = (5, true, false)
+        first.cookies = "/etc/cookies.txt"
         first.refresh = "https://{host}/again{path}"
         first.parents = ["http://10.0.0.5:7335", "http://10.0.0.6:7335"]
         var second = ResourceRule()
@@ -127,7 +129,7 @@ import Testing
     // MARK: Mistakes
 
     private static let effects =
-        "bypass, ttl, ignore_no_store, play_stale, ignore_query, key, fill, metered, ahead_segments, prefetch_next, ignore_reload, headers, pin, store_pages, max_object, heuristic, refresh, parents"
+        "bypass, ttl, ignore_no_store, play_stale, ignore_query, key, fill, metered, ahead_segments, prefetch_next, ignore_reload, headers, cookies, pin, store_pages, max_object, heuristic, refresh, parents"
 
     @Test(arguments: [
         // The list

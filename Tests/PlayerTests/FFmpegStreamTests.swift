@@ -22,6 +22,19 @@ struct FFmpegStreamTests {
         try cinema.close()
     }
 
+    @Test(arguments: [StreamForm.hlsVariants, .hlsEncrypted, .dashTimeline])
+    func streamGatedByACookieIsEqual(form: StreamForm) throws {
+        let cinema = try StreamCinema(form)
+        try cinema.gate()
+        let expected = try Frames(of: cinema.originURL)
+        #expect(expected.lines.count > 1300, "\(expected.ending)")
+
+        try cinema.throughTheProxy { try Frames(of: $0).expect(toBe: expected, "new") }
+        try cinema.stopOrigin()
+        try Frames(of: cinema.proxyURL).expect(toBe: expected, "without the origin")
+        try cinema.close()
+    }
+
     /// The seeks come first, so that they lead to where nothing is.
     @Test(arguments: StreamForm.allCases) func framesAfterSeeksAreEqual(form: StreamForm) throws {
         let cinema = try StreamCinema(form)

@@ -109,6 +109,18 @@ struct FurtherPlayerTests {
         return try player.checksums(url, when)
     }
 
+    @Test(arguments: FurtherPlayer.allCases) func streamGatedByACookiePlays(player: FurtherPlayer) throws {
+        let cinema = try StreamCinema(.hlsTS)
+        try cinema.gate()
+        let direct = try Self.pictures(player, cinema.originURL, "direct") { $0.count > 480 }
+        #expect(direct.count > 480, "\(direct.count) pictures, direct")
+        try cinema.throughTheProxy {
+            let seen = try Self.pictures(player, $0, "new") { $0 == direct }
+            #expect(seen == direct, "\(seen.count) pictures instead of \(direct.count)")
+        }
+        try cinema.close()
+    }
+
     /// VLC asks with `Cache-Control: no-cache`, and does not get anything anew for that.
     @Test(arguments: plays)
     func picturesAreEqualNewCachedAndWithoutTheOrigin(

@@ -35,6 +35,20 @@ struct MPVStreamTests {
         try cinema.close()
     }
 
+    @Test(arguments: [StreamForm.hlsEncrypted, .dashNumbers]) func streamGatedByACookieShowsTheSame(form: StreamForm)
+        throws
+    {
+        let cinema = try StreamCinema(form)
+        try cinema.gate()
+        let expected = try play(cinema.originURL)
+        #expect(expected.lines.last == "end eof", "\(expected)")
+        try cinema.throughTheProxy {
+            let seen = try play($0)
+            #expect(seen.lines == expected.lines && seen.exit == expected.exit, "\(seen.errors)")
+        }
+        try cinema.close()
+    }
+
     /// A slow line, so that the seeks overtake the transfers.
     @Test(arguments: [StreamForm.hlsTS, .dashSingleFile]) func seeksWorkOverASlowLine(form: StreamForm) throws {
         let cinema = try StreamCinema(form)

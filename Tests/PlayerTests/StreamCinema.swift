@@ -44,6 +44,19 @@ final class StreamCinema {
             .count
     }
 
+    /// Lets its first playlist set a cookie, without which nothing else is sent.
+    func gate() throws {
+        for name in try form.files().keys {
+            origin.script("/stream/\(name)") {
+                if name == form.entry {
+                    $0.headers = [("Set-Cookie", "token=1; Path=/; HttpOnly")]
+                } else {
+                    $0.gate = ("token=1", nil)
+                }
+            }
+        }
+    }
+
     /// Does what a player does, and fails where some of that came to the origin past the proxy.
     func throughTheProxy<T>(_ body: (_ url: String) throws -> T) rethrows -> T {
         let before = origin.snapshot.requests.count

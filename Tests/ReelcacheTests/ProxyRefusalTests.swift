@@ -48,6 +48,18 @@ import TestSupport
             { @Sendable in $0.rules = [rule { $0.ignoredQuery = .parameters(["a=b"]) }] },
             "rules[0]: 'a=b' is not a parameter name"
         ),
+        (
+            { @Sendable in $0.rules = [rule { $0.cookies = "/none.txt" }] },
+            "rules[0]: cookies: /none.txt: cannot be read (No such file or directory); name a readable cookie file"
+        ),
+        (
+            { @Sendable in $0.rules = [rule { $0.cookies = "/etc/passwd" }] },
+            "rules[0]: cookies: /etc/passwd: line 1 is no cookie; write it in Netscape's form"
+        ),
+        (
+            { @Sendable in $0.rules = [rule { $0.cookies = "/" }] },
+            "rules[0]: cookies: /: cannot be read; name a readable cookie file"
+        ),
         ({ @Sendable in $0.rules = [rule { $0.ttl = .seconds(-1) }] }, "rules[0]: a ttl is 0 s or longer, not -1 s"),
         ({ @Sendable in $0.rules = [rule { $0.maxObject = -1 }] }, "rules[0]: max_object is 0 bytes or more, not -1"),
         ({ @Sendable in $0.rules = [rule { $0.fill = .ahead(bytes: .max) }] }, "rules[0]: that far ahead means end"),

@@ -25,6 +25,19 @@ extension Scenarios {
             }
         }
 
+        // Origins check the whole of it: `mpv --referrer`, `yt-dlp --referer`. A browser's page stays with its own origin.
+        @Test(arguments: [(nil, true), ("Sec-Fetch-Site", false), ("Sec-Fetch-Mode", false), ("Origin", false)])
+        func programsPageIsNamedInFull(ofBrowser: String?, isInFull: Bool) async throws {
+            try await scenario { stage in
+                stage.origin.serve("/film", bytes: [1, 2, 3])
+                let page = "http://site.example/watch?v=1"
+                _ = try stage.get("/film", headers: [("Referer", page)] + (ofBrowser.map { [($0, "none")] } ?? []))
+                #expect(
+                    stage.origin.requests("/film").map { $0.headers["Referer"] }
+                        == [isInFull ? page : "http://site.example/"])
+            }
+        }
+
         /// The rule says what the origin wants to hear, whatever the player is on.
         @Test func ruleOverridesThePage() async throws {
             try await scenario {

@@ -39,6 +39,8 @@ extension ScriptedOrigin {
         package var retryAfter: Int?
         /// Answers 302 (or `status`) with this `Location`.
         package var redirect: String?
+        /// Answers 403 without this cookie, or with a redirect to `elsewhere`.
+        package var gate: (cookie: String, elsewhere: String?)?
         /// Further fields. One replaces what the origin itself would send under that name, true or not.
         package var headers: [(String, String)] = []
         /// Responses before the final one: their statuses and fields.

@@ -26,6 +26,9 @@ package struct OriginRequest: Sendable, CustomStringConvertible {
     /// The client closed the connection before the response ended.
     package internal(set) var aborted = false
 
+    /// Each as `name=value`.
+    package var cookies: [String] { headers["Cookie"].map { $0.components(separatedBy: "; ") } ?? [] }
+
     package var description: String {
         let fate = aborted ? "aborted" : finished ? "finished" : "open"
         let asked = headers["Range"].map { " \($0)" } ?? ""

@@ -50,6 +50,13 @@ struct OriginResponse: Sendable {
     // MARK: - Status and body
 
     private mutating func decide(_ request: OriginRequestHead, _ behaviour: ScriptedOrigin.Behaviour) {
+        if let gate = behaviour.gate,
+            !(request.headers["Cookie"]?.components(separatedBy: "; ").contains(gate.cookie) ?? false)
+        {
+            guard let elsewhere = gate.elsewhere else { return answer(403, Array("no cookie\n".utf8)) }
+            answer(302, [])
+            return fields.append("Location", elsewhere)
+        }
         if let location = behaviour.redirect {
             answer(behaviour.status ?? 302, behaviour.body ?? [])
             return fields.append("Location", location)

@@ -47,6 +47,10 @@ public struct ResourceRule: Sendable, Equatable {
     /// Header fields to send to the origin, by name; they replace the player's. They are never sent to another origin
     /// after a redirect.
     public var headers: [String: String]?
+    /// The path of a cookie file in Netscape's form, as yt-dlp and curl write it. Its cookies go to the origins for which
+    /// they are, as those do that an origin sets: for players that name origins by the proxy, and for downloads; not from
+    /// a shared cache, nor for pages of other sites.
+    public var cookies: String?
     /// Whether to pin the stored resource.
     public var pin: Bool?
     /// Whether to store web pages that arrive in place of media, such as the login page of a captive portal.

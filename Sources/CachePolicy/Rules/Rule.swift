@@ -14,10 +14,13 @@ package struct Rule: Sendable, Equatable {
     let refresh: RefreshTemplate?
     /// Empty to ask none.
     let parents: [ParentProxy]?
+    /// The lines of its cookie file.
+    let cookies: [String]?
 
+    /// - Parameter cookies: the lines of its cookie file.
     /// - Throws: for a value that cannot work, or that does not go together with others.
-    package init(_ rule: ResourceRule) throws(RuleError) {
-        written = rule
+    package init(_ rule: ResourceRule, cookies: [String]? = nil) throws(RuleError) {
+        (written, self.cookies) = (rule, cookies)
         hosts = try rule.hosts.map { text throws(RuleError) in try HostPattern(text) }
         paths = try rule.paths.map { text throws(RuleError) in try Glob(path: text) }
         if let ttl = rule.ttl, ttl < .zero {

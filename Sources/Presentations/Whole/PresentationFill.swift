@@ -72,7 +72,8 @@ package final class PresentationFill {
     /// Of all of them.
     private var weight = 0
     private var items = PresentationItems([])
-    /// Whether live playlists were requested again: the cached ones may be older than their stream's end.
+    /// Whether playlists were requested again: the cached ones may be older than their stream's end, or than what lets
+    /// in to their parts.
     private var hasRefreshed = false
     /// How many times items turned out to be missing at the end.
     private var repairs = 0
@@ -341,6 +342,11 @@ package final class PresentationFill {
             group = nil
             switch end {
             case .completed: proceed()
+            case .failed(_, .status(let code, _)) where [401, 403].contains(code) && !hasRefreshed:
+                // What lets in to the parts may come with the playlist: a cookie, or links that have expired.
+                hasRefreshed = true
+                (documents, weight) = ([:], 0)
+                fetchFirst(isFresh: true)
             case .failed(let item, let error): fail(.part(name: item.name(of: parts.count), item.url, error))
             }
         }
