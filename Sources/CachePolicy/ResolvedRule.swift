@@ -28,6 +28,8 @@ package struct ResolvedRule: Sendable, Equatable {
     package var headers = HeaderFields()
     /// The lines of a cookie file, for the origins that they name.
     package var cookies: [String] = []
+    /// The best picture that its playlists offer.
+    package var limit = QualityLimit()
     /// Whether stored responses are pinned.
     package var pins = false
     /// Whether web pages that arrive in place of media are stored.
@@ -97,6 +99,8 @@ extension ResolvedRule {
         storesHeuristically = written.heuristic ?? storesHeuristically
         parents = rule.parents ?? parents
         cookies = rule.cookies ?? cookies
+        limit.lines = written.maxHeight ?? limit.lines
+        limit.bitsPerSecond = written.maxBitrate ?? limit.bitsPerSecond
     }
 
     /// Neither stores nor answers from a cache.

@@ -116,6 +116,17 @@ package struct RuleKey: Sendable {
             clients that use the proxy as an HTTP proxy, which have their own.
             """, example: "/etc/reelcache/cookies.txt"),
         RuleKey(
+            "max_height", .one(.number(in: 1...65535)), at: \.maxHeight,
+            "Leave pictures of more lines out of HLS and DASH playlists, such as 720.",
+            """
+            Players choose among the rest, and so do downloads of the best picture; if all have more, the least stays. \
+            What is cached already plays on without its origin.
+            """, example: "720"),
+        RuleKey(
+            "max_bitrate", .one(.bitRate), at: \.maxBitrate,
+            "Leave renditions of more bits per second out of HLS and DASH playlists, as max_height does.",
+            example: "2.5M"),
+        RuleKey(
             "pin", .one(.bool), at: \.pin,
             "With true, pin what is stored: when its transfer has ended, or when it is next played.", example: "true"),
         RuleKey(
@@ -171,6 +182,9 @@ package struct RuleKey: Sendable {
         - host: tv.example               # long segments, and a player that revalidates all of them
           ahead_segments: 1
           ignore_reload: true
+        - host: "*.far.example"          # over a thin line
+          max_height: 720
+          max_bitrate: 2.5M
         - host: wiki.example             # /wiki/File:Film.webm is a web page there
           store_pages: true
         - host: thumbnails.example       # half of them do not exist, and players ask again and again

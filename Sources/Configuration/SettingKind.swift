@@ -53,6 +53,20 @@ extension SettingKind<Int64> {
     }
 }
 
+extension SettingKind<Int64> {
+    /// Bits per second, as `prefetch --quality` takes them.
+    static var bitRate: Self {
+        SettingKind("bitrate") { (text, _) throws(InvalidValue) in
+            guard case .bitsPerSecond(let rate)? = RenditionChoice.Quality(text) else {
+                throw InvalidValue(reason: "'\(text)' is not a bit rate; write bits per second, such as 800k or 2.5M")
+            }
+            return rate
+        } write: {
+            String($0)
+        }
+    }
+}
+
 extension SettingKind<Int64?> {
     /// Bytes per second; nil is written `none`.
     static var rate: Self {

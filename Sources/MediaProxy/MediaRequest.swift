@@ -101,7 +101,7 @@ final class MediaRequest: ResourceResolver.User {
             case .suffix, nil: nil
             }
         let filler = filler.filler
-        return proxy.library.shelf.membership(of: route.url, at: first) { .seconds(filler.now()) }
+        return proxy.library.shelf.membership(of: route.mediaURL, at: first) { .seconds(filler.now()) }
     }
 
     // MARK: Segments ahead

@@ -20,6 +20,8 @@ enum RouteForm: Sendable {
 /// The resource that a request is for, and how it is handled. Shared by all its requests. Loop-bound.
 final class Route {
     let url: OriginURL
+    /// The URL as playlists name it: without what a player reports of itself in it.
+    let mediaURL: OriginURL
     /// The URL as text.
     let text: String
     let key: CacheKey
@@ -47,10 +49,11 @@ final class Route {
     /// - Parameter bypasses: whether it is neither stored nor answered from the cache, whatever the rules say.
     init(_ url: OriginURL, _ form: RouteForm, _ policy: ProxyPolicy, version: Int, bypasses: Bool = false) {
         (self.url, self.form, text, self.version) = (url, form, url.absolute, version)
+        mediaURL = url.withoutReport
         var (key, rule) = policy.resolve(url)
         if bypasses { rule.bypass() }
         (self.key, resolvedRule) = (key, rule)
-        hasOwnKey = key != url.cacheKey
+        hasOwnKey = key != mediaURL.cacheKey
         passesCookies = form == .absolute || form == .mount && policy.isOneSite
         isOneSite = policy.isOneSite
         isRecording = url.isOfRecording

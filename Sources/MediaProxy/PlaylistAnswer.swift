@@ -20,7 +20,7 @@ final class PlaylistAnswer {
     private var waiter: PlaylistLibrary.Waiter?
     /// Set while the text is being made.
     private var budget: WorkBudget?
-    /// The renditions that stay in it while its origin is unreachable; nil for all.
+    /// The renditions that stay in it while its origin is unreachable, or under its rule's limit; nil for all.
     private var kept: PlaylistForm.Kept?
 
     init(_ answer: MediaAnswer, _ generation: Generation, isNews: Bool) {
@@ -177,6 +177,8 @@ final class PlaylistAnswer {
     // MARK: The text
 
     private func giveText(of document: PlaylistDocument) {
+        let limit = request.resolvedRule.limit
+        if !limit.isNone, kept == nil { kept = document.kept(within: limit) }
         let form = form
         guard let text = document.knownText(for: form) else { return makeText(of: document, for: form) }
         respond(with: text, of: document)

@@ -1,3 +1,4 @@
+import CachePolicy
 import HTTPModel
 
 /// Which renditions of a playlist to download; by default the best picture with its default sound and no subtitles.
@@ -63,6 +64,8 @@ public struct RenditionChoice: Sendable, Hashable {
     public var subtitles: Languages
     /// All available renditions, regardless of the other options.
     public var isEverything: Bool
+    /// The limit of a rule on the best picture; not on one that is chosen otherwise.
+    package var limit = QualityLimit()
 
     /// By default the best picture with its default sound. Each argument is the property of the same name.
     public init(
@@ -75,6 +78,11 @@ public struct RenditionChoice: Sendable, Hashable {
     public init(_ change: (inout RenditionChoice) -> Void) {
         self.init()
         change(&self)
+    }
+
+    /// The pictures among which the quality chooses.
+    func allowed<Offer: QualityOffer>(_ offers: [Offer]) -> [Offer] {
+        quality == .best ? limit.fitting(offers) : offers
     }
 }
 

@@ -87,7 +87,8 @@ import Testing
         #expect(fields["Access-Control-Allow-Methods"] == "GET, HEAD, OPTIONS")
         #expect(
             fields["Access-Control-Allow-Headers"]
-                == "Range, If-Range, If-None-Match, If-Modified-Since, Accept, Authorization")
+                == "Range, If-Range, If-None-Match, If-Modified-Since, Accept, Authorization, "
+                + "CMCD-Request, CMCD-Object, CMCD-Status, CMCD-Session")
         #expect(fields["Access-Control-Max-Age"] != nil)
         #expect(fields["Access-Control-Allow-Private-Network"] == nil)
     }

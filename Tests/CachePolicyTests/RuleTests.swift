@@ -196,6 +196,14 @@ import Testing
             #expect(try key(url, ignoring: parameters("token", "utm_*")) == wanted, "\(url)")
         }
         #expect(try key("https://h/a?b=1", ignoring: .all) == "https://h/a")
+        // CTA-5004: what a player reports of itself, without a rule.
+        for (url, wanted) in [
+            ("?CMCD=br%3D1", ""), ("?a=1&CMCD=br%3D1&b", "?a=1&b"), ("?cmcd=1", "?cmcd=1"), ("?xCMCD=1", "?xCMCD=1"),
+        ] {
+            #expect(try key("https://h/a" + url) == "https://h/a" + wanted)
+            #expect(Self.url("https://h/a" + url).withoutReport.absolute == "https://h/a" + wanted)
+            #expect(try key("https://h/a" + url, template: "https://k{path}{query}") == "https://k/a" + wanted)
+        }
         // Each asks for another text.
         #expect(
             try key("https://h/a?b=1&_HLS_msn=3&_HLS_part=1", ignoring: .all) == "https://h/a?_HLS_msn=3&_HLS_part=1")

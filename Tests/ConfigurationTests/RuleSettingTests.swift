@@ -27,6 +27,8 @@ import Testing
                 ignore_reload: false
                 headers: {Referer: https://example.org/, X-Number: 7}
                 cookies: /etc/cookies.txt
+                max_height: 720
+                max_bitrate: 2.5M
                 pin: true
                 max_object: 2GB
                 refresh: https://{host}/again{path}
@@ -41,6 +43,7 @@ import Testing
         (first.fill, first.headers) = (.ahead(bytes: 1 << 20), ["Referer": "https://example.org/", "X-Number": "7"])
         (first.isMetered, first.pin, first.maxObject) = (true, true, 2_000_000_000)
         (first.aheadSegments, first.prefetchesNext, first.ignoresReload) = (5, true, false)
+        (first.maxHeight, first.maxBitrate) = (720, 2_500_000)
         first.cookies = "/etc/cookies.txt"
         first.refresh = "https://{host}/again{path}"
         first.parents = ["http://10.0.0.5:7335", "http://10.0.0.6:7335"]
@@ -129,7 +132,7 @@ import Testing
     // MARK: Mistakes
 
     private static let effects =
-        "bypass, ttl, ignore_no_store, play_stale, ignore_query, key, fill, metered, ahead_segments, prefetch_next, ignore_reload, headers, cookies, pin, store_pages, max_object, heuristic, refresh, parents"
+        "bypass, ttl, ignore_no_store, play_stale, ignore_query, key, fill, metered, ahead_segments, prefetch_next, ignore_reload, headers, cookies, max_height, max_bitrate, pin, store_pages, max_object, heuristic, refresh, parents"
 
     @Test(arguments: [
         // The list

@@ -133,6 +133,50 @@ import Testing
                 == "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=2\nhttp://player.lan:7335/https/cdn.example/b.m3u8\n")
     }
 
+    // MARK: - Under a limit
+
+    @Test(arguments: [
+        (QualityLimit(lines: 1440), nil), (QualityLimit(), nil), (QualityLimit(bitsPerSecond: 9_000_000), nil),
+        (QualityLimit(lines: 1080), ["1080", "360", "720"]), (QualityLimit(lines: 1079), ["360", "720"]),
+        (QualityLimit(lines: 1080, bitsPerSecond: 4_000_000), ["360", "720"]),
+        // What is lowest stays; sound alone is no picture.
+        (QualityLimit(lines: 100), ["360"]), (QualityLimit(bitsPerSecond: 1), ["360"]),
+    ])
+    func picturesAboveALimitGo(limit: QualityLimit, names: [String]?) throws {
+        let playlist = try Self.playlist(), left = playlist.playlists(within: limit)
+        let others = ["audio", "de", "en", "i", "other", "sub"]
+        #expect(left.map { Self.names(Array($0)).sorted() } == names.map { ($0 + others).sorted() })
+        // A download of the best takes the best of these, and one that is chosen otherwise any.
+        var best = RenditionChoice(), chosen = RenditionChoice(quality: .lines(1440))
+        (best.limit, chosen.limit) = (limit, limit)
+        let greatest = names.map { $0.contains("1080") ? "1080" : $0.contains("720") ? "720" : "360" } ?? "1440"
+        #expect(Self.names(playlist.choose(best).playlists).first == greatest)
+        #expect(Self.names(playlist.choose(chosen).playlists).first == "1440")
+    }
+
+    @Test func representationsAboveALimitGo() throws {
+        let mpd = try MPD(
+            """
+            <MPD><Period><AdaptationSet contentType="video"><Representation id="360" bandwidth="900000" width="640" \
+            height="360"/><Representation id="1080" bandwidth="5000000" width="1920" height="1080"/></AdaptationSet>
+            <AdaptationSet contentType="video"><EssentialProperty \
+            schemeIdUri="http://dashif.org/guidelines/trickmode" value="1"/>
+            <Representation id="trick" bandwidth="9000000" width="3840" height="2160"/></AdaptationSet>
+            <AdaptationSet contentType="audio"><Representation id="sound" bandwidth="9000000"/></AdaptationSet></Period>
+            <Period><AdaptationSet contentType="video"><Representation id="2160" bandwidth="9" width="3840" \
+            height="2160"/><Representation id="unknown"/></AdaptationSet></Period></MPD>
+            """)
+        func left(_ limit: QualityLimit) -> Set<String>? {
+            mpd.representations(within: limit).map { Set($0.compactMap { mpd[$0]?.id }) }
+        }
+        #expect(left(QualityLimit(lines: 2160)) == nil)
+        #expect(left(QualityLimit(lines: 720)) == ["360", "trick", "sound", "unknown"])
+        #expect(left(QualityLimit(bitsPerSecond: 1_000_000)) == ["360", "trick", "sound", "2160", "unknown"])
+        var best = RenditionChoice()
+        best.limit.lines = 720
+        #expect(mpd.choose(best).representations.compactMap { mpd[$0]?.id } == ["360", "sound", "unknown"])
+    }
+
     // MARK: - DASH
 
     @Test func representationsAreChosenInEachPeriod() throws {

@@ -64,6 +64,41 @@ extension Scenarios {
             func requests(_ names: [String]) -> [Int] { paths(names).map { stage.origin.requestCount($0) } }
         }
 
+        // What a rule leaves out, no player takes, and no download of the best either.
+        @Test func ruleLimitsWhatIsOffered() async throws {
+            try await scenario {
+                $0.configure { $0.rules = [.init { $0.maxHeight = 720 }] }
+            } _: { stage in
+                let film = Film(stage)
+                for round in 0..<2 {
+                    let text = try stage.get(Film.main).text
+                    #expect(text.contains("low.m3u8") && !text.contains("high.m3u8"), "\(round)")
+                    #expect(text.contains("en.m3u8") && text.contains("de.m3u8"))
+                }
+                _ = try stage.download(Film.main).complete()
+                #expect(stage.origin.requestCount("/v/high.m3u8") == 0)
+                try expectPlays(film, ["low", "en"])
+                #expect(try stage.get(Film.main).text.contains("low.m3u8"))
+            }
+        }
+
+        // dash.js, Shaka and others report in the query (CTA-5004): the same segment, and its playlist knows it.
+        @Test func reportOfAPlayerSelectsNothing() async throws {
+            try await scenario { stage in
+                let film = Film(stage)
+                _ = (try stage.get("/v/low.m3u8"), film)
+                for (round, report) in ["?CMCD=br%3D1", "?CMCD=br%3D2%2Csid%3D%22a%22", ""].enumerated() {
+                    let answer = try stage.get("/v/low0.ts" + report)
+                    expectWhole(answer, Film.media(1, 0))
+                    #expect(answer.isHit == (round > 0))
+                }
+                // The origin gets it as it was sent, and the next segments are fetched ahead.
+                #expect(stage.origin.requests("/v/low0.ts").map(\.target) == ["/v/low0.ts?CMCD=br%3D1"])
+                try stage.origin.waitForRequests("/v/low1.ts", count: 1)
+                #expect(stage.origin.requests("/v/low1.ts").first?.target == "/v/low1.ts")
+            }
+        }
+
         /// Everything answers with the origin gone, each byte as it was.
         private func expectPlays(_ film: Film, _ names: [String]) throws {
             let stage = film.stage

@@ -27,17 +27,21 @@ package enum IgnoredQuery: Sendable, Equatable {
 
     /// Parameters that select one state of a live playlist always stay (`_HLS_msn` and the like,
     /// draft-pantos-hls-rfc8216bis §6.2.5), because each state is a different text.
+    /// What players report of themselves always goes.
     /// - Parameter query: with its `?`, or empty.
     /// - Returns: the remaining query, in the same form.
     func removed(from query: Substring) -> String {
-        if case .nothing = self { return String(query) }
         let parameters = query.dropFirst().split(separator: "&", omittingEmptySubsequences: false)
-        let kept = parameters.filter { $0.hasPrefix(Self.deliveryDirective) || !ignores($0.prefix { $0 != "=" }) }
+        let kept = parameters.filter {
+            $0.hasPrefix(Self.deliveryDirective) || !$0.hasPrefix(Self.report) && !ignores($0.prefix { $0 != "=" })
+        }
         guard kept.count < parameters.count else { return String(query) }
         return kept.isEmpty ? "" : "?" + kept.joined(separator: "&")
     }
 
     package static let deliveryDirective = "_HLS_"
+    /// Begins the parameter in which a player reports of itself (CTA-5004 §3.2).
+    fileprivate static let report = "CMCD="
 
     private func ignores(_ name: Substring) -> Bool {
         switch self {
@@ -45,6 +49,16 @@ package enum IgnoredQuery: Sendable, Equatable {
         case .all: true
         case .parameters(let patterns): patterns.contains { $0.matches(name) }
         }
+    }
+}
+
+extension OriginURL {
+    /// The URL without what a player reports of itself in it: that selects nothing.
+    package var withoutReport: OriginURL {
+        let query = query
+        guard query.contains(IgnoredQuery.report) else { return self }
+        let rest = IgnoredQuery.nothing.removed(from: query)
+        return OriginURL(scheme: scheme, host: host, port: port, pathAndQuery: String(path) + rest)
     }
 }
 

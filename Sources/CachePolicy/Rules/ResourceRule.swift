@@ -51,6 +51,11 @@ public struct ResourceRule: Sendable, Equatable {
     /// they are, as those do that an origin sets: for players that name origins by the proxy, and for downloads; not from
     /// a shared cache, nor for pages of other sites.
     public var cookies: String?
+    /// The greatest height of a picture that HLS and DASH playlists offer, such as 720 for 1280x720: better renditions are
+    /// left out, unless all are better. Downloads of the best picture choose among the rest.
+    public var maxHeight: Int?
+    /// The same by the bit rate, in bits per second.
+    public var maxBitrate: Int64?
     /// Whether to pin the stored resource.
     public var pin: Bool?
     /// Whether to store web pages that arrive in place of media, such as the login page of a captive portal.

@@ -27,6 +27,8 @@ package struct Rule: Sendable, Equatable {
             throw RuleError("a ttl is 0 s or longer, not \(ttl.components.seconds) s")
         }
         if let size = rule.maxObject, size < 0 { throw RuleError("max_object is 0 bytes or more, not \(size)") }
+        if let height = rule.maxHeight, height <= 0 { throw RuleError("max_height is 1 or more, not \(height)") }
+        if let rate = rule.maxBitrate, rate <= 0 { throw RuleError("max_bitrate is 1 or more, not \(rate)") }
         _ = try rule.fill?.checked()
         _ = try rule.aheadSegments.map(Self.checked)
         ignoredQuery = try rule.ignoredQuery.map { ignored throws(RuleError) in try IgnoredQuery(ignored) }

@@ -29,7 +29,7 @@ struct RuleEffects {
     }
 
     func key(of url: OriginURL) -> CacheKey {
-        guard key != nil || ignoredQuery != nil else { return url.cacheKey }
+        guard key != nil || ignoredQuery != nil else { return url.withoutReport.cacheKey }
         let query = (ignoredQuery ?? .nothing).removed(from: url.query)
         // A recording would take the place of its stream.
         if url.isOfRecording, !query.contains(OriginURL.recordingParameter) { return url.cacheKey }

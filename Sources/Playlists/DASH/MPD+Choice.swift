@@ -18,7 +18,7 @@ extension MPD {
         var missing: [Set<String>] = []
         for period in periods.indices {
             var lacking: Set<String> = []
-            add(offers(of: .video, inPeriod: period), choice.quality, to: &chosen)
+            add(choice.allowed(offers(of: .video, inPeriod: period)), choice.quality, to: &chosen)
             lacking.formUnion(add(.audio, inPeriod: period, choice.audio, choice.quality, to: &chosen))
             lacking.formUnion(add(.text, inPeriod: period, choice.subtitles, .best, to: &chosen))
             missing.append(lacking)
@@ -29,7 +29,7 @@ extension MPD {
     }
 
     /// A representation with its place.
-    private struct Offer: QualityOffer {
+    struct Offer: QualityOffer {
         let id: RepresentationID
         let bandwidth: Int64?
         let resolution: Resolution?
@@ -42,9 +42,9 @@ extension MPD {
         let offers: [Offer]
     }
 
-    private func sets(of kind: MediaKind, inPeriod period: Int) -> [OfferedSet] {
+    private func sets(of kind: MediaKind, inPeriod period: Int, isTrickMode: Bool = false) -> [OfferedSet] {
         periods[period].adaptationSets.enumerated().compactMap { place, set in
-            guard set.kind == kind, !set.isTrickMode, !set.representations.isEmpty else { return nil }
+            guard set.kind == kind, set.isTrickMode == isTrickMode, !set.representations.isEmpty else { return nil }
             let offers = set.representations.enumerated().map { number, representation in
                 Offer(
                     id: RepresentationID(period: period, adaptationSet: place, representation: number),
@@ -56,8 +56,8 @@ extension MPD {
     }
 
     /// Sets of pictures are alternatives to each other, with other codecs or from other cameras.
-    private func offers(of kind: MediaKind, inPeriod period: Int) -> [Offer] {
-        sets(of: kind, inPeriod: period).flatMap(\.offers)
+    func offers(of kind: MediaKind, inPeriod period: Int, isTrickMode: Bool = false) -> [Offer] {
+        sets(of: kind, inPeriod: period, isTrickMode: isTrickMode).flatMap(\.offers)
     }
 
     private func add(_ offers: [Offer], _ quality: RenditionChoice.Quality, to chosen: inout Choice) {

@@ -114,6 +114,15 @@ package final class PlaylistDocument: Sendable {
     /// Whether it is a feed, or a list of files that does not begin as HLS does.
     package var isFeed: Bool { if case .feed = content { true } else { false } }
 
+    /// The renditions that stay under a limit; nil if all do.
+    package func kept(within limit: QualityLimit) -> PlaylistForm.Kept? {
+        switch content {
+        case .hls(let playlist): playlist.multivariant?.playlists(within: limit).map(PlaylistForm.Kept.playlists)
+        case .dash(let mpd): mpd.representations(within: limit).map(PlaylistForm.Kept.representations)
+        case .feed: nil
+        }
+    }
+
     /// The variables for the media playlists that import them.
     package var variables: [String: String] {
         if case .hls(let playlist) = content { playlist.variables } else { [:] }

@@ -24,7 +24,7 @@ package final class PresentationFill {
         /// The number of simultaneous transfers.
         package let connections: Int
         package let isPinned: Bool
-        package let renditions: RenditionChoice
+        package fileprivate(set) var renditions: RenditionChoice
         /// The recording, for a live stream; nil for none.
         package let recording: RecordingOrder?
 
@@ -85,6 +85,8 @@ package final class PresentationFill {
     package init(
         _ order: Order, key: CacheKey? = nil, pace: FillPace, on loop: LoopFiller, onEnd end: @escaping (End) -> Void
     ) {
+        var order = order
+        order.renditions.limit = loop.filler.policy.value.resolve(order.url).resolvedRule.limit
         (self.order, self.key, self.pace, self.loop, onEnd) = (order, key, pace, loop, end)
     }
 
