@@ -87,11 +87,13 @@ struct AnswerIntake {
     /// A web page that arrives in place of known media is an error: it neither updates nor replaces the stored
     /// generation.
     private func refuseStrayPage(_ head: UpstreamHead, _ output: borrowing FetchOutput) throws(FillError) {
-        guard let known = known(output), isMedia.map({ !$0 }) ?? head.replacesMedia(known.head.fields, demand) else {
-            return
-        }
-        throw .strayPage(type: StrayPage.pageType(head.fields) ?? "")
+        guard let known = known(output),
+            isMedia.map({ !$0 }) ?? head.replacesMedia(known.head.fields, isKept: playsKept(known), demand)
+        else { return }
+        throw .strayPage(StrayPage.name(of: head.fields))
     }
+
+    private func playsKept(_ generation: Generation) -> Bool { demand.resolvedRule.playsKept && generation.isKept }
 
     // MARK: Answers to a validation
 
@@ -104,7 +106,7 @@ struct AnswerIntake {
         status.resource.changePlay { $0.lastUse = filler.settings.clock() }
         let verdict = Freshening.verdict(
             of: head.answer, on: generation.known, isConditional: !request.isUnconditional,
-            isKept: demand.resolvedRule.playsKept && generation.isKept)
+            isKept: playsKept(generation), isPrivate: demand.resolvedRule.terms.kind == .private)
         // RFC 9111 §4: of another version a parent may have the older one, or an error that is over. The origin knows.
         if isFromParent, verdict != .holds, filler.isOlder(head, than: generation, requestedAt: request.call.time) {
             throw .changed
@@ -130,10 +132,8 @@ struct AnswerIntake {
     /// If a version could not be validated that is to replace one that is kept, those who wait look again, and find
     /// that one.
     func returnsToFormer(_ output: borrowing FetchOutput) -> Bool {
-        guard let validated = purpose.validated, validated.isHidden, !validated.isInUse, output.writer == nil
-        else { return false }
-        filler.discard(validated, of: status.resource)
-        return true
+        guard let validated = purpose.validated, output.writer == nil else { return false }
+        return filler.returnsToFormer(of: validated, in: status.resource)
     }
 
     // MARK: The first answer about a resource
@@ -159,7 +159,8 @@ struct AnswerIntake {
             return .end(.stopped)
         }
         // What somebody has pinned or downloaded stays until the new version is whole.
-        let isHidden = isKept && validated.map { $0.isHidden || $0.isKept && $0.isComplete } ?? false
+        let isHidden =
+            isKept && validated.map { $0.isHidden || $0.isKept && ($0.isComplete || $0.whole != nil) } ?? false
         if isHidden, !filler.hasRoom(beside: answer.first.total) {
             isKept = false
             status.note { $0.obstacle = .noRoom(in: filler.store) }

@@ -78,13 +78,35 @@ extension CacheFiller {
     }
 
     /// Has a new version take the place of the one that is kept, if it is whole.
+    /// - Returns: whether it has.
+    @discardableResult
+    package func succeed(_ generation: Generation, in resource: OpenResource) -> Bool {
+        guard generation.isHidden, generation.isComplete, generation.length != 0, resource.has(generation),
+            store.reveal(generation)
+        else { return false }
+        resource.noteSuccession(of: generation, nil)
+        return true
+    }
+
+    /// Drops a version that its origin does not confirm, and that is to replace one that is kept, unless somebody reads
+    /// it: whoever looks again finds the former.
+    /// - Returns: whether it has.
+    package func returnsToFormer(of generation: Generation, in resource: OpenResource) -> Bool {
+        guard generation.isHidden, !generation.isInUse else { return false }
+        discard(generation, of: resource)
+        return true
+    }
+
+    /// A fetch of a new version has ended, which takes the place of the one that is kept if it is whole.
+    ///
+    /// A presentation is whole as little with its new playlist as with one new segment: without the others, nothing of
+    /// it would play. Only a download that has them renews it. Until then its parts are used while their origin is there.
     func endSuccession(of generation: Generation, in resource: OpenResource, _ end: FetchEnd) {
-        if generation.isComplete, resource.has(generation), store.reveal(generation) {
-            resource.noteSuccession(of: generation, nil)
-        } else if case .failed = end {
-            resource.noteSuccession(of: generation, .failed)
-        } else {
-            resource.noteSuccession(of: generation, .running)
+        if !generation.head.isListing, generation.whole == nil, succeed(generation, in: resource) { return }
+        switch end {
+        case .failed: resource.noteSuccession(of: generation, .failed)
+        case .completed: resource.noteSuccession(of: generation, .running)
+        case .stopped: break
         }
     }
 }

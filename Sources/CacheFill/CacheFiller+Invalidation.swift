@@ -4,7 +4,7 @@ import Synchronization
 
 extension CacheFiller {
     /// Invalidates a resource because its origin has changed it (RFC 9111 §4.4). Current readers read on, as far as its
-    /// bytes are present.
+    /// bytes are present. What is kept stays, and is validated before it is used again.
     /// - Parameter done: called once the next request can no longer find it; before this method returns, unless the
     ///   index has to be read.
     package func invalidate(_ key: CacheKey, then done: @escaping @Sendable () -> Void) {
@@ -12,6 +12,9 @@ extension CacheFiller {
         resource.outdateOpening()
         shortResponses.remove(key)
         switch look(at: resource, wake: { [self] in invalidate(key, then: done) }) {
+        case .generation(let generation) where generation.isKept && !generation.isHidden:
+            generation.freshen { $0.doubted }
+            done()
         case .generation(let generation):
             let hasFormer = resource.invalidate(generation)
             store.retire(generation)

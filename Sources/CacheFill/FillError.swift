@@ -13,8 +13,9 @@ package enum FillError: Error, Sendable, CustomStringConvertible {
     case changed
     /// The origin's answer does not fit the request.
     case unusable(String)
-    /// The origin's answer is a web page of this type in place of media, perhaps from a captive portal.
-    case strayPage(type: String)
+    /// The origin's answer is a web page, such as a captive portal's, or another text in place of media.
+    /// - name: what it is.
+    case strayPage(String)
     /// The store has no room, or the disk failed; the response continues without the cache.
     case notStored(String)
     /// The same, but soon the store may have room.
@@ -34,8 +35,8 @@ package enum FillError: Error, Sendable, CustomStringConvertible {
         case .originStatus(let status): "the origin answered \(status) to a request for a cached resource"
         case .changed: "the origin's content has changed"
         case .unusable(let why): "the origin's answer cannot be used: \(why)"
-        case .strayPage(let type):
-            "a web page (\(type)) came in place of the media, perhaps from a login page or a captive portal: open the URL in a browser"
+        case .strayPage(let name):
+            "\(name) came in place of the media, perhaps from a login page or a captive portal: open the URL in a browser"
         case .notStored(let why), .notStoredYet(let why): why
         case .offline: "this is not cached, and the proxy is offline"
         case .unlocated(let failure): "\(failure)"

@@ -32,8 +32,10 @@ package struct Opening {
     package mutating func look(
         for user: some ResourceResolver.User, wake: @autoclosure () -> @Sendable () -> Void
     ) -> Resolution {
+        if loop.origins.isOffline { resource.leaveSuccession() }
         let view = loop.filler.look(at: resource, wake: wake())
-        return resolver.resolve(view, for: user, now: loop.filler.now(), instant: loop.filler.instant)
+        return resolver.resolve(
+            view, for: user, isFetched: resource.mayBeFetched, now: loop.filler.now(), instant: loop.filler.instant)
     }
 
     /// What to do instead of using what the fetch has found, perhaps for another request; nil if it is to be used. A

@@ -55,11 +55,11 @@ extension UpstreamHead {
             scope: scope)
     }
 
-    /// Whether this is a web page in place of stored media.
-    package func replacesMedia(_ stored: HeaderFields, _ demand: Demand) -> Bool {
-        guard status == 200 || status == 206, !demand.resolvedRule.storesPages, StrayPage.isPage(fields),
-            !StrayPage.isPage(stored)
-        else { return false }
+    /// Whether this is a web page in place of stored media; in place of what is kept, also another text or nothing.
+    package func replacesMedia(_ stored: HeaderFields, isKept: Bool, _ demand: Demand) -> Bool {
+        guard status == 200 || status == 206, !demand.resolvedRule.storesPages else { return false }
+        if isKept, StrayPage.isFilm(stored), contentLength == 0 || StrayPage.isText(fields) { return true }
+        guard StrayPage.isPage(fields), !StrayPage.isPage(stored) else { return false }
         return demand.expectsMedia || StrayPage.isMedia(stored)
     }
 

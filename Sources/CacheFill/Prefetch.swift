@@ -154,9 +154,9 @@ package final class Prefetch: LoopFiller.Work, ResourceResolver.User {
         restart(after: .fill(.changed))
     }
 
-    /// Of a version that is to replace one that is kept, all: it takes its place as a whole.
+    /// A download wants all of a version that is to replace one that is kept: it takes its place as a whole.
     private func wanted(of generation: Generation, _ length: Int64) -> Range<Int64> {
-        guard let range = order.range, !generation.isHidden else { return 0..<length }
+        guard let range = order.range, order.kind != .download || !generation.isHidden else { return 0..<length }
         return range.clamped(to: 0..<max(0, length))
     }
 
@@ -398,7 +398,10 @@ package final class Prefetch: LoopFiller.Work, ResourceResolver.User {
     private func completed(_ generation: Generation) {
         guard !isCommitting else { return }
         guard let length = generation.length else { return restart(after: .fill(.changed)) }
-        guard order.keeps else { return check(wanted(of: generation, length), of: generation) }
+        guard order.keeps else {
+            if order.kind == .download { loop.filler.succeed(generation, in: opening.resource) }
+            return check(wanted(of: generation, length), of: generation)
+        }
         onPresent?(generation)
         commit(wanted(of: generation, length), of: generation)
     }

@@ -92,7 +92,8 @@ package enum CrossOrigin: Sendable, Equatable {
 
     /// The fields that players send. Others could mean anything to an origin, which does not see that a page sent
     /// them.
-    private static let usual = "Range, If-Range, If-None-Match, If-Modified-Since, Accept, Authorization, "
+    private static let usual =
+        "Range, If-Range, If-None-Match, If-Modified-Since, Accept, Authorization, "
         + "CMCD-Request, CMCD-Object, CMCD-Status, CMCD-Session"
 
     private static func lines(_ lines: (String, String)...) -> HeaderFields {

@@ -147,7 +147,8 @@ extension Freshening {
     ///   - isConditional: whether the request had a condition.
     ///   - isKept: whether the stored version plays even if the origin no longer has it.
     package static func verdict(
-        of answer: OriginAnswer, on known: KnownVersion, isConditional: Bool, isKept: Bool = false
+        of answer: OriginAnswer, on known: KnownVersion, isConditional: Bool, isKept: Bool = false,
+        isPrivate: Bool = true
     ) -> Verdict {
         switch answer.status {
         case 304:
@@ -161,7 +162,8 @@ extension Freshening {
                 condition.utf8.elementsEqual(other.utf8), answer.total == known.length
             else { return .another }
             return .holds
-        case let status where Reuse.isError(status: status, isKept: isKept): return .error
+        case let status where Reuse.isError(status: status, isKept: isKept, isPrivate: isPrivate):
+            return .error
         case 416 where isKept: return .error
         case let status where Reuse.isGone(status: status) || status == 416: return .gone
         default: return .another

@@ -13,6 +13,11 @@ package enum StrayPage {
         fields["Content-Type"].map(Listing.essence).flatMap { pageTypes.contains($0) ? $0 : nil }
     }
 
+    /// What a response in place of media is, as a person may read it.
+    package static func name(of fields: HeaderFields) -> String {
+        pageType(fields).map { "a web page (\($0))" } ?? (isText(fields) ? "a text" : "an empty response")
+    }
+
     static func isPage(type: String) -> Bool { pageTypes.contains(Listing.essence(of: type)) }
 
     /// Whether content is a playlist, by its `Content-Type` or by the extension in its URL.
@@ -40,6 +45,19 @@ package enum StrayPage {
         guard let type = stored["Content-Type"].map(Listing.essence) else { return false }
         return mediaTypes.contains(type) || playlistTypes.contains(type) || FeedRecognition.isCertain(type: type)
             || ["video/", "audio/", "image/"].contains { type.hasPrefix($0) }
+    }
+
+    /// Whether a stored response is known to be picture or sound.
+    package static func isFilm(_ stored: HeaderFields) -> Bool {
+        let type = stored["Content-Type"].map(Listing.essence) ?? ""
+        return ["video/", "audio/"].contains { type.hasPrefix($0) } && !playlistTypes.contains(type)
+    }
+
+    /// Whether a response is a text, by its `Content-Type`: an error of its origin's program, if a film was there.
+    package static func isText(_ fields: HeaderFields) -> Bool {
+        let type = fields["Content-Type"].map(Listing.essence) ?? ""
+        return type.hasPrefix("text/")
+            || ["json", "xml"].contains { type.hasSuffix("/" + $0) || type.hasSuffix("+" + $0) }
     }
 
     /// Whether what its origin calls a web page is media, or a playlist, by the first bytes: some servers have one

@@ -178,19 +178,21 @@ package struct Parts: Sendable {
             else { return nil }
             present = row.presentRanges(of: extents)
         }
-        return RestorePoint.Former(id, present, hits: part.hits, isPinned: part.isPinned)
+        return RestorePoint.Former(id, present, hits: part.hits, isPinned: part.isPinned, part: part.id)
     }
 
     /// - Returns: the bytes freed.
     func restore(_ point: RestorePoint, of whole: CacheKey) throws(StoreError) -> Int64 {
         let known = Dictionary(point.former.map { ($0.generation, $0) }) { first, _ in first }
+        // What was pinned cannot be restored if it was renewed meanwhile: its next version stays.
+        let pinned = Set(point.former.compactMap { $0.isPinned ? $0.part : nil })
         var grown: [(CacheKey, GenerationID, RestorePoint.Former)] = []
         var freed = try visit(whole) { page, work throws(StoreError) in
             work.checkpointer.checkpoint(.all)
             if try work.hasPinned(since: point) { return Sum() }
             let listed = page.compactMap { part in
                 part.generation.map { (part: part, id: $0, former: known[$0.description]) }
-            }.filter { $0.former != nil || point.hasMoreParts != true }
+            }.filter { $0.former != nil || point.hasMoreParts != true && !pinned.contains($0.part.id) }
             let unpinned = listed.filter { $0.part.isPinned && !($0.former?.isPinned ?? point.wasPinned) }
             // Unpin before removing: a pin would outlive the generation.
             try setPinned(false, unpinned.map(\.part), work)

@@ -15,16 +15,21 @@ package struct RestorePoint: Codable, Sendable, Equatable {
         /// The cache key of the resource or variant, which outlives the generation; nil for a part, whose key is long
         /// for one of thousands.
         package var key: String?
+        /// The row of a part's resource, which outlives the generation; nil for others, and in earlier versions.
+        package var part: Int64?
 
         package init(generation: String, present: [Int64], hits: Int64, isPinned: Bool = false) {
             (self.generation, self.present, self.hits, self.isPinned) = (generation, present, hits, isPinned)
         }
 
-        init(_ id: GenerationID, _ present: [Range<Int64>], hits: Int64, isPinned: Bool, key: CacheKey? = nil) {
+        init(
+            _ id: GenerationID, _ present: [Range<Int64>], hits: Int64, isPinned: Bool, key: CacheKey? = nil,
+            part: Int64? = nil
+        ) {
             self.init(
                 generation: id.description, present: present.flatMap { [$0.lowerBound, $0.upperBound] }, hits: hits,
                 isPinned: isPinned)
-            self.key = key?.text
+            (self.key, self.part) = (key?.text, part)
         }
 
         func overlaps(_ bytes: Range<Int64>) -> Bool {

@@ -56,11 +56,11 @@ final class HeadAnswer {
 
     /// - Returns: whether the stored generation answers, or an error.
     private func answers(with validated: Generation, after head: UpstreamHead) -> Bool {
-        let filler = request.filler.filler
+        let filler = request.filler.filler, isKept = request.resolvedRule.playsKept && validated.isKept
         switch head.status {
-        case 200 where head.replacesMedia(validated.head.fields, request.demand):
+        case 200 where head.replacesMedia(validated.head.fields, isKept: isKept, request.demand):
             request.outcome.forwardStatus = nil
-            answer.answerInDoubt(after: .strayPage(type: StrayPage.pageType(head.fields) ?? ""))
+            answer.answerInDoubt(after: .strayPage(StrayPage.name(of: head.fields)))
         case 200, 304:
             if filler.judge(validated, byHead: head, request.demand, requestedAt: requestedAt) {
                 answer.accept(validated)
@@ -71,7 +71,7 @@ final class HeadAnswer {
                 return false
             }
         case let status
-        where Reuse.isError(status: status, isKept: request.resolvedRule.playsKept && validated.isKept):
+        where Reuse.isError(status: status, isKept: isKept, isPrivate: request.cacheTerms.kind == .private):
             answer.answerInDoubt(after: .originStatus(status))
         case let status where Reuse.isGone(status: status):
             filler.discard(validated, of: answer.opening.resource)

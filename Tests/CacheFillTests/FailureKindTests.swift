@@ -26,7 +26,7 @@ import Upstream
         (.upstream(.proxyFailed(proxy: "p:1", host: "a", detail: "refused")), "origin-unreachable"),
         (.upstream(.proxyDenied(proxy: "p:1")), "origin-unreachable"),
         (.originStatus(500), "origin-error"), (.changed, "origin-changed"), (.unusable("short"), "origin-unusable"),
-        (.strayPage(type: "text/html"), "page"), (.notStored("no room"), "no-room"), (.offline, "offline"),
+        (.strayPage("a web page (text/html)"), "page"), (.notStored("no room"), "no-room"), (.offline, "offline"),
         (.busy(retryAfter: 5), "origin-busy"),
     ])
     func eachErrorHasItsName(error: FillError, name: String) { #expect(error.kind.rawValue == name) }

@@ -13,7 +13,8 @@ import Testing
     // MARK: Cookie files
 
     @Test func cookieFileHasCookiesAndComments() throws {
-        let text = "# Netscape HTTP Cookie File\n\n.a.example\tTRUE\t/\tFALSE\t0\tn\tv\r\n \n"
+        let text =
+            "# Netscape HTTP Cookie File\n\n.a.example\tTRUE\t/\tFALSE\t0\tn\tv\r\n \n"
             + "#HttpOnly_b.example\tFALSE\t/p\tTRUE\t1\tm\t\n"
         #expect(
             try CookieFile.cookies(in: text) == [

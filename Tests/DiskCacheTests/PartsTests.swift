@@ -549,6 +549,24 @@ import Testing
         #expect(try store.parts.cached(of: key("m")).allSatisfy { !$0.isPinned } && !report("m").isPinned)
     }
 
+    /// A player has met another version of one meanwhile.
+    @Test func aCancelledDownloadLeavesWhatWasPinnedAndIsRenewed() throws {
+        try make("m", partOf: nil)
+        let former = try make("s1", partOf: "m")
+        try make("s2", partOf: "m")
+        try commit(["s1", "s2"], of: "m")
+        let point = try store.restorePoints.point(of: key("m"))
+        let next = try store.makeGeneration(
+            key("s1"), head: OpenStore.head(etag: "\"v2\""), length: media.size, partOf: key("m"))
+        store.retire(former)
+        opened.catchUp()
+        try opened.fill(next, media, 0..<media.size)
+        try make("new", partOf: "m")
+        opened.checkpoint()
+        #expect(try store.restorePoints.restore(point) > 0)
+        #expect(try parts(of: "m") == ["s1", "s2"])
+    }
+
     @Test func whereMorePartsWereThereThanAreNotedNoneGoesThatIsNot() throws {
         for name in ["m", "a", "b"] { try make(name, partOf: name == "m" ? nil : "m") }
         let point = try store.restorePoints.point(of: key("m"))

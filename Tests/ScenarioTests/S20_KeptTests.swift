@@ -76,7 +76,8 @@ extension Scenarios {
         }
 
         /// Streams drop what was recorded of them, and episodes go: that is what it was kept for.
-        @Test(arguments: WayToKeep.allCases, [404, 410])
+        // Links and logins expire, too.
+        @Test(arguments: WayToKeep.allCases, [401, 403, 404, 410, 451])
         func whatIsKeptPlaysWhenItsOriginNoLongerHasIt(way: WayToKeep, status: Int) async throws {
             try await scenario { stage in
                 try stage.keep(way)
@@ -163,8 +164,177 @@ extension Scenarios {
                 stage.origin.script(path) { $0.headers = [("Cache-Control", "max-age=1000")] }
                 #expect(try stage.get(path, range: "bytes=0-299999").status == 206)
                 stage.origin.stop()
-                expectCut { try stage.get(path) }
+                expectPart(try stage.get(path, range: "bytes=1500000-1500999"), 1_500_000..<1_501_000, of: film)
                 expectWhole(try stage.get(path), film)
+            }
+        }
+
+        /// An origin's program has an error, and says 200.
+        @Test(arguments: [("application/json", "{\"error\": 1}"), ("text/plain", "expired"), ("video/mp4", "")])
+        func whatIsNoFilmDoesNotTakeItsPlace(type: String, text: String) async throws {
+            try await scenario { stage in
+                try stage.keep(.pin)
+                stage.origin.serve(path, bytes: Array(text.utf8), etag: "\"v2\"", contentType: type)
+                for method in ["HEAD", "GET", "GET"] {
+                    let answer = try stage.get(path, method: method)
+                    #expect(answer.status == 200 && answer.headers["Content-Length"] == "\(film.size)")
+                }
+                stage.origin.stop()
+                expectWhole(try stage.get(path), film)
+                try stage.restart()
+                expectWhole(try stage.get(path), film)
+            }
+        }
+
+        /// A film of six segments, in versions.
+        private struct Stream {
+            let stage: Stage
+            /// Whether each version's segments have names of their own.
+            let hasNewNames: Bool
+            static let path = "/v/film.m3u8"
+
+            func name(_ version: Int, _ number: Int) -> String {
+                "/v/\(hasNewNames ? "v\(version)-" : "s")\(number).ts"
+            }
+
+            private func media(_ version: Int, _ number: Int) -> Media {
+                Media(seed: UInt64(300 + version * 10 + number), size: 90_000)
+            }
+
+            func serve(_ version: Int) {
+                let lines = (0..<6).map { "#EXTINF:2,\n\(name(version, $0))" }.joined(separator: "\n")
+                let text = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n\(lines)\n#EXT-X-ENDLIST\n#\(version)\n"
+                stage.origin.serve(
+                    Self.path, bytes: Array(text.utf8), etag: "\"\(version)\"",
+                    contentType: "application/vnd.apple.mpegurl")
+                for number in 0..<6 {
+                    stage.origin.serve(name(version, number), media(version, number), etag: "\"\(version)\"")
+                }
+            }
+
+            func expect(_ version: Int, _ number: Int) throws {
+                expectWhole(try stage.get(name(version, number)), media(version, number))
+            }
+
+            /// All of a version plays, without its origin.
+            func expectAll(_ version: Int) throws {
+                #expect(try stage.get(Self.path).text.hasSuffix("#\(version)\n"))
+                for number in 0..<6 { try expect(version, number) }
+            }
+        }
+
+        /// A player looks at it meanwhile, and what it lists is other than it was at the beginning.
+        @Test func downloadHasWhatItsPlaylistListsAtItsEnd() async throws {
+            try await scenario {
+                $0.fill(.read)
+            } _: { stage in
+                let stream = Stream(stage: stage, hasNewNames: true)
+                stream.serve(1)
+                stage.origin.hold(stream.name(1, 5))
+                let download = try stage.download(Stream.path)
+                try stage.origin.waitForRequests(stream.name(1, 5), count: 1)
+                stage.wait(seconds: 1000)
+                stream.serve(2)
+                #expect(try stage.get(Stream.path).text.hasSuffix("#2\n"))
+                stage.origin.release(stream.name(1, 5))
+                _ = try download.complete()
+                stage.origin.stop()
+                try stream.expectAll(2)
+            }
+        }
+
+        /// A playlist is whole at once, and one segment soon: neither is the film.
+        @Test(arguments: [true, false]) func lookAtANewPresentationLeavesTheKeptOne(hasNewNames: Bool) async throws {
+            try await scenario {
+                $0.fill(.read)
+            } _: { stage in
+                let stream = Stream(stage: stage, hasNewNames: hasNewNames)
+                stream.serve(1)
+                #expect(try stage.download("/v/film.m3u8").complete().segments == 6)
+                stage.wait(seconds: 1000)
+                stream.serve(2)
+                let text = try stage.get("/v/film.m3u8").text
+                #expect(text.hasSuffix("#2\n"))
+                for number in 0..<2 { try stream.expect(2, number) }
+                stage.origin.stop()
+                try stream.expectAll(1)
+                try stage.restart()
+                try stream.expectAll(1)
+            }
+        }
+
+        // And a download renews it.
+        @Test func downloadRenewsAPresentation() async throws {
+            try await scenario { stage in
+                func serve(_ version: Int) {
+                    let text = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\ns.ts\n#EXT-X-ENDLIST\n#\(version)\n"
+                    stage.origin.serve(
+                        "/v/film.m3u8", bytes: Array(text.utf8), etag: "\"\(version)\"",
+                        contentType: "application/vnd.apple.mpegurl")
+                    stage.origin.serve("/v/s.ts", Media(seed: UInt64(version), size: 90_000), etag: "\"\(version)\"")
+                    stage.origin.script("/v/film.m3u8") { $0.headers = [("Cache-Control", "no-cache")] }
+                    stage.origin.script("/v/s.ts") { $0.headers = [("Cache-Control", "no-cache")] }
+                }
+                serve(1)
+                _ = try stage.download("/v/film.m3u8").complete()
+                serve(2)
+                // Players have begun with it.
+                #expect(try stage.get("/v/film.m3u8").text.hasSuffix("#2\n"))
+                expectWhole(try stage.get("/v/s.ts"), Media(seed: 2, size: 90_000))
+                _ = try stage.download("/v/film.m3u8").complete()
+                stage.origin.stop()
+                #expect(try stage.get("/v/film.m3u8").text.hasSuffix("#2\n"))
+                expectWhole(try stage.get("/v/s.ts"), Media(seed: 2, size: 90_000))
+            }
+        }
+
+        // What is read ahead of a player is what it would read next, and no more.
+        @Test func newVersionOfAFileOfSegmentsIsFetchedAsItIsRead() async throws {
+            try await scenario { stage in
+                let (first, next) = (Media(seed: 210, size: 8_000_000), Media(seed: 211, size: 8_000_000))
+                let lines = (0..<40).map { "#EXTINF:2,\n#EXT-X-BYTERANGE:200000@\($0 * 200_000)\nall.ts" }
+                let text = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n\(lines.joined(separator: "\n"))\n#EXT-X-ENDLIST\n"
+                stage.origin.serve(
+                    "/v/film.m3u8", bytes: Array(text.utf8), contentType: "application/vnd.apple.mpegurl")
+                stage.origin.serve("/v/all.ts", first)
+                _ = try stage.download("/v/film.m3u8").complete()
+                stage.wait(seconds: 1000)
+                stage.origin.serve("/v/all.ts", next, etag: "\"v2\"")
+                let before = stage.origin.bytesSent("/v/all.ts")
+                _ = try stage.get("/v/film.m3u8")
+                for number in 0..<3 {
+                    let range = Int64(number * 200_000)..<Int64((number + 1) * 200_000)
+                    let part = try stage.get(
+                        "/v/all.ts", range: "bytes=\(range.lowerBound)-\(range.upperBound - 1)")
+                    expectPart(part, range, of: next)
+                }
+                try stage.waitForStats("all fetches to end") { $0[\.openFetches] == 0 }
+                #expect(stage.origin.bytesSent("/v/all.ts") - before < 4_000_000)
+                stage.origin.stop()
+                expectPart(try stage.get("/v/all.ts", range: "bytes=200000-200999"), 200_000..<201_000, of: first)
+            }
+        }
+
+        // RFC 9111 §4.4: it is validated, and plays if that is impossible.
+        @Test func whatIsKeptStaysWhenItsOriginChangesIt() async throws {
+            try await mounted { stage in
+                stage.origin.serve("/vod/film.mp4", film)
+                stage.origin.script("/vod/film.mp4") { $0.headers = [("Cache-Control", "max-age=1000")] }
+                expectWhole(try stage.ask("/tv/film.mp4"), film)
+                #expect(
+                    try stage.control(
+                        "PATCH", "/resources?\(stage.parameter("/vod/film.mp4"))", body: "{\"pinned\": true}"
+                    ).status == 200)
+                stage.origin.script("/vod/film.mp4") { $0.status = 200 }
+                #expect(try stage.send("POST", "/tv/film.mp4", [1]).status == 200)
+                stage.origin.script("/vod/film.mp4") { $0.status = nil }
+                let before = stage.origin.requestCount("/vod/film.mp4")
+                expectWhole(try stage.ask("/tv/film.mp4"), film)
+                #expect(stage.origin.requestCount("/vod/film.mp4") == before + 1)
+                stage.origin.script("/vod/film.mp4") { $0.status = 200 }
+                #expect(try stage.send("POST", "/tv/film.mp4", [1]).status == 200)
+                stage.origin.stop()
+                expectWhole(try stage.ask("/tv/film.mp4"), film)
             }
         }
 

@@ -123,6 +123,9 @@ package final class PlaylistDocument: Sendable {
         }
     }
 
+    /// Whether it lists the parts of a film: neither of a stream that is live, nor files or episodes.
+    var isOfFilm: Bool { !isLive && !isListOfFiles }
+
     /// The variables for the media playlists that import them.
     package var variables: [String: String] {
         if case .hls(let playlist) = content { playlist.variables } else { [:] }

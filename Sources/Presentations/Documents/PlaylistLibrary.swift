@@ -147,7 +147,7 @@ package final class PlaylistLibrary {
         readers[generation.id] = Readers(reading: reading)
         let waiter = wait(for: generation, end)
         reading.start(news: { [self] in put($0, generation, resource) }) { [self] outcome in
-            take(outcome, generation)
+            take(outcome, generation, resource)
             let waiting = readers.removeValue(forKey: generation.id)?.waiting ?? [:]
             for report in waiting.values { report(outcome) }
         }
@@ -169,11 +169,12 @@ package final class PlaylistLibrary {
         left.reading.cancel()
     }
 
-    private func take(_ outcome: Outcome, _ generation: Generation) {
+    private func take(_ outcome: Outcome, _ generation: Generation, _ resource: OpenResource) {
         guard case .refused(_, let refusal) = outcome else { return }
         loop.filler.logger.info(
             "not read as a playlist or feed: \(refusal.reason)", metadata: ["resource": "\(generation.key.text)"])
         guard !refusal.isPassing else { return }
+        if generation.isHidden { loop.filler.succeed(generation, in: resource) }
         if refused.count >= Self.mostRefused { refused = [] }
         refused.insert(generation.id)
         // Its lifetime depends on its fields alone.
@@ -182,6 +183,8 @@ package final class PlaylistLibrary {
 
     private func put(_ news: PlaylistReading.News, _ generation: Generation, _ resource: OpenResource) {
         let key = news.document.key
+        // A film's is renewed with all that it lists; what changes by itself lists what its origin has.
+        if generation.isHidden, !news.document.isOfFilm { loop.filler.succeed(generation, in: resource) }
         guard !news.document.isFeed else { return }
         ahead.renewed(key, at: .seconds(loop.filler.now()))
         if news.whole != key { join([generation.key], to: news.whole) }

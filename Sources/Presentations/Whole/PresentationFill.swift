@@ -306,14 +306,27 @@ package final class PresentationFill {
             store: loop.filler.store, policy: loop.filler.policy.value, whole: whole, isPinned: order.isPinned,
             isWanted: { [budget] in !budget.isCancelled })
         let (items, playlists) = (items, Array(documents.keys))
-        offLoop(isLong: true) { _ throws(PresentationFault) in
+        let read = (document.map { [$0] } ?? []) + documents.values
+        offLoop(isLong: true) { stored throws(PresentationFault) -> [PresentationItem]? in
+            for document in read where try !stored.isAsRead(document) { return nil }
             do throws(StoreError) { return try commitment.commit(items, playlists: playlists) } catch {
                 throw .cache("\(error)")
             }
         } then: { fill, missing in
+            guard let missing else { return fill.beginAnew() }
             if missing.isEmpty { return fill.complete() }
             fill.repair(missing)
         }
+    }
+
+    /// A player has had a playlist renewed meanwhile: what it lists now has to be there.
+    private func beginAnew() {
+        repairs += 1
+        guard repairs <= Self.mostRepairs else {
+            return fail(.cache("its playlists were renewed again and again while it was downloaded: try again later"))
+        }
+        (documents, weight) = ([:], 0)
+        fetchFirst(isFresh: false)
     }
 
     /// Fetches items that are no longer cached.

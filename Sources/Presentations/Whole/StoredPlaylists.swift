@@ -40,6 +40,12 @@ extension PresentationFill {
             } catch { throw .unreadable(url, error) }
         }
 
+        /// Whether a playlist is cached as it was read.
+        func isAsRead(_ document: PlaylistDocument) throws(PresentationFault) -> Bool {
+            guard let stored = try bytes(of: document.key, limit: PlaylistLimits.bytes) else { return false }
+            return (try? ContentCoding.decoded(stored.bytes, stored.fields)) == document.text
+        }
+
         /// Decides by its first bytes, or by its type if it is encoded.
         private func isPlaylist(_ key: CacheKey) throws(PresentationFault) -> Bool {
             let length: Int64?
