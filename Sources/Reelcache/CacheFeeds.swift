@@ -87,9 +87,7 @@ public struct CacheFeeds: Sendable {
     public func importList(_ opml: Data, options: FeedOptions = FeedOptions()) async throws -> [String] {
         let change = try options.change()
         let list: OPML
-        do throws(FeedError) { list = try OPML(reading: [UInt8](opml), within: WorkBudget(bytes: opml.count)) } catch {
-            throw CacheError.invalid("the list cannot be imported: \(error)")
-        }
+        do throws(DownloadError) { list = try OPML(importing: [UInt8](opml)) } catch { throw CacheError(error) }
         return try await perform { manager throws(DownloadError) in try manager.importList(list, change) }.added
     }
 

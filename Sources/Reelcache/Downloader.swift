@@ -42,7 +42,10 @@ package struct Downloader: Sendable {
         }
         bell = SnapshotBell(manager.snapshots)
         orderNextItems(engine)
-        engine.onNetworkChange { [manager] in manager.post { $0.networkChanged() } }
+        engine.onNetworkChange { [manager, subscriptions] in
+            manager.post { $0.networkChanged() }
+            subscriptions.post { $0.networkChanged() }
+        }
     }
 
     /// Has the next items after what is played found in the feeds, and ordered.

@@ -40,15 +40,17 @@ extension RunningProxy {
     func feedURL(_ name: String, in list: [FeedSubscription]? = nil) throws -> OriginURL {
         guard !name.contains("/") else { return try url(name) }
         let feeds = try list ?? feeds()
-        if let number = Int(name) {
-            guard feeds.indices.contains(number &- 1) else {
-                throw ControlError("there is no feed \(number); reelcache feeds lists their numbers and titles")
-            }
-            return try url(feeds[number &- 1].urlText)
+        let number = Int(name)
+        if let number, feeds.indices.contains(number &- 1) {
+            return try OriginURL(url: feeds[number &- 1].urlText)
         }
-        let found = feeds.filter { ($0.title ?? "").localizedCaseInsensitiveContains(name) }
+        // Of titles, a number names only one that is that number.
+        let found = feeds.filter { feed in
+            number == nil ? (feed.title ?? "").localizedCaseInsensitiveContains(name) : feed.title == name
+        }
         guard let only = found.first else {
-            throw ControlError("no feed has '\(name)' in its title; reelcache feeds lists their numbers and titles")
+            let fault = number == nil ? "no feed has '\(name)' in its title" : "there is no feed \(name)"
+            throw ControlError("\(fault); reelcache feeds lists their numbers and titles")
         }
         guard found.count == 1 else {
             let titles = found.prefix(3).compactMap(\.title).map { "\"\($0.printable)\"" }.joined(separator: ", ")
@@ -56,14 +58,14 @@ extension RunningProxy {
                 "\(found.count) feeds have '\(name)' in their titles, such as \(titles): write more, or a number"
             )
         }
-        return try url(only.urlText)
+        return try OriginURL(url: only.urlText)
     }
 
-    /// The newest episode of a feed that is cached, otherwise the newest of all.
+    /// The newest episode of a feed that is cached, otherwise the newest one that it downloads, if there is any.
     func newestEpisode(ofFeed name: String) throws -> OriginURL {
-        let episodes = try feed(feedURL(name), limit: 100).episodes
+        let episodes = try feed(feedURL(name), limit: SubscriptionDetail.mostEpisodes).episodes
         let cached = episodes.first { $0.state == .cached }
-        guard let episode = cached ?? episodes.first else {
+        guard let episode = cached ?? episodes.first(where: { $0.state != .passedOver }) ?? episodes.first else {
             throw ControlError("this feed has no episodes yet; reelcache feeds check looks for them")
         }
         if cached == nil {

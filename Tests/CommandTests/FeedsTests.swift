@@ -51,7 +51,8 @@ import Testing
         ["add"], ["add", "http://a/b", "--latest", "-1"], ["add", "http://a/b", "--latest", "1001"],
         ["add", "http://a/b", "--every", "1m"], ["add", "http://a/b", "--every", "60d"],
         ["add", "http://a/b", "--every", "soon"], ["add", "http://a/b", "--keep", "0"],
-        ["add", "http://a/b", "--keep", "some"], ["add", "http://a/b", "--allow", "10.0.0.0/99"], ["show"],
+        ["add", "http://a/b", "--keep", "some"],
+        ["add", "http://a/b", "--keep", "5.0"], ["add", "http://a/b", "--allow", "10.0.0.0/99"], ["show"],
         ["show", "http://a/b", "--limit", "0"], ["remove"], ["import"], ["nonsense"],
     ])
     func wrongUsageIs2(arguments: [String]) throws {
@@ -299,7 +300,7 @@ import Testing
         #expect(feeds.compactMap { $0["latest"] as? Int } == [1, 1])
         #expect(try ReelcacheCommand.run(["feeds", "export", "--cache-dir", other]).stdout == exported.stdout)
         let wrong = try ReelcacheCommand.run(["feeds", "import", "/dev/null", "--cache-dir", other])
-        #expect(wrong.failureLine == "reelcache: the body cannot be imported: the feed is empty", "\(wrong)")
+        #expect(wrong.failureLine == "reelcache: the list cannot be imported: the list is empty", "\(wrong)")
     }
 
     @Test func importedFeedsAreCheckedWhenAProxyStarts() throws {
@@ -347,6 +348,48 @@ import Testing
         #expect(try run("feeds", "add", origin.url("/b.xml"), "--latest", "0").exit == .exited(0))
         let removed = try run("feeds", "remove", "1", "2")
         #expect(removed.exit == .exited(0) && removed.stdout.split(separator: "\n").count == 2, "\(removed)")
+    }
+
+    @Test func feedIsNamedByItsTitleThatIsANumber() throws {
+        origin.serve("/b.xml", bytes: FeedText.rss([2], at: origin, title: "1619"), contentType: "text/xml")
+        #expect(try run("feeds", "add", origin.url("/b.xml"), "--latest", "0").exit == .exited(0))
+        #expect(try run("feeds", "show", "1619").stdout.hasPrefix("title       1619\n"))
+        let refused = try run("feeds", "remove", "16")
+        #expect(refused.exit == .exited(1) && refused.stderr.contains("there is no feed 16;"), "\(refused)")
+    }
+
+    /// Earlier versions imported the proxy's URLs as they were, and removed the origin's feed in place of them.
+    @Test func feedIsNamedByItsNumberWhateverItsURL() throws {
+        let (list, config) = (directory.file("list.opml"), directory.file("config.yaml"))
+        let proxied = "http://nas.invalid:7335/" + feed.replacing("://", with: "/")
+        try Data("<opml version=\"2.0\"><body><outline xmlUrl=\"\(proxied)\"/></body></opml>".utf8).write(
+            to: URL(fileURLWithPath: list))
+        try Data("names: [nas.invalid]\n".utf8).write(to: URL(fileURLWithPath: config))
+        #expect(try run("feeds", "import", list).exit == .exited(0))
+        #expect(try run("feeds", "add", feed, "--latest", "0").exit == .exited(0))
+        let removed = try run("feeds", "remove", "1", "--config", config)
+        #expect(removed.exit == .exited(0), "\(removed)")
+        #expect(try members(run("feeds", "--json")).compactMap { $0["url"] as? String } == [feed])
+    }
+
+    /// A station lists hourly news, too, which the subscription passes over.
+    @Test func playFindsTheDownloadedEpisodeBehindManyNewerItems() throws {
+        let news = (0..<150).map { number in
+            """
+            <item><title>News</title><guid>n\(number)</guid>\
+            <pubDate>\(1 + number / 12) Feb 2024 \(10 + number % 12):00:00 GMT</pubDate>\
+            <enclosure url="\(origin.url("/n\(number).mp3"))" type="audio/mpeg"/></item>
+            """
+        }
+        let text = String(decoding: FeedText.rss([5], at: origin), as: UTF8.self).replacing(
+            "</channel>", with: news.joined() + "</channel>")
+        origin.serve("/feed.xml", bytes: Array(text.utf8), contentType: "application/rss+xml")
+        #expect(try run("feeds", "add", feed, "--latest", "1", "--title", "Episode").exit == .exited(0))
+        #expect(try run("feeds", "check").exit == .exited(0))
+        let player = try ScriptedResolver("")
+        let played = try run("play", "--feed", "1", "--player", player.path, "--listen", "127.0.0.1:0")
+        #expect(played.exit == .exited(0) && player.runs.first?.hasSuffix("/e5.mp3") == true, "\(played)")
+        #expect(!played.stderr.contains("no episode of this feed is downloaded"), "\(played)")
     }
 
     /// Nobody else would continue what it has queued.

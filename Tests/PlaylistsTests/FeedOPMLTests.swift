@@ -26,7 +26,15 @@ import Testing
                 OPMLFeed(title: "C", url: OriginURL("http://c/")), OPMLFeed(title: nil, url: OriginURL("http://d/x")),
             ])
         #expect(list.skipped.map(\.name) == ["dead", "old", "again", "relative"])
-        #expect(list.skipped.map(\.reason) == [.noEnclosure, .scheme("ftp"), .duplicate, .address("/x")])
+        #expect(list.skipped.map(\.reason) == [.noAddress, .scheme("ftp"), .duplicate, .address("/x")])
+    }
+
+    @Test func entryWithCredentialsIsSkippedWithTheRuleThatSendsThem() throws {
+        let entry = "<outline text='A' xmlUrl='https://u:secret@a/f'/>"
+        let list = try OPML(reading: bytes("<opml version='2.0'><body>\(entry)</body></opml>"))
+        let line = try #require(list.skipped.first).reason.description
+        #expect(
+            line.contains("{host: 'https://a', headers: {Authorization: Basic BASE64}}") && !line.contains("secret"))
     }
 
     @Test func writtenListsAreReadable() {

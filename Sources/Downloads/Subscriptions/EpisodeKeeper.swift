@@ -138,10 +138,13 @@ struct EpisodeKeeper {
                     }
                 )
             }
-            let urls = unplayed.flatMap { $1.map(\.url) }, times = try urls.isEmpty ? [:] : store.played(among: urls)
+            let urls: [OriginURL] = unplayed.flatMap { $1.flatMap(\.urls) }
+            let times = try urls.isEmpty ? [:] : store.played(among: urls)
             for (subscription, episodes) in unplayed {
                 let played = try episodes.compactMap { episode -> KnownEpisode? in
-                    guard let time = times[episode.url], try release(episode, of: subscription) else { return nil }
+                    guard let time = episode.urls.lazy.compactMap({ times[$0] }).first,
+                        try release(episode, of: subscription)
+                    else { return nil }
                     var episode = episode
                     episode.played = time
                     return episode

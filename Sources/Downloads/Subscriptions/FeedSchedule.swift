@@ -24,11 +24,9 @@ struct FeedSchedule {
     /// Seconds to the next check after one that failed.
     /// - Parameters:
     ///   - failures: checks in a row that failed, this one included.
-    ///   - retryAfter: what the origin asks for; nil for nothing.
-    static func delay(afterFailures failures: Int, every: Int64, retryAfter: Double?, random: Double) -> Double {
+    static func delay(afterFailures failures: Int, every: Int64, random: Double) -> Double {
         let backoff = firstRetry * pow(2, Double(min(max(failures, 1), 30) - 1))
-        let longest = max(longest, Double(every))
-        return max(varied(min(backoff, longest), random), min(retryAfter ?? 0, self.longest))
+        return varied(min(backoff, max(longest, Double(every))), random)
     }
 
     /// The time of the first check after a start.

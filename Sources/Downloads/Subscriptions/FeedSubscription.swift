@@ -101,6 +101,9 @@ public struct FeedEpisode: Codable, Sendable, Equatable {
 
 /// A subscription with its episodes, newest first.
 package struct SubscriptionDetail: Codable, Sendable, Equatable {
+    /// The most episodes that one request may ask for.
+    package static let mostEpisodes = 50_000
+
     package var feed: FeedSubscription
     package var episodes: [FeedEpisode]
     /// The first items of the last reading without media that can be played: their names, with the reason. nil for

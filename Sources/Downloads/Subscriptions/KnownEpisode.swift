@@ -21,6 +21,9 @@ struct KnownEpisode: Sendable, Equatable {
     var file: String
     /// Where it is; once it became a download, the URL of that, under which it is cached.
     var url: OriginURL
+    /// The URL that the feed lists by now for what became a download, and that its readers play; nil if it is `url`, or
+    /// not known.
+    var listed: OriginURL?
     var title: String?
     /// Seconds since 1970; nil if the feed states no date.
     var published: Int64?
@@ -42,6 +45,9 @@ struct KnownEpisode: Sendable, Equatable {
 
     /// The identity by which downloads name it.
     var identity: String { guid ?? file }
+
+    /// The URLs at which it may have been played.
+    var urls: [OriginURL] { [url] + [listed].compactMap { $0 } }
 
     /// The same, let go of by its feed.
     var letGo: KnownEpisode {

@@ -71,6 +71,7 @@ extension KnownEpisode {
         .init("found", \.found, .integer()),
         .init("state", \.state, .name),
         .init("played", \.played, .integer()),
+        .init("listed", \.listed, .url),
     ]
 
     /// - Throws: for a row with an invalid value, which is dropped as a whole.

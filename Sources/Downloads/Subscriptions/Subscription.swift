@@ -35,6 +35,8 @@ package struct Subscription: Sendable, Equatable {
     package internal(set) var brokenSince: Double?
     /// What is wrong, in one line.
     package internal(set) var message: String?
+    /// Until when the origin asks to be left alone. Not saved.
+    var restsUntil: Double?
     /// Readings in a row that were not complete; 1000 at most.
     var gaps = 0
     /// How often in a row a feed is read again because a part of it could not be read. After that, the part counts as
@@ -46,6 +48,9 @@ package struct Subscription: Sendable, Equatable {
     init(_ url: OriginURL, options: SubscriptionOptions, added: Double, due: Double) {
         (self.url, address, self.options, self.added, self.due) = (url, url, options, added, due)
     }
+
+    /// Whether nothing of it was ever read. That its episodes were lost is something else.
+    var isUnread: Bool { read == nil && wantsLatest && gaps == 0 }
 
     /// The URL that the next check requests. A feed that cannot be read where it moved may be back where it was.
     var request: FeedRequest {
@@ -86,14 +91,22 @@ package struct Subscription: Sendable, Equatable {
     mutating func forgetEpisodes() { (read, wantsLatest, validators) = (nil, false, FeedValidators()) }
 
     mutating func failed(_ failure: FeedFailure, now: Double, random: Double) {
-        checked = now
-        failures = min(failures + 1, 1000)
+        (checked, message) = (now, failure.message)
+        restsUntil = failure.retryAfter.map { now + min($0, FeedSchedule.longest) }
+        // However often a person repeats a check that fails, the next one by itself is no later.
+        if brokenSince == nil || now >= due {
+            failures = min(failures + 1, 1000)
+            due = now + FeedSchedule.delay(afterFailures: failures, every: options.every, random: random)
+        }
+        due = max(due, restsUntil ?? due)
         brokenSince = brokenSince ?? now
-        message = failure.message
-        due =
-            now
-            + FeedSchedule.delay(
-                afterFailures: failures, every: options.every, retryAfter: failure.retryAfter, random: random)
+    }
+
+    /// Checks a feed soon that could not be read, as the cause may be gone.
+    /// - Parameter count: how many such feeds there are.
+    mutating func retrySoon(now: Double, count: Int, random: Double) {
+        let soon = FeedSchedule.start(due: now, every: options.every, count: count, now: now, random: random)
+        due = min(due, max(soon, restsUntil ?? soon))
     }
 }
 

@@ -22,7 +22,7 @@ final class SubscriptionDatabase {
         } catch { throw DownloadError(error) }
     }
 
-    static var schema: DatabaseSchema { DatabaseSchema(migrator, digest: 0x2c9a_0686_98e4_d50f) }
+    static var schema: DatabaseSchema { DatabaseSchema(migrator, digest: 0x8c03_ad98_7160_a4ef) }
 
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -57,6 +57,10 @@ final class SubscriptionDatabase {
         // When it had been played, in seconds since 1970.
         migrator.registerMigration("4: played episodes") { db in
             try db.execute(sql: "ALTER TABLE episode ADD COLUMN played INTEGER")
+        }
+        // The URL that the feed has for it by now, if that is not the one of its download.
+        migrator.registerMigration("5: URLs that feeds list") { db in
+            try db.execute(sql: "ALTER TABLE episode ADD COLUMN listed TEXT")
         }
         return migrator
     }

@@ -176,6 +176,15 @@ extension SubscriptionManager {
     }
 }
 
+extension OPML {
+    /// Reads the file of an import.
+    package init(importing bytes: [UInt8]) throws(DownloadError) {
+        do throws(FeedError) { try self.init(reading: bytes, within: WorkBudget(bytes: bytes.count)) } catch {
+            throw .invalid("the list cannot be imported: \(error.description.replacing("feed", with: "list"))")
+        }
+    }
+}
+
 /// Collects the outcomes of several checks. Used inside the manager only.
 private final class CheckCollection: @unchecked Sendable { // because only the manager's queue uses it
     private let urls: [String]

@@ -65,7 +65,7 @@ package actor SubscriptionManager {
         try executor.queue.sync { try assumeIsolated(work) }
     }
 
-    nonisolated func post(_ work: @escaping @Sendable (isolated SubscriptionManager) -> Void) {
+    package nonisolated func post(_ work: @escaping @Sendable (isolated SubscriptionManager) -> Void) {
         executor.queue.async { self.assumeIsolated(work) }
     }
 
@@ -79,11 +79,21 @@ package actor SubscriptionManager {
         phase = .started
         self.checksByItself = checksByItself
         let (now, all) = (clock.now, subscriptions.all)
-        for subscription in all {
+        for subscription in all where checksByItself {
             subscriptions[subscription.id]?.delayStart(now: now, count: all.count, random: random())
         }
         watch = episodes.downloads.snapshots.watch { [weak self] in self?.postLook() }
         lookAtDownloads()
+        commit()
+    }
+
+    /// The network of this machine has changed: feeds that could not be read are checked soon.
+    package func networkChanged() {
+        guard phase == .started else { return }
+        let (now, broken) = (clock.now, subscriptions.all.filter { $0.brokenSince != nil })
+        for subscription in broken {
+            subscriptions[subscription.id]?.retrySoon(now: now, count: broken.count, random: random())
+        }
         commit()
     }
 
@@ -202,11 +212,14 @@ package actor SubscriptionManager {
             case .unchanged(let newAddress):
                 let former = subscription.address
                 subscription.address = newAddress ?? former
+                if let end = try removeDuplicate(subscription, at: subscription.address) { return end }
                 subscription.gaps = 0
                 succeed(&subscription)
                 try subscriptions.save(subscription, [])
                 report(subscription, movedFrom: former)
-            case .read(let finding): check = try take(finding, subscription)
+            case .read(let finding):
+                if let end = try removeDuplicate(subscription, at: finding.address) { return end }
+                check = try take(finding, subscription)
             }
         } catch {
             let failure = error as? FeedFailure ?? FeedFailure("\(error)")
@@ -216,6 +229,22 @@ package actor SubscriptionManager {
         episodes.retain(id)
         if check.outcome != .failed { episodes.retryDownloads(of: id, now: clock.now) }
         return check
+    }
+
+    /// Removes a subscription that was never read if its feed is subscribed under another URL, as when a list has
+    /// `http://` before it: what one passes over, the other would download.
+    /// - Returns: the outcome of its check; nil if the feed is subscribed once.
+    /// - Throws: if it was read before, as a feed that has merged into another: a person chooses which to remove.
+    private func removeDuplicate(_ subscription: Subscription, at address: OriginURL) throws -> FeedCheckResult? {
+        guard let same = subscriptions.find(address), same.id != subscription.id else { return nil }
+        let reason = "it is the same feed as \(same.url.absolute), which is subscribed"
+        guard subscription.isUnread else { throw FeedFailure("\(reason), too: remove one of them") }
+        try episodes.cancelDownloads(of: subscription)
+        try subscriptions.remove(subscription)
+        logger.notice("the subscription to \(subscription.url.absolute) was removed: \(reason)")
+        return FeedCheckResult(
+            urlText: subscription.url.absolute, title: subscription.title, outcome: .read,
+            message: "\(reason): this subscription was removed")
     }
 
     private func take(_ finding: FeedReading.Finding, _ former: Subscription) throws -> FeedCheckResult {

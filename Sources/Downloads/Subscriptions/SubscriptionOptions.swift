@@ -44,7 +44,8 @@ public enum EpisodeLimit: Sendable, Equatable {
         } else if let count = Int(text) {
             self = .episodes(count)
         } else {
-            guard let size = ByteSize(text) else { return nil }
+            // Without a unit it is a mistyped number of episodes: `5.0`, `1_000`.
+            guard text.last?.isLetter == true, let size = ByteSize(text) else { return nil }
             self = .bytes(size.bytes)
         }
         guard isValid else { return nil }

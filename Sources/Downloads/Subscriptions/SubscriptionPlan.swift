@@ -100,6 +100,8 @@ struct SubscriptionPlan {
                 }
             case .removed: break
             }
+            let url = item.enclosure.url
+            episode.listed = episode.state == .ordered && url != episode.url ? url : nil
             if isWanted {
                 latestLeft = max(0, latestLeft - 1)
                 if isNews { newLeft = max(0, newLeft - 1) }

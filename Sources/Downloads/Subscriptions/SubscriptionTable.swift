@@ -35,9 +35,9 @@ final class SubscriptionTable {
     /// In the order of subscribing.
     var all: [Subscription] { rows.values.sorted { $0.id < $1.id } }
 
-    /// The subscription that a URL names: its own, or the one where it is fetched.
+    /// The subscription that a URL names: its own, or the one where it is fetched; the oldest of several.
     func find(_ url: OriginURL) -> Subscription? {
-        rows.values.first { $0.url == url } ?? rows.values.first { $0.address == url }
+        rows.values.first { $0.url == url } ?? rows.values.filter { $0.address == url }.min { $0.id < $1.id }
     }
 
     // MARK: Saving

@@ -41,6 +41,8 @@ package struct Enclosure: Sendable, Hashable {
 package struct SkippedItem: Sendable, Equatable {
     package enum Reason: Sendable, Equatable {
         case noEnclosure
+        /// Of an entry of a list.
+        case noAddress
         /// A scheme other than `http` and `https`.
         case scheme(String)
         /// An address that is not a URL, or that contains credentials.
@@ -67,6 +69,7 @@ extension SkippedItem.Reason: CustomStringConvertible {
     package var description: String {
         switch self {
         case .noEnclosure: "it has no media file"
+        case .noAddress: "it has no URL"
         case .scheme(let scheme): "its address is one of \(scheme.printable): only http and https can be fetched"
         case .address(let text): "its address cannot be used: \(text.printable)"
         case .localFile: "its address is a path on a disk"

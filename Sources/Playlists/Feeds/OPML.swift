@@ -109,10 +109,17 @@ extension OPML {
             let read = FeedReference(feed: address)
             guard let reference = read, !reference.isDamaged, let url = Self.url(address) ?? Self.url(reference.text)
             else {
-                return skip(title ?? address, read?.fault ?? .noEnclosure)
+                return skip(title ?? address, read.map(Self.fault) ?? .noAddress)
             }
             guard seen.insert(url).inserted else { return skip(title ?? address, .duplicate) }
             feeds.append(OPMLFeed(title: title, url: url, folders: folders))
+        }
+
+        /// Why it cannot be fetched. For credentials, that names the rule which sends them.
+        private static func fault(_ reference: FeedReference) -> SkippedItem.Reason {
+            guard case .address = reference.fault, reference.text.contains("@") else { return reference.fault }
+            do throws(OriginURLError) { _ = try OriginURL(url: reference.text) } catch { return .address(error.reason) }
+            return reference.fault
         }
 
         /// The URL as it is written, or with its ampersands decoded if they are escaped twice.

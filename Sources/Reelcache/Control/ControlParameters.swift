@@ -49,7 +49,7 @@ struct ControlParameters {
         }
     }
 
-    private var place: ProxyPlace { ProxyPlace(url: host.map { "http://" + $0 }, mounts: mounts) }
+    var place: ProxyPlace { ProxyPlace(url: host.map { "http://" + $0 }, mounts: mounts) }
 
     func requiredURL() throws(ControlError) -> OriginURL {
         guard let url = try url() else {

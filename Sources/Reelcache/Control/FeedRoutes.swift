@@ -1,6 +1,7 @@
 import CachePolicy
 import ControlAPI
 import Downloads
+import HTTPModel
 import HTTPTransport
 import Playlists
 
@@ -9,7 +10,6 @@ struct FeedRoutes: Sendable {
     let feeds: OnDemand<SubscriptionManager>
 
     private static let episodeLimit = 100
-    private static let maxEpisodes = 50_000
 
     var routes: [ControlRoute] {
         [
@@ -32,9 +32,12 @@ struct FeedRoutes: Sendable {
 
     /// A subscription with its newest episodes.
     private func show(_ request: ControlRequest<Void, SubscriptionDetail>) throws(ControlError) {
-        let limit = try request.parameters.number(.limit, in: 1...Self.maxEpisodes) ?? Self.episodeLimit
-        let url = try request.parameters.requiredURL()
-        request.answer { [feeds] _ in try feeds.value().perform { try $0.detail(of: url, limit: limit) } }
+        let parameters = request.parameters
+        let limit = try parameters.number(.limit, in: 1...SubscriptionDetail.mostEpisodes) ?? Self.episodeLimit
+        let feed = parameters.feed(try parameters.requiredURL())
+        request.answer { [feeds] _ in
+            try feeds.value().perform { try $0.detail(of: $0.url(of: feed), limit: limit) }
+        }
     }
 
     /// Subscribes once the feed has been read, or changes a subscription.
@@ -42,8 +45,9 @@ struct FeedRoutes: Sendable {
         request.receive { subscription in
             let reply = request.reply
             request.perform { [feeds, parameters = request.parameters] _ in
-                let url = try parameters.origin(of: subscription.url)
+                let feed = FeedName(written: subscription.url, origin: try parameters.origin(of: subscription.url))
                 try feeds.value().perform { manager in
+                    let url = manager.url(of: feed)
                     // RFC 9110 §15.3.2: 201 only if the request created a subscription.
                     let status = manager.isSubscribed(url) ? 200 : 201
                     manager.subscribe(url, subscription.change) { reply.send($0, status: status) }
@@ -54,16 +58,18 @@ struct FeedRoutes: Sendable {
     }
 
     private func remove(_ request: ControlRequest<Void, FeedSubscription>) throws(ControlError) {
-        let url = try request.parameters.requiredURL()
-        request.answer { [feeds] _ in try feeds.value().perform { try $0.remove(url) } }
+        let feed = request.parameters.feed(try request.parameters.requiredURL())
+        request.answer { [feeds] _ in try feeds.value().perform { try $0.remove($0.url(of: feed)) } }
     }
 
     /// Checks feeds, and responds when all have been checked.
     private func check(_ request: ControlRequest<Void, FeedChecks>) throws(ControlError) {
-        let url = try request.parameters.url()
+        let feed = try request.parameters.url().map(request.parameters.feed)
         let reply = request.reply
         request.perform { [feeds] _ in
-            try feeds.value().perform { $0.check(url) { reply.send($0.map(FeedChecks.init)) } }
+            try feeds.value().perform { manager in
+                manager.check(feed.map { manager.url(of: $0) }) { reply.send($0.map(FeedChecks.init)) }
+            }
         } then: { _, _ in
         }
     }
@@ -93,11 +99,11 @@ struct FeedRoutes: Sendable {
         (change.category, change.title) = (parameters[.category], parameters[.title])
         request.receiveBytes(upTo: FeedLimits.bytes) { [feeds, change] body in
             request.answer { _ in
-                let list: OPML
-                do throws(FeedError) { list = try OPML(reading: body, within: WorkBudget(bytes: body.count)) } catch {
-                    throw ControlError(422, "the body cannot be imported: \(error)")
-                }
-                return try feeds.value().perform { try $0.importList(list, change) }
+                var list = try OPML(importing: body)
+                let skipped = list.translate(at: parameters.place)
+                var result = try feeds.value().perform { [list] in try $0.importList(list, change) }
+                result.skipped += skipped
+                return result
             }
         }
     }
@@ -115,7 +121,40 @@ struct FeedRoutes: Sendable {
     }
 }
 
+/// A URL by which a request names a subscription: as it is written, and as the origin has it.
+private struct FeedName: Sendable {
+    let written: OriginURL
+    let origin: OriginURL
+}
+
+extension SubscriptionManager {
+    /// The URL of the subscription that a request names. Earlier versions imported the proxy's URLs as they were.
+    fileprivate func url(of feed: FeedName) -> OriginURL { isSubscribed(feed.written) ? feed.written : feed.origin }
+}
+
+extension OPML {
+    /// Gives feeds the URLs of their origins: programs that read them through the proxy export the proxy's.
+    /// - Returns: the entries for which that is impossible, and those that are duplicates then, each with the reason.
+    fileprivate mutating func translate(at place: ProxyPlace) -> [String] {
+        var (seen, skipped): (Set<OriginURL>, [String]) = ([], [])
+        feeds = feeds.compactMap { feed -> OPMLFeed? in
+            do throws(OriginURLError) {
+                let url = try feed.url.origin(at: place), title = feed.title == feed.url.absolute ? nil : feed.title
+                if seen.insert(url).inserted { return OPMLFeed(title: title, url: url, categories: feed.categories) }
+                skipped.append("\(feed.title.printable): \(SkippedItem.Reason.duplicate)")
+            } catch { skipped.append("\(feed.title.printable): \(error.reason)") }
+            return nil
+        }
+        return skipped
+    }
+}
+
 extension ControlParameters {
+    /// The feed that the parameter `url` names.
+    fileprivate func feed(_ origin: OriginURL) -> FeedName {
+        FeedName(written: self[.url].flatMap { try? OriginURL(url: $0) } ?? origin, origin: origin)
+    }
+
     /// Seconds; nil if the parameter is missing.
     fileprivate func span(_ name: EndpointTraits.Parameter) throws(ControlError) -> Int64? {
         guard let text = self[name] else { return nil }

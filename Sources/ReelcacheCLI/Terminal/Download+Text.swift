@@ -38,7 +38,7 @@ extension Download {
     package func line(now: Int64) -> String? {
         switch state {
         case .waiting: attempt(now: now).map { "waiting \(name): \($0)" }
-        case .downloading: "downloading \(name)" + (bytes > 0 ? ", \(amount) already cached" : "")
+        case .downloading: "downloading \(name)" + (bytes > 0 ? ", \(amount) so far" : "")
         // Before the cache is checked, the amount says nothing about what is cached.
         case .paused: "paused \(name)" + (total == nil && bytes == 0 ? "" : ", \(amount)")
         case .completed:

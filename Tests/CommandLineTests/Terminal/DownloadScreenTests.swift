@@ -125,7 +125,7 @@ import Testing
         #expect(
             try line(.waiting) { $0.retryDate = at(999) }
                 == "waiting one.mp4: 503 from the origin; next attempt now")
-        #expect(try line(.downloading) == "downloading one.mp4, 34.5 MB of 100 MB already cached")
+        #expect(try line(.downloading) == "downloading one.mp4, 34.5 MB of 100 MB so far")
         #expect(try line(.downloading) { $0.bytes = 0 } == "downloading one.mp4")
         #expect(try line(.paused) == "paused one.mp4, 34.5 MB of 100 MB")
         #expect(try line(.completed) { $0.bytes = 100_000_000 } == "completed one.mp4, 100 MB")

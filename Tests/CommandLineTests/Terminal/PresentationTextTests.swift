@@ -23,7 +23,7 @@ import Testing
     @Test func eachStateIsALine() throws {
         #expect(
             try film(.downloading, 120, of: 300).line(now: 0)
-                == "downloading film.m3u8, 120/300 segments, 34.5 MB already cached")
+                == "downloading film.m3u8, 120/300 segments, 34.5 MB so far")
         #expect(try film(.paused, 120, of: 300).line(now: 0) == "paused film.m3u8, 120/300 segments, 34.5 MB")
         #expect(
             try film(.completed, 300, of: 300).line(now: 0)

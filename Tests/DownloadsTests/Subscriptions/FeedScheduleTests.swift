@@ -24,29 +24,31 @@ import Testing
     }
 
     struct Failure: Sendable {
-        let failures: Int, every: Int64, retryAfter: Double?, delay: Double
+        let failures: Int, every: Int64, delay: Double
     }
 
     @Test(arguments: [
-        Failure(failures: 1, every: 3600, retryAfter: nil, delay: 600),
-        Failure(failures: 2, every: 3600, retryAfter: nil, delay: 1200),
-        Failure(failures: 5, every: 3600, retryAfter: nil, delay: 9600),
-        Failure(failures: 9, every: 3600, retryAfter: nil, delay: 86_400),
-        Failure(failures: 1000, every: 3600, retryAfter: nil, delay: 86_400),
-        Failure(failures: 0, every: 3600, retryAfter: nil, delay: 600),
-        Failure(failures: 20, every: 604_800, retryAfter: nil, delay: 604_800),
-        Failure(failures: 1, every: 3600, retryAfter: 7200, delay: 7200),
-        Failure(failures: 3, every: 3600, retryAfter: 60, delay: 2400),
-        Failure(failures: 1, every: 3600, retryAfter: 1e18, delay: 86_400),
+        Failure(failures: 1, every: 3600, delay: 600),
+        Failure(failures: 2, every: 3600, delay: 1200),
+        Failure(failures: 5, every: 3600, delay: 9600),
+        Failure(failures: 9, every: 3600, delay: 86_400),
+        Failure(failures: 1000, every: 3600, delay: 86_400),
+        Failure(failures: 0, every: 3600, delay: 600),
+        Failure(failures: 20, every: 604_800, delay: 604_800),
     ])
     func failedCheckIsRepeatedLaterEachTime(_ row: Failure) {
-        let delay = FeedSchedule.delay(
-            afterFailures: row.failures, every: row.every, retryAfter: row.retryAfter, random: 0.5)
-        #expect(delay == row.delay)
+        #expect(FeedSchedule.delay(afterFailures: row.failures, every: row.every, random: 0.5) == row.delay)
     }
 
-    @Test func retryAfterIsNeverCutShortByJitter() {
-        #expect(FeedSchedule.delay(afterFailures: 1, every: 3600, retryAfter: 600, random: 0) == 600)
+    /// By jitter, or by a change of the network.
+    @Test(arguments: [(60, 540), (600, 600), (7200, 7200), (1e18, 86_400)] as [(Double, Double)])
+    func retryAfterIsNeverCutShort(retryAfter: Double, delay: Double) {
+        let url = FeedWorld.url("https://feed.test/rss")
+        var subscription = Subscription(url, options: SubscriptionOptions(), added: 0, due: 0)
+        subscription.failed(FeedFailure("503", retryAfter: retryAfter), now: 1000, random: 0)
+        #expect(abs(subscription.due - 1000 - delay) < 0.001)
+        subscription.retrySoon(now: 1000, count: 1, random: 0)
+        #expect(abs(subscription.due - 1000 - min(retryAfter, 86_400)) < 0.001)
     }
 
     @Test(

@@ -61,7 +61,10 @@ import Testing
             var episode = KnownEpisode(
                 file: "f\(number)", url: FeedWorld.url("https://a.test/"), found: 6, state: state)
             (episode.subscription, episode.title) = (subscription.id, "t")
-            if number > 0 { (episode.guid, episode.published, episode.played) = ("g\(number)", 5, 7) }
+            if number > 0 {
+                (episode.guid, episode.published, episode.played) = ("g\(number)", 5, 7)
+                episode.listed = FeedWorld.url("https://b.test/")
+            }
             return episode
         }
         try database.save(subscription, episodes, all: { [] })
@@ -88,8 +91,9 @@ import Testing
         try DatabaseQueue(path: directory.file("feeds.sqlite")).write {
             try $0.execute(
                 sql: """
-                    ALTER TABLE episode DROP COLUMN played; PRAGMA user_version = 3;
-                    DELETE FROM grdb_migrations WHERE identifier LIKE '4:%'
+                    ALTER TABLE episode DROP COLUMN played; ALTER TABLE episode DROP COLUMN listed;
+                    PRAGMA user_version = 3;
+                    DELETE FROM grdb_migrations WHERE identifier > '4'
                     """)
         }
         let read = try Self.open(directory)

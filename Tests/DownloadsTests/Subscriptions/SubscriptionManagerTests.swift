@@ -109,6 +109,40 @@ import Testing
         #expect(try world.manager.perform { try $0.reports() }.count == 1)
     }
 
+    /// Lists of older programs have `http://`. A filter of the subscription would be undone.
+    @Test func importedFeedThatIsSubscribedUnderAnotherURLIsRemovedByItsFirstCheck() throws {
+        let (world, old) = (try FeedWorld(isStarted: false), "http://feed.test/rss")
+        world.origin.serve(Self.feed, FeedWriter.episodes([3, 2, 1]))
+        world.origin.serve(old) { _ in .redirect(Self.feed, isMoved: true) }
+        try world.subscribe(Self.feed) { ($0.latest, $0.title) = (1, "Episode 2") }
+        let list = OPML(feeds: [OPMLFeed(title: "Old", url: FeedWorld.url(old))])
+        #expect(try world.manager.perform { try $0.importList(list, SubscriptionChange()) }.added == [old])
+        let check = try #require(try world.check(old).first)
+        #expect(check.outcome == .read && check.title == "Old" && check.downloads.isEmpty)
+        #expect(
+            check.message
+                == "it is the same feed as \(Self.feed), which is subscribed: this subscription was removed")
+        #expect(try world.manager.perform { try $0.reports() }.map(\.urlText) == [Self.feed])
+        #expect(world.ordered == ["e2.mp3"])
+    }
+
+    @Test func feedThatMergesIntoASubscribedOneOrdersNothingUntilOneIsRemoved() throws {
+        let other = "https://other.test/rss"
+        world.origin.serve(Self.feed, FeedWriter.episodes([3, 2, 1]))
+        world.origin.serve(other, FeedWriter.episodes([1], prefix: "o"))
+        try world.subscribe(Self.feed) { ($0.latest, $0.title) = (1, "Episode 2") }
+        try world.subscribe(other)
+        world.origin.serve(other) { _ in .redirect(Self.feed, isMoved: true) }
+        #expect(try world.check().map(\.outcome) == [.read, .failed])
+        #expect(
+            try world.report(other).message
+                == "it is the same feed as \(Self.feed), which is subscribed, too: remove one of them")
+        #expect(world.ordered == ["e2.mp3", "oe1.mp3"])
+        _ = try world.manager.perform { try $0.remove(FeedWorld.url(Self.feed)) }
+        #expect(try world.check(other).map(\.outcome) == [.read])
+        #expect(try world.report(other).address == Self.feed)
+    }
+
     @Test func enclosuresThatCannotBeFetchedNeverBecomeDownloads() throws {
         var writer = FeedWriter(host: "")
         writer.items = [
@@ -187,6 +221,31 @@ import Testing
         let healed = try world.report(Self.feed)
         #expect(healed.message == nil && healed.failures == 0 && healed.brokenSince == nil)
         #expect(world.ordered == ["e1.mp3", "e2.mp3"])
+    }
+
+    /// A person without a network, or a timer.
+    @Test func checksOnDemandOfABrokenFeedDoNotPutOffTheNextOne() throws {
+        world.origin.serve(Self.feed, FeedWriter.episodes([1]))
+        try world.subscribe(Self.feed)
+        world.origin.serve(Self.feed) { _ in .missing }
+        for _ in 1...9 { try world.check() }
+        let report = try world.report(Self.feed)
+        #expect(report.failures == 1 && report.nextCheck.seconds <= Int64(world.time.now) + 660)
+        world.pass(1900)
+        #expect(try world.report(Self.feed).failures == 3, "after 10 minutes, and 20 more")
+    }
+
+    @Test func brokenFeedIsCheckedSoonAfterAChangeOfTheNetwork() throws {
+        world.origin.serve(Self.feed, FeedWriter.episodes([1]))
+        try world.subscribe(Self.feed)
+        world.origin.serve(Self.feed) { _ in .missing }
+        world.pass(8000)
+        #expect(try world.report(Self.feed).failures == 4)
+        world.origin.serve(Self.feed, FeedWriter.episodes([2, 1]))
+        world.manager.perform { $0.networkChanged() }
+        world.pass(60)
+        #expect(world.ordered == ["e1.mp3", "e2.mp3"])
+        #expect(try world.report(Self.feed).message == nil)
     }
 
     @Test func whatIsWrongOutlivesTheProcess() throws {
@@ -699,6 +758,21 @@ import Testing
         next.pass(86_400)
         #expect(next.shelf.begun.sorted() == ["e1.mp3", "e2.mp3"])
         #expect(try next.episodes(Self.feed).map(\.state) == [.cached, .removed])
+    }
+
+    /// Its publisher puts a measuring prefix before it; whoever reads the feed plays it there.
+    @Test func episodeThatIsPlayedWhereItsFeedListsItByNowWasPlayed() throws {
+        world.origin.serve(Self.feed, FeedWriter.episodes([1]))
+        try world.subscribe(Self.feed)
+        var writer = FeedWriter(host: "https://count.test/media.test/")
+        writer.items = [.init(guid: "g1", file: "e1.mp3", title: "Episode 1", date: 1_690_086_400)]
+        world.origin.serve(Self.feed, writer.text)
+        try world.check()
+        world.shelf.finish("https://count.test/media.test/e1.mp3", at: 77)
+        world.pass(3600)
+        #expect(world.shelf.begun == ["e1.mp3"] && world.shelf.unpinned == ["e1.mp3"])
+        let episode = try #require(try world.episodes(Self.feed).first)
+        #expect(episode.urlText == Self.url(1) && episode.played?.seconds == 77)
     }
 
     @Test func whatAPersonOrAnotherFeedKeepsStaysPinnedWhenPlayed() throws {

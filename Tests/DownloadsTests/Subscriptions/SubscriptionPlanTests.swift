@@ -297,7 +297,8 @@ import Testing
         arguments: [
             ("until-played", .untilPlayed), ("5", EpisodeLimit.episodes(5)), ("2GB", .bytes(2_000_000_000)),
             ("500 kB", .bytes(500_000)),
-            ("1B", .bytes(1)),
+            ("1B", .bytes(1)), ("1234567B", .bytes(1_234_567)),
+            ("5.0", nil), ("2.5", nil), ("6 ", nil), ("1_000", nil),
             ("0", nil), ("-1", nil), ("0GB", nil), ("", nil), ("all", nil), ("999999999", nil), ("5 episodes", nil),
         ] as [(String, EpisodeLimit?)])
     func limitsAreNumbersOrSizes(text: String, limit: EpisodeLimit?) {
