@@ -100,7 +100,8 @@ extension CacheFiller {
     /// A fetch of a new version has ended, which takes the place of the one that is kept if it is whole.
     ///
     /// A presentation is whole as little with its new playlist as with one new segment: without the others, nothing of
-    /// it would play. Only a download that has them renews it. Until then its parts are used while their origin is there.
+    /// it would play. Only a download that has them renews it. Until then its parts are used while their origin is
+    /// there.
     func endSuccession(of generation: Generation, in resource: OpenResource, _ end: FetchEnd) {
         if !generation.head.isListing, generation.whole == nil, succeed(generation, in: resource) { return }
         switch end {

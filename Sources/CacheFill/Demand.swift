@@ -184,8 +184,8 @@ package final class Demand: Sendable {
 
     /// The cookies that go with it; nil if the client keeps its own.
     /// - Parameter key: the resource's, for one that stands alone.
-    func cookies(in jars: CookieJars, or key: CacheKey) -> CookieUse? {
-        keepsCookies ? CookieUse(jars, of: whole ?? key.withoutVariant, given: resolvedRule.cookies) : nil
+    func cookies(in jars: CookieJars, or key: CacheKey) -> CookieJars.Use? {
+        keepsCookies ? CookieJars.Use(jars, of: whole ?? key.withoutVariant, given: resolvedRule.cookies) : nil
     }
 
     /// What decides about storing its response.

@@ -110,10 +110,10 @@ package struct RuleKey: Sendable {
             "cookies", .one(.path(.file)), at: \.cookies,
             "Send the cookies of this file to the origins that it names.",
             """
-            It is a cookie file in Netscape's form, as `yt-dlp --cookies` and `curl --cookie-jar` write it, and is read \
-            again with the configuration. Cookies that an origin sets are kept without a rule, in memory, for the stream \
-            or file whose answer set them. Neither are sent from a shared cache, for pages of other sites, or for \
-            clients that use the proxy as an HTTP proxy, which have their own.
+            It is a cookie file in Netscape's form, as `yt-dlp --cookies` and `curl --cookie-jar` write it, and is \
+            read again with the configuration. Cookies that an origin sets are kept without a rule, in memory, for the \
+            stream or file whose answer set them. Neither are sent from a shared cache, for pages of other sites, or \
+            for clients that use the proxy as an HTTP proxy, which have their own.
             """, example: "/etc/reelcache/cookies.txt"),
         RuleKey(
             "max_height", .one(.number(in: 1...65535)), at: \.maxHeight,

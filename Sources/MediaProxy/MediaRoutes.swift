@@ -59,8 +59,8 @@ final class Route {
         isRecording = url.isOfRecording
     }
 
-    /// Whether anyone could get the same from the origin: the fields and cookies that a rule adds, or a resolver that acts
-    /// for the user, may be what grants access.
+    /// Whether anyone could get the same from the origin: the fields and cookies that a rule adds, or a resolver that
+    /// acts for the user, may be what grants access.
     var isOpen: Bool {
         resolvedRule.headers.lines.isEmpty && resolvedRule.cookies.isEmpty && resolvedRule.resolver == nil
     }

@@ -1,19 +1,19 @@
 import CachePolicy
 import HTTPModel
 
-/// Two views of one place: its URL at the origin, and the URL by which a client reaches it. References in a
-/// playlist are relative to the former, but players resolve them against the latter.
-struct AddressScope: Sendable, Hashable {
-    let origin: OriginURL
-    let client: OriginURL
-}
-
 /// Decides how a reference is rewritten, so that a client that resolves it against its own URL arrives at the
 /// proxy's form of the target.
 ///
 ///     origin.resolving(reference) ──── form ───▶ client.resolving(replacement ?? reference)
 struct AddressRewriter {
-    let scope: AddressScope
+    /// Two views of one place: its URL at the origin, and the URL by which a client reaches it. References in a
+    /// playlist are relative to the former, but players resolve them against the latter.
+    struct Scope: Sendable, Hashable {
+        let origin: OriginURL
+        let client: OriginURL
+    }
+
+    let scope: Scope
     let form: ProxyForm
     private let budget: WorkBudget
     private var directories = DirectoryMemo<Directory?>()
@@ -26,7 +26,7 @@ struct AddressRewriter {
         let isRight: Bool
     }
 
-    init(_ scope: AddressScope, form: ProxyForm, within budget: WorkBudget) {
+    init(_ scope: Scope, form: ProxyForm, within budget: WorkBudget) {
         (self.scope, self.form, self.budget) = (scope, form, budget)
     }
 

@@ -1,6 +1,6 @@
 import CachePolicy
 
-extension QualityLimit {
+extension ResolvedRule.QualityLimit {
     /// The offers within the limit; the least if there are none. What an offer does not state does not exclude it.
     func fitting<Offer: QualityOffer>(_ offers: [Offer]) -> [Offer] {
         guard !isNone else { return offers }
@@ -15,7 +15,7 @@ extension QualityLimit {
 
 extension MultivariantPlaylist {
     /// The media playlists that stay under a limit; nil if all do.
-    package func playlists(within limit: QualityLimit) -> Set<OriginURL>? {
+    package func playlists(within limit: ResolvedRule.QualityLimit) -> Set<OriginURL>? {
         let fetchable = variants.filter { $0.url != nil }, pictures = fetchable.filter(\.hasVideo)
         let fitting = limit.fitting(pictures)
         guard fitting.count < pictures.count else { return nil }
@@ -27,7 +27,7 @@ extension MultivariantPlaylist {
 
 extension MPD {
     /// The representations that stay under a limit; nil if all do.
-    package func representations(within limit: QualityLimit) -> Set<RepresentationID>? {
+    package func representations(within limit: ResolvedRule.QualityLimit) -> Set<RepresentationID>? {
         var left = Set(representations)
         for period in periods.indices {
             for isTrickMode in [false, true] {

@@ -65,7 +65,7 @@ public struct RenditionChoice: Sendable, Hashable {
     /// All available renditions, regardless of the other options.
     public var isEverything: Bool
     /// The limit of a rule on the best picture; not on one that is chosen otherwise.
-    package var limit = QualityLimit()
+    package var limit = ResolvedRule.QualityLimit()
 
     /// By default the best picture with its default sound. Each argument is the property of the same name.
     public init(

@@ -27,7 +27,7 @@ extension ProxyConfiguration {
         for (index, rule) in rules.enumerated() {
             let name = "rules[\(index)]"
             let cookies = try rule.cookies.map { path throws(ProxyError) in
-                try Self.parse("\(name): cookies: \(path)", CookieFile.cookies(in: Self.text(ofFile: path)))
+                try Self.parse("\(name): cookies: \(path)", Rule.cookies(in: Self.text(ofFile: path)))
             }
             policy.rules.append(try Self.parse(name, Rule(rule, cookies: cookies)))
         }
@@ -52,12 +52,13 @@ extension ProxyConfiguration {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), fault = String(errno: errno)
         guard descriptor >= 0 else { throw RuleError("cannot be read (\(fault)); name a readable cookie file") }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-        guard let bytes = try? file.read(upToCount: CookieFile.longest + 1) else {
+        guard let bytes = try? file.read(upToCount: Rule.longestCookieFile + 1) else {
             throw RuleError("cannot be read; name a readable cookie file")
         }
-        guard bytes.count <= CookieFile.longest else {
+        guard bytes.count <= Rule.longestCookieFile else {
             throw RuleError(
-                "is larger than \(ByteSize(bytes: Int64(CookieFile.longest))); keep the cookies of the rule's hosts")
+                "is larger than \(ByteSize(bytes: Int64(Rule.longestCookieFile))); keep the cookies of the rule's hosts"
+            )
         }
         return String(decoding: bytes, as: UTF8.self)
     }

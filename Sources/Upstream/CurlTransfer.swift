@@ -47,10 +47,8 @@ package final class CurlTransfer: Transfer {
     var upload = UploadFlow()
     private var slot: HeldSlot
     /// nil if the URL is invalid.
-    private(set) var route: Route?
+    var route: Route?
     var hop = Hop()
-    /// Those of the presentation, and those that its redirects have set.
-    private var cookies: Cookies
     private var priority: UpstreamRequest.Priority
     /// Where the servers are that have answered.
     var scope = AddressScope.public
@@ -60,7 +58,6 @@ package final class CurlTransfer: Transfer {
     init(_ request: UpstreamRequest, client: UpstreamClient, delegate: any TransferDelegate) {
         self.request = request
         route = Route(request)
-        cookies = request.cookies?.cookies ?? Cookies()
         // The others are as slow as their clients.
         let slots = request.method.followsRedirects ? client.slots : client.slots.passing ?? client.slots
         slot = HeldSlot(slots, of: request.client)
@@ -256,27 +253,11 @@ package final class CurlTransfer: Transfer {
         guard let client, let route else { return }
         stage = .head
         delegate?.transfer(self, isIn: .response)
-        let easy = client.makeHandle()
-        hop.easy = easy
-        let lines = cookies.isEmpty ? [] : cookies.lines(for: url.host)
-        easy.setUp(
-            request, of: hop, to: url, route.fields,
-            cookies: request.method.followsRedirects ? lines : nil, client)
-        if !lines.isEmpty { hop.cookies = easy.cookies }
+        let easy = hop.begin(request, to: url, by: route, client)
         easy.setCallbacks(self, client)
         silence = Silence(from: MonotonicClock.nanoseconds(), at: bodyBytesReceived)
         stallTimer?.schedule(afterSeconds: client.settings.stallTimeout)
         client.add(easy)
-    }
-
-    /// Keeps the cookies that an answer sets. Pages of other sites may not read what depends on cookies.
-    func takeCookies(_ fields: HeaderFields) {
-        if fields["Set-Cookie"] != nil, let current = hop.easy?.cookies, current != hop.cookies {
-            cookies.change(from: hop.cookies, to: current)
-            request.cookies?.change(from: hop.cookies, to: current)
-            hop.cookies = current
-        }
-        if !hop.cookies.isEmpty { scope.add(.unknown) }
     }
 
     /// curl has finished this hop.

@@ -123,6 +123,31 @@ extension Hop {
     }
 }
 
+// MARK: Its request
+
+extension Hop {
+    /// Prepares its request.
+    mutating func begin(
+        _ request: UpstreamRequest, to url: UpstreamURL, by route: Route, _ client: UpstreamClient
+    ) -> EasyHandle {
+        let easy = client.makeHandle(), jar = route.cookies, lines = jar.lines.isEmpty ? [] : jar.lines(for: url.host)
+        easy.setUp(
+            request, of: self, to: url, route.fields, cookies: request.method.followsRedirects ? lines : nil, client)
+        // As curl writes them.
+        if !lines.isEmpty { cookies = easy.cookies }
+        self.easy = easy
+        return easy
+    }
+
+    /// Takes the cookies that an answer sets, for what follows it and for the presentation.
+    mutating func takeCookies(_ fields: HeaderFields, _ route: inout Route?, _ use: CookieJars.Use?) {
+        guard fields["Set-Cookie"] != nil, let current = easy?.cookies, current != cookies else { return }
+        route?.cookies.change(from: cookies, to: current)
+        if let use { use.jars.change(use.key, from: cookies, to: current) }
+        cookies = current
+    }
+}
+
 extension EasyHandle {
     /// How much curl reads at a time where many transfers run: each has a buffer of its own.
     private static let smallBuffer = 32 << 10

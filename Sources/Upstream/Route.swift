@@ -11,12 +11,15 @@ struct Route {
     private(set) var hasMoved = false
     /// The last redirect's `Location`; nil before the first.
     private(set) var location: String?
+    /// Those of the presentation, and those that the redirects have set.
+    var cookies: CookieJars.Jar
     private let confined: [String]
 
     /// nil if the request's URL is invalid.
     init?(_ request: UpstreamRequest) {
         guard let url = UpstreamURL(request.url) else { return nil }
         (self.url, fields, confined) = (url, request.fields, request.confined)
+        cookies = request.cookies?.jar ?? CookieJars.Jar()
     }
 
     /// Follows a redirect to `location`.

@@ -57,7 +57,7 @@ package struct UpstreamRequest: Sendable {
     package var client: IPAddress?
 
     /// The cookies of its presentation; nil if the client keeps its own.
-    package var cookies: CookieUse?
+    package var cookies: CookieJars.Use?
 
     /// The URL of another cache, `http://host[:port]/`, that is asked for `url` as an HTTP proxy; nil to contact the
     /// origin.

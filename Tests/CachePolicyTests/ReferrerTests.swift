@@ -32,7 +32,7 @@ import Testing
         #expect(try told(value, target: "https://a.example/film.mp4") == expected.map(Referrer.page) ?? .none)
     }
 
-    // What its user gave a program, in full, whatever the schemes; but for pages behind the proxy, which a browser names.
+    // What its user gave a program, in full, whatever the schemes; but for pages behind the proxy.
     @Test(arguments: ["https://a.example/film.mp4", "http://cdn.example/1.ts"])
     func programsPageIsNamedInFull(target: String) throws {
         func told(_ value: String) throws -> Referrer {

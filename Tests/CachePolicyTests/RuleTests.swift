@@ -17,7 +17,7 @@ import Testing
             "# Netscape HTTP Cookie File\n\n.a.example\tTRUE\t/\tFALSE\t0\tn\tv\r\n \n"
             + "#HttpOnly_b.example\tFALSE\t/p\tTRUE\t1\tm\t\n"
         #expect(
-            try CookieFile.cookies(in: text) == [
+            try Rule.cookies(in: text) == [
                 ".a.example\tTRUE\t/\tFALSE\t0\tn\tv", "#HttpOnly_b.example\tFALSE\t/p\tTRUE\t1\tm\t",
             ])
     }
@@ -28,7 +28,7 @@ import Testing
         ("a\0b\tTRUE\t/\tFALSE\t0\tn\tv", "line 1 is no cookie"),
     ])
     func textThatIsNoCookieFileIsRefused(text: String, message: String) {
-        let error = #expect(throws: RuleError.self) { try CookieFile.cookies(in: text) }
+        let error = #expect(throws: RuleError.self) { try Rule.cookies(in: text) }
         #expect(error?.reason.hasPrefix(message) == true)
     }
 

@@ -65,7 +65,7 @@ import Testing
 
     /// Resolves both by the letter of the RFC.
     static func check(_ reference: String, base: OriginURL, client: OriginURL, _ form: ProxyForm) throws {
-        var rewriter = AddressRewriter(AddressScope(origin: base, client: client), form: form, within: .large)
+        var rewriter = AddressRewriter(AddressRewriter.Scope(origin: base, client: client), form: form, within: .large)
         let written = try rewriter.replacement(for: reference) ?? reference
         let meant = StrictURL(base.absolute).resolving(reference), found = StrictURL(client.absolute).resolving(written)
         guard let target = base.resolving(reference) else {
@@ -83,7 +83,7 @@ import Testing
     private static func written(_ reference: String) -> String? {
         let base = OriginURL("http://a/b/c/d;p?q")
         var rewriter = AddressRewriter(
-            AddressScope(origin: base, client: ProxyForm.local(base)), form: .local, within: .large)
+            AddressRewriter.Scope(origin: base, client: ProxyForm.local(base)), form: .local, within: .large)
         return (try? rewriter.replacement(for: reference)).flatMap(\.self)
     }
 

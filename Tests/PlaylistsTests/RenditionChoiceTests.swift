@@ -136,13 +136,15 @@ import Testing
     // MARK: - Under a limit
 
     @Test(arguments: [
-        (QualityLimit(lines: 1440), nil), (QualityLimit(), nil), (QualityLimit(bitsPerSecond: 9_000_000), nil),
-        (QualityLimit(lines: 1080), ["1080", "360", "720"]), (QualityLimit(lines: 1079), ["360", "720"]),
-        (QualityLimit(lines: 1080, bitsPerSecond: 4_000_000), ["360", "720"]),
+        (ResolvedRule.QualityLimit(lines: 1440), nil), (ResolvedRule.QualityLimit(), nil),
+        (ResolvedRule.QualityLimit(bitsPerSecond: 9_000_000), nil),
+        (ResolvedRule.QualityLimit(lines: 1080), ["1080", "360", "720"]),
+        (ResolvedRule.QualityLimit(lines: 1079), ["360", "720"]),
+        (ResolvedRule.QualityLimit(lines: 1080, bitsPerSecond: 4_000_000), ["360", "720"]),
         // What is lowest stays; sound alone is no picture.
-        (QualityLimit(lines: 100), ["360"]), (QualityLimit(bitsPerSecond: 1), ["360"]),
+        (ResolvedRule.QualityLimit(lines: 100), ["360"]), (ResolvedRule.QualityLimit(bitsPerSecond: 1), ["360"]),
     ])
-    func picturesAboveALimitGo(limit: QualityLimit, names: [String]?) throws {
+    func picturesAboveALimitGo(limit: ResolvedRule.QualityLimit, names: [String]?) throws {
         let playlist = try Self.playlist(), left = playlist.playlists(within: limit)
         let others = ["audio", "de", "en", "i", "other", "sub"]
         #expect(left.map { Self.names(Array($0)).sorted() } == names.map { ($0 + others).sorted() })
@@ -166,12 +168,13 @@ import Testing
             <Period><AdaptationSet contentType="video"><Representation id="2160" bandwidth="9" width="3840" \
             height="2160"/><Representation id="unknown"/></AdaptationSet></Period></MPD>
             """)
-        func left(_ limit: QualityLimit) -> Set<String>? {
+        func left(_ limit: ResolvedRule.QualityLimit) -> Set<String>? {
             mpd.representations(within: limit).map { Set($0.compactMap { mpd[$0]?.id }) }
         }
-        #expect(left(QualityLimit(lines: 2160)) == nil)
-        #expect(left(QualityLimit(lines: 720)) == ["360", "trick", "sound", "unknown"])
-        #expect(left(QualityLimit(bitsPerSecond: 1_000_000)) == ["360", "trick", "sound", "2160", "unknown"])
+        #expect(left(ResolvedRule.QualityLimit(lines: 2160)) == nil)
+        #expect(left(ResolvedRule.QualityLimit(lines: 720)) == ["360", "trick", "sound", "unknown"])
+        #expect(
+            left(ResolvedRule.QualityLimit(bitsPerSecond: 1_000_000)) == ["360", "trick", "sound", "2160", "unknown"])
         var best = RenditionChoice()
         best.limit.lines = 720
         #expect(mpd.choose(best).representations.compactMap { mpd[$0]?.id } == ["360", "sound", "unknown"])

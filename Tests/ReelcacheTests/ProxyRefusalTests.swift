@@ -54,7 +54,7 @@ import TestSupport
         ),
         (
             { @Sendable in $0.rules = [rule { $0.cookies = "/etc/passwd" }] },
-            "rules[0]: cookies: /etc/passwd: line 1 is no cookie; write it in Netscape's form"
+            "rules[0]: cookies: /etc/passwd: line 1 is no cookie; write it as yt-dlp"
         ),
         (
             { @Sendable in $0.rules = [rule { $0.cookies = "/" }] },

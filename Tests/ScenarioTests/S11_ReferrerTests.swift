@@ -25,7 +25,7 @@ extension Scenarios {
             }
         }
 
-        // Origins check the whole of it: `mpv --referrer`, `yt-dlp --referer`. A browser's page stays with its own origin.
+        // Origins check the whole of it: `mpv --referrer`, `yt-dlp --referer`. A browser's page stays with its own.
         @Test(arguments: [(nil, true), ("Sec-Fetch-Site", false), ("Sec-Fetch-Mode", false), ("Origin", false)])
         func programsPageIsNamedInFull(ofBrowser: String?, isInFull: Bool) async throws {
             try await scenario { stage in

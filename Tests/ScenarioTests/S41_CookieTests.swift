@@ -72,7 +72,8 @@ extension Scenarios {
                 setting.allow.append("localhost")
             } _: { stage in
                 let text =
-                    "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\nhttp://localhost:\(stage.origin.port)/1.ts\n#EXT-X-ENDLIST\n"
+                    "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\n\(stage.origin.url("/1.ts", host: "localhost"))\n"
+                    + "#EXT-X-ENDLIST\n"
                 stage.origin.serve("/index.m3u8", bytes: Array(text.utf8), contentType: Self.type)
                 stage.origin.script("/index.m3u8") { $0.headers = [("Set-Cookie", "token=1; Path=/")] }
                 stage.origin.serve("/1.ts", segment)

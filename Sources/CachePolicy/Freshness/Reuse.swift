@@ -144,8 +144,8 @@ package enum Reuse: Sendable, Equatable {
     /// Whether an origin's answer to a validation is a passing error, of the origin or of the connection to it,
     /// that leaves the stored response unchanged (§4.3.3). 404 and 410 are not: they describe the resource.
     /// - Parameters:
-    ///   - isKept: whether the user keeps what is stored. Then they are, too: streams drop what was recorded of them, and
-    ///     episodes go.
+    ///   - isKept: whether the user keeps what is stored. Then they are, too: streams drop what was recorded of them,
+    ///     and episodes go.
     ///   - isPrivate: whether it is stored for one user. Then so are refusals of what is kept: links and logins expire.
     package static func isError(status: Int, isKept: Bool, isPrivate: Bool) -> Bool {
         status == 408 || status == 429 || (500...599).contains(status)

@@ -47,12 +47,12 @@ public struct ResourceRule: Sendable, Equatable {
     /// Header fields to send to the origin, by name; they replace the player's. They are never sent to another origin
     /// after a redirect.
     public var headers: [String: String]?
-    /// The path of a cookie file in Netscape's form, as yt-dlp and curl write it. Its cookies go to the origins for which
-    /// they are, as those do that an origin sets: for players that name origins by the proxy, and for downloads; not from
-    /// a shared cache, nor for pages of other sites.
+    /// The path of a cookie file in Netscape's form, as yt-dlp and curl write it. Its cookies go to the origins for
+    /// which they are, as those do that an origin sets: for players that name origins by the proxy, and for downloads;
+    /// not from a shared cache, nor for pages of other sites.
     public var cookies: String?
-    /// The greatest height of a picture that HLS and DASH playlists offer, such as 720 for 1280x720: better renditions are
-    /// left out, unless all are better. Downloads of the best picture choose among the rest.
+    /// The greatest height of a picture that HLS and DASH playlists offer, such as 720 for 1280x720: better renditions
+    /// are left out, unless all are better. Downloads of the best picture choose among the rest.
     public var maxHeight: Int?
     /// The same by the bit rate, in bits per second.
     public var maxBitrate: Int64?

@@ -50,6 +50,22 @@ struct EpisodeKeeper {
         }
     }
 
+    /// Removes a subscription that was never read if its feed is subscribed under another URL, as when a list has
+    /// `http://` before it: what one passes over, the other would download.
+    /// - Returns: the outcome of its check; nil if the feed is subscribed once.
+    /// - Throws: if it was read before, as a feed that has merged into another: a person chooses which to remove.
+    func removeDuplicate(_ subscription: Subscription, at address: OriginURL) throws -> FeedCheckResult? {
+        guard let same = subscriptions.find(address), same.id != subscription.id else { return nil }
+        let reason = "it is the same feed as \(same.url.absolute), which is subscribed"
+        guard subscription.isUnread else { throw FeedFailure("\(reason), too: remove one of them") }
+        try cancelDownloads(of: subscription)
+        try subscriptions.remove(subscription)
+        logger.notice("the subscription to \(subscription.url.absolute) was removed: \(reason)")
+        return FeedCheckResult(
+            urlText: subscription.url.absolute, title: subscription.title, outcome: .read,
+            message: "\(reason): this subscription was removed")
+    }
+
     /// Cancels failed downloads that others have replaced: what they left of their bytes goes.
     func cancel(_ ids: [Int64]) throws {
         try downloads.perform { manager in

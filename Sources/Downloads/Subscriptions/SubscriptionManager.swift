@@ -78,10 +78,7 @@ package actor SubscriptionManager {
         guard phase == .idle else { return }
         phase = .started
         self.checksByItself = checksByItself
-        let (now, all) = (clock.now, subscriptions.all)
-        for subscription in all where checksByItself {
-            subscriptions[subscription.id]?.delayStart(now: now, count: all.count, random: random())
-        }
+        if checksByItself { subscriptions.delayStart(now: clock.now, random: random) }
         watch = episodes.downloads.snapshots.watch { [weak self] in self?.postLook() }
         lookAtDownloads()
         commit()
@@ -90,10 +87,7 @@ package actor SubscriptionManager {
     /// The network of this machine has changed: feeds that could not be read are checked soon.
     package func networkChanged() {
         guard phase == .started else { return }
-        let (now, broken) = (clock.now, subscriptions.all.filter { $0.brokenSince != nil })
-        for subscription in broken {
-            subscriptions[subscription.id]?.retrySoon(now: now, count: broken.count, random: random())
-        }
+        subscriptions.retrySoon(now: clock.now, random: random)
         commit()
     }
 
@@ -212,13 +206,12 @@ package actor SubscriptionManager {
             case .unchanged(let newAddress):
                 let former = subscription.address
                 subscription.address = newAddress ?? former
-                if let end = try removeDuplicate(subscription, at: subscription.address) { return end }
+                if let end = try episodes.removeDuplicate(subscription, at: subscription.address) { return end }
                 subscription.gaps = 0
                 succeed(&subscription)
-                try subscriptions.save(subscription, [])
-                report(subscription, movedFrom: former)
+                try subscriptions.save(subscription, [], movedFrom: former)
             case .read(let finding):
-                if let end = try removeDuplicate(subscription, at: finding.address) { return end }
+                if let end = try episodes.removeDuplicate(subscription, at: finding.address) { return end }
                 check = try take(finding, subscription)
             }
         } catch {
@@ -229,22 +222,6 @@ package actor SubscriptionManager {
         episodes.retain(id)
         if check.outcome != .failed { episodes.retryDownloads(of: id, now: clock.now) }
         return check
-    }
-
-    /// Removes a subscription that was never read if its feed is subscribed under another URL, as when a list has
-    /// `http://` before it: what one passes over, the other would download.
-    /// - Returns: the outcome of its check; nil if the feed is subscribed once.
-    /// - Throws: if it was read before, as a feed that has merged into another: a person chooses which to remove.
-    private func removeDuplicate(_ subscription: Subscription, at address: OriginURL) throws -> FeedCheckResult? {
-        guard let same = subscriptions.find(address), same.id != subscription.id else { return nil }
-        let reason = "it is the same feed as \(same.url.absolute), which is subscribed"
-        guard subscription.isUnread else { throw FeedFailure("\(reason), too: remove one of them") }
-        try episodes.cancelDownloads(of: subscription)
-        try subscriptions.remove(subscription)
-        logger.notice("the subscription to \(subscription.url.absolute) was removed: \(reason)")
-        return FeedCheckResult(
-            urlText: subscription.url.absolute, title: subscription.title, outcome: .read,
-            message: "\(reason): this subscription was removed")
     }
 
     private func take(_ finding: FeedReading.Finding, _ former: Subscription) throws -> FeedCheckResult {
@@ -271,8 +248,7 @@ package actor SubscriptionManager {
         succeed(&subscription)
         // The rest of a text that ended early is not new when it comes.
         if readsAgain, former.read == nil, finding.gap?.isInText == true { subscription.read = nil }
-        try subscriptions.save(subscription, plan.changed, forgetting: plan.forgotten)
-        report(subscription, movedFrom: former.address)
+        try subscriptions.save(subscription, plan.changed, forgetting: plan.forgotten, movedFrom: former.address)
         let skipped = subscription.skipped.filter { !formerlySkipped.contains($0) }
         for line in skipped { logger.info("an item of \(subscription.url.absolute) is skipped: \(line)") }
         return FeedCheckResult(
@@ -281,11 +257,6 @@ package actor SubscriptionManager {
             skipped: finding.skippedCount, skippedItems: skipped.isEmpty ? nil : skipped, new: plan.newCount,
             downloads: ordered,
             message: finding.gap.map { $0.message + (readsAgain ? "; the next check tries again" : "") })
-    }
-
-    private func report(_ subscription: Subscription, movedFrom former: OriginURL) {
-        guard former != subscription.address else { return }
-        logger.notice("the feed \(former.absolute) has moved to \(subscription.address.absolute)")
     }
 
     private func succeed(_ subscription: inout Subscription) {

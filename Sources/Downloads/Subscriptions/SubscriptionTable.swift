@@ -40,6 +40,18 @@ final class SubscriptionTable {
         rows.values.first { $0.url == url } ?? rows.values.filter { $0.address == url }.min { $0.id < $1.id }
     }
 
+    /// Spreads the checks that are due at a start.
+    func delayStart(now: Double, random: () -> Double) {
+        let all = all
+        for subscription in all { rows[subscription.id]?.delayStart(now: now, count: all.count, random: random()) }
+    }
+
+    /// Has feeds that could not be read checked soon, spread over a while.
+    func retrySoon(now: Double, random: () -> Double) {
+        let broken = all.filter { $0.brokenSince != nil }
+        for subscription in broken { rows[subscription.id]?.retrySoon(now: now, count: broken.count, random: random()) }
+    }
+
     // MARK: Saving
 
     func checkCount(adding count: Int) throws(DownloadError) {
@@ -57,12 +69,16 @@ final class SubscriptionTable {
         return saved
     }
 
-    func save(_ subscription: Subscription, _ episodes: [KnownEpisode], forgetting forgotten: [Int64] = [])
-        throws(DownloadError)
-    {
+    /// - Parameter former: where the feed was; nil for where it is.
+    func save(
+        _ subscription: Subscription, _ episodes: [KnownEpisode], forgetting forgotten: [Int64] = [],
+        movedFrom former: OriginURL? = nil
+    ) throws(DownloadError) {
         try database.save(subscription, episodes, forgetting: forgotten) { everything(except: [subscription.id]) }
         rows[subscription.id] = subscription
         applyCaps()
+        guard let former, former != subscription.address else { return }
+        logger.notice("the feed \(former.absolute) has moved to \(subscription.address.absolute)")
     }
 
     func remove(_ subscription: Subscription) throws(DownloadError) {

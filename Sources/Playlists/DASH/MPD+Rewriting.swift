@@ -15,7 +15,7 @@ extension MPD {
     package func edits(for form: ProxyForm, at client: OriginURL, within budget: WorkBudget) throws(PlaylistError)
         -> [AddressEdit]
     {
-        let document = AddressScope(origin: base, client: client)
+        let document = AddressRewriter.Scope(origin: base, client: client)
         var rewriting = MPDRewriting(document: document, form: form, budget: budget)
         _ = try rewriting.visit(root, [document])
         return rewriting.edits.sorted { $0.range.lowerBound < $1.range.lowerBound }
@@ -25,24 +25,26 @@ extension MPD {
 /// Walks an MPD from the outside in. The segment addresses of a level are resolved against the bases of the
 /// representations below it, which are known last; so a level's own addresses are rewritten after its children's.
 private struct MPDRewriting {
-    let document: AddressScope
+    let document: AddressRewriter.Scope
     let form: ProxyForm
     let budget: WorkBudget
     private(set) var edits: [AddressEdit] = []
-    private var rewriters: [AddressScope: AddressRewriter] = [:]
+    private var rewriters: [AddressRewriter.Scope: AddressRewriter] = [:]
     /// The last one: most addresses have the same bases.
-    private var last: (scope: AddressScope, rewriter: AddressRewriter)?
+    private var last: (scope: AddressRewriter.Scope, rewriter: AddressRewriter)?
 
-    init(document: AddressScope, form: ProxyForm, budget: WorkBudget) {
+    init(document: AddressRewriter.Scope, form: ProxyForm, budget: WorkBudget) {
         (self.document, self.form, self.budget) = (document, form, budget)
     }
 
     /// - Parameter outer: the bases of the level above, as alternatives.
     /// - Returns: the bases of the representations below, or the level's own if there are none.
-    mutating func visit(_ element: MPDElement, _ outer: [AddressScope]) throws(PlaylistError) -> [AddressScope] {
+    mutating func visit(_ element: MPDElement, _ outer: [AddressRewriter.Scope]) throws(PlaylistError)
+        -> [AddressRewriter.Scope]
+    {
         try rewrite(element.addresses["xlink:href"], [document])
         let scopes = try enter(element.children(.baseURL, budget), outer)
-        var leaves: [AddressScope] = []
+        var leaves: [AddressRewriter.Scope] = []
         for child in element.children where child.isLevel { leaves = try union(leaves, visit(child, scopes)) }
         if leaves.isEmpty { leaves = scopes }
         for child in element.children { try visitAddresses(child, leaves, scopes) }
@@ -52,31 +54,34 @@ private struct MPDRewriting {
     // MARK: - Bases
 
     /// Applies a level's own bases to those of the level above.
-    private mutating func enter(_ elements: [MPDElement], _ outer: [AddressScope]) throws(PlaylistError)
-        -> [AddressScope]
+    private mutating func enter(_ elements: [MPDElement], _ outer: [AddressRewriter.Scope]) throws(PlaylistError)
+        -> [AddressRewriter.Scope]
     {
         guard !elements.isEmpty else { return outer }
-        var scopes: [AddressScope] = []
+        var scopes: [AddressRewriter.Scope] = []
         for element in elements { scopes = try union(scopes, enter(element, outer)) }
         return scopes
     }
 
-    private mutating func enter(_ element: MPDElement, _ outer: [AddressScope]) throws(PlaylistError) -> [AddressScope]
+    private mutating func enter(_ element: MPDElement, _ outer: [AddressRewriter.Scope]) throws(PlaylistError)
+        -> [AddressRewriter.Scope]
     {
         let reference = element.content?.reference ?? ""
         // An empty element has no room for another reference, and needs none: its base is that of the level above.
         let written = try rewrite(element.content, outer) ?? reference
-        let scopes = try outer.map { scope throws(PlaylistError) -> AddressScope? in
+        let scopes = try outer.map { scope throws(PlaylistError) -> AddressRewriter.Scope? in
             guard let origin = try scope.origin.resolving(reference, within: budget),
                 let client = try scope.client.resolving(written, within: budget)
             else { return nil }
-            return AddressScope(origin: origin, client: client)
+            return AddressRewriter.Scope(origin: origin, client: client)
         }
         return scopes.compactMap(\.self)
     }
 
     /// Without duplicates, and no more than any real MPD has.
-    private func union(_ a: [AddressScope], _ b: [AddressScope]) throws(PlaylistError) -> [AddressScope] {
+    private func union(_ a: [AddressRewriter.Scope], _ b: [AddressRewriter.Scope]) throws(PlaylistError)
+        -> [AddressRewriter.Scope]
+    {
         var all = a
         for scope in b where all.count < PlaylistLimits.baseURLs {
             try budget.take(all.count)
@@ -87,7 +92,9 @@ private struct MPDRewriting {
 
     // MARK: - Addresses
 
-    private mutating func visitAddresses(_ element: MPDElement, _ leaves: [AddressScope], _ level: [AddressScope])
+    private mutating func visitAddresses(
+        _ element: MPDElement, _ leaves: [AddressRewriter.Scope], _ level: [AddressRewriter.Scope]
+    )
         throws(PlaylistError)
     {
         switch element.name {
@@ -99,7 +106,8 @@ private struct MPDRewriting {
         }
     }
 
-    private mutating func visitSegments(_ element: MPDElement, _ scopes: [AddressScope]) throws(PlaylistError) {
+    private mutating func visitSegments(_ element: MPDElement, _ scopes: [AddressRewriter.Scope]) throws(PlaylistError)
+    {
         try rewrite(element.addresses["xlink:href"], [document])
         let isTemplate = element.name == .segmentTemplate
         // To look for dollar signs.
@@ -117,7 +125,7 @@ private struct MPDRewriting {
     }
 
     /// Rewrites a list of addresses in one attribute.
-    private mutating func rewriteTimes(_ element: MPDElement, _ scopes: [AddressScope]) throws(PlaylistError) {
+    private mutating func rewriteTimes(_ element: MPDElement, _ scopes: [AddressRewriter.Scope]) throws(PlaylistError) {
         guard let value = element.addresses["value"], !element.timeReferences.isEmpty else { return }
         let references = element.timeReferences
         var written: [String] = []
@@ -127,14 +135,17 @@ private struct MPDRewriting {
 
     /// - Returns: the replacement; nil if the reference stays.
     @discardableResult
-    private mutating func rewrite(_ text: MPDElement.Text?, _ scopes: [AddressScope]) throws(PlaylistError) -> String? {
+    private mutating func rewrite(_ text: MPDElement.Text?, _ scopes: [AddressRewriter.Scope]) throws(PlaylistError)
+        -> String?
+    {
         guard let text, let replacement = try replacement(for: text.reference, scopes) else { return nil }
         replace(text.range, with: replacement)
         return replacement
     }
 
     /// Nil if the reference is right for all of the bases.
-    private mutating func replacement(for reference: String, _ scopes: [AddressScope]) throws(PlaylistError) -> String?
+    private mutating func replacement(for reference: String, _ scopes: [AddressRewriter.Scope]) throws(PlaylistError)
+        -> String?
     {
         for scope in scopes {
             guard
@@ -151,7 +162,7 @@ private struct MPDRewriting {
     }
 
     private mutating func use(
-        _ scope: AddressScope, _ use: (inout AddressRewriter) throws(PlaylistError) -> String?
+        _ scope: AddressRewriter.Scope, _ use: (inout AddressRewriter) throws(PlaylistError) -> String?
     ) throws(PlaylistError) -> String? {
         if last?.scope != scope {
             // To find its rewriter.
@@ -188,11 +199,11 @@ extension MPDElement {
     fileprivate var isLevel: Bool { name == .period || name == .adaptationSet || name == .representation }
 }
 
-extension AddressScope {
+extension AddressRewriter.Scope {
     /// In a template, a dollar sign of a base would begin an identifier: it is doubled (ISO/IEC 23009-1
     /// §5.3.9.4.4).
-    fileprivate var escapingTemplates: AddressScope {
-        AddressScope(origin: origin.escapingTemplates, client: client.escapingTemplates)
+    fileprivate var escapingTemplates: AddressRewriter.Scope {
+        AddressRewriter.Scope(origin: origin.escapingTemplates, client: client.escapingTemplates)
     }
 }
 

@@ -39,7 +39,8 @@ extension Feed {
         }
 
         mutating func take(_ address: FeedAddresses.Address) throws(PlaylistError) {
-            let scope = AddressScope(origin: address.base.url, client: client), name = ObjectIdentifier(address.base)
+            let scope = AddressRewriter.Scope(origin: address.base.url, client: client),
+                name = ObjectIdentifier(address.base)
             var rewriter = rewriters[name] ?? AddressRewriter(scope, form: form, within: budget)
             let written =
                 try address.base.isStated

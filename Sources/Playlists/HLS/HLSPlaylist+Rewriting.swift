@@ -14,7 +14,7 @@ extension HLSPlaylist {
     package func edits(for form: ProxyForm, at client: OriginURL, within budget: WorkBudget) throws(PlaylistError)
         -> [AddressEdit]
     {
-        var rewriter = AddressRewriter(AddressScope(origin: base, client: client), form: form, within: budget)
+        var rewriter = AddressRewriter(AddressRewriter.Scope(origin: base, client: client), form: form, within: budget)
         try budget.take(queryVariables.count *| client.pathAndQuery.utf8.count)
         var edits = queryEdits(at: client)
         for address in addresses {

@@ -115,7 +115,7 @@ package final class PlaylistDocument: Sendable {
     package var isFeed: Bool { if case .feed = content { true } else { false } }
 
     /// The renditions that stay under a limit; nil if all do.
-    package func kept(within limit: QualityLimit) -> PlaylistForm.Kept? {
+    package func kept(within limit: ResolvedRule.QualityLimit) -> PlaylistForm.Kept? {
         switch content {
         case .hls(let playlist): playlist.multivariant?.playlists(within: limit).map(PlaylistForm.Kept.playlists)
         case .dash(let mpd): mpd.representations(within: limit).map(PlaylistForm.Kept.representations)

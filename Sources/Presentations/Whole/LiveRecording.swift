@@ -67,14 +67,32 @@ final class LiveRecording {
 
     // MARK: Earlier recordings
 
+    /// Completes a recording whose time passed while no process ran: the segments that had arrived are all of it,
+    /// whatever has become of the stream.
+    static func takeUp(_ recording: RecordingOrder, by fill: PresentationFill) {
+        let url = recording.name.url(of: fill.order.url), whole = fill.loop.filler.policy.value.resolve(url).key
+        fill.offLoop { stored throws(PresentationFault) in
+            guard case .playlist = try stored.content(of: whole, url) else { return [IndexParts.Part]?.none }
+            do throws(StoreError) { return try stored.store.parts.cached(of: whole) } catch {
+                throw .cache("\(error)")
+            }
+        } then: { fill, parts in
+            guard let parts else { return fill.fail(.notRecordable(nothing)) }
+            fill.state.beginSegments()
+            fill.state.came(segments: Int64(parts.count), bytes: parts.reduce(0) { $0 +| $1.cached })
+            fill.state.expect(nil, note: note(url))
+            fill.complete()
+        }
+    }
+
     func start() {
         guard case .hls(let playlist) = document.content else {
             return finish(.failed(.notRecordable("only HLS can be recorded, and this is DASH: leave out --for")))
         }
         let (document, order, name, policy) = (document, fill.order, order.name, fill.loop.filler.policy)
-        let state = fill.state
+        let (state, renditions) = (fill.state, fill.renditions)
         fill.offLoop { stored throws(PresentationFault) in
-            let plan = try PresentationPlan(document, order.renditions)
+            let plan = try PresentationPlan(document, renditions)
             state.expect(nil, note: plan.note())
             let playlists = playlist.media != nil ? [order.url] : plan.playlists
             guard ([order.url] + playlists).allSatisfy({ name.url(of: $0) != $0 }) else {

@@ -24,7 +24,7 @@ package final class PresentationFill {
         /// The number of simultaneous transfers.
         package let connections: Int
         package let isPinned: Bool
-        package fileprivate(set) var renditions: RenditionChoice
+        package let renditions: RenditionChoice
         /// The recording, for a live stream; nil for none.
         package let recording: RecordingOrder?
 
@@ -85,8 +85,6 @@ package final class PresentationFill {
     package init(
         _ order: Order, key: CacheKey? = nil, pace: FillPace, on loop: LoopFiller, onEnd end: @escaping (End) -> Void
     ) {
-        var order = order
-        order.renditions.limit = loop.filler.policy.value.resolve(order.url).resolvedRule.limit
         (self.order, self.key, self.pace, self.loop, onEnd) = (order, key, pace, loop, end)
     }
 
@@ -94,7 +92,7 @@ package final class PresentationFill {
         guard let recording = order.recording, loop.filler.now() >= recording.end else {
             return fetchFirst(isFresh: order.recording != nil)
         }
-        takeUp(recording)
+        LiveRecording.takeUp(recording, by: self)
     }
 
     /// Stops, and keeps the bytes that have arrived.
@@ -104,6 +102,7 @@ package final class PresentationFill {
 
     private func fetchFirst(isFresh: Bool) {
         first?.stop()
+        (documents, weight) = ([:], 0)
         var wanted = Prefetch.Order(
             // no trap: not below 0
             url: order.url, range: order.first.map { 0..<max(0, $0) }, ends: order.ends,
@@ -127,7 +126,7 @@ package final class PresentationFill {
 
     private func read(_ key: CacheKey) {
         reading = .begun
-        let (url, renditions, isRecorded) = (order.url, order.renditions, order.recording != nil)
+        let (url, renditions, isRecorded) = (order.url, renditions, order.recording != nil)
         typealias Found = (StoredPlaylists.Content, Result<Planned, PresentationFault>?)
         offLoop { stored throws(PresentationFault) -> Found in
             let content = try stored.content(of: key, url)
@@ -138,7 +137,7 @@ package final class PresentationFill {
                     let plan = try PresentationPlan(document, renditions)
                     // What needs nothing else is not handed over once more.
                     let isAll = plan.playlists.isEmpty && plan.indexes.isEmpty
-                    return (plan, isAll ? try Self.items(of: plan) : nil)
+                    return (plan, isAll ? try plan.found() : nil)
                 }
             )
         } then: { fill, found in
@@ -149,16 +148,7 @@ package final class PresentationFill {
         }
     }
 
-    private typealias Planned = (PresentationPlan, Items?)
-    private typealias Items = (items: PresentationItems, segments: Int64, note: String?)
-
-    private static func items(
-        of plan: PresentationPlan, _ documents: [OriginURL: PlaylistDocument] = [:],
-        _ boxes: [MPD.RepresentationID: SegmentIndexBox] = [:]
-    ) throws(PresentationFault) -> Items {
-        let items = try plan.items(documents, boxes)
-        return (items, items.reduce(Int64(0)) { $0 +| $1.segments }, plan.note(documents))
-    }
+    private typealias Planned = (PresentationPlan, PresentationPlan.Found?)
 
     private static let noPlaylist = "it is not a playlist, so there is nothing to record: leave out --for"
 
@@ -193,29 +183,18 @@ package final class PresentationFill {
         recording.start()
     }
 
-    /// Completes a recording whose time passed while no process ran: the segments that had arrived are all of it,
-    /// whatever has become of the stream.
-    private func takeUp(_ recording: RecordingOrder) {
-        let url = recording.name.url(of: order.url), whole = loop.filler.policy.value.resolve(url).key
-        offLoop { stored throws(PresentationFault) in
-            guard case .playlist = try stored.content(of: whole, url) else { return [IndexParts.Part]?.none }
-            do throws(StoreError) { return try stored.store.parts.cached(of: whole) } catch {
-                throw .cache("\(error)")
-            }
-        } then: { fill, parts in
-            guard let parts else { return fill.fail(.notRecordable(LiveRecording.nothing)) }
-            fill.state.beginSegments()
-            fill.state.came(
-                segments: Int64(parts.count), bytes: parts.reduce(0) { $0 +| $1.cached })
-            fill.state.expect(nil, note: LiveRecording.note(url))
-            fill.complete()
-        }
-    }
-
     // MARK: Playlists and indexes
 
     /// The cache key of the presentation's first playlist.
     private var whole: CacheKey { loop.filler.policy.value.resolve(order.url).key }
+
+    /// What is chosen of it, within the limit of a rule.
+    var renditions: RenditionChoice {
+        RenditionChoice {
+            $0 = order.renditions
+            $0.limit = loop.filler.policy.value.resolve(order.url).resolvedRule.limit
+        }
+    }
 
     private func fetchPlaylists(_ urls: [OriginURL], isFresh: Bool) {
         var keys: [OriginURL: CacheKey] = [:]
@@ -277,7 +256,7 @@ package final class PresentationFill {
                 guard let key = keys[index.id] else { continue }
                 boxes[index.id] = try stored.index(index.item, key)
             }
-            return try Self.items(of: plan, documents, boxes)
+            return try plan.found(documents, boxes)
         } then: { fill, found in
             fill.fetchItems(found)
         }
@@ -285,7 +264,7 @@ package final class PresentationFill {
 
     // MARK: Segments
 
-    private func fetchItems(_ found: Items) {
+    private func fetchItems(_ found: PresentationPlan.Found) {
         items = found.items
         state.expect(found.segments, note: found.note)
         var rest = found.items
@@ -325,7 +304,6 @@ package final class PresentationFill {
         guard repairs <= Self.mostRepairs else {
             return fail(.cache("its playlists were renewed again and again while it was downloaded: try again later"))
         }
-        (documents, weight) = ([:], 0)
         fetchFirst(isFresh: false)
     }
 
@@ -360,7 +338,6 @@ package final class PresentationFill {
             case .failed(_, .status(let code, _)) where [401, 403].contains(code) && !hasRefreshed:
                 // What lets in to the parts may come with the playlist: a cookie, or links that have expired.
                 hasRefreshed = true
-                (documents, weight) = ([:], 0)
                 fetchFirst(isFresh: true)
             case .failed(let item, let error): fail(.part(name: item.name(of: parts.count), item.url, error))
             }
@@ -390,12 +367,12 @@ package final class PresentationFill {
 
     // MARK: The end
 
-    private func complete() {
+    func complete() {
         guard first == nil else { return reading = .awaitsFirst }
         end(.completed)
     }
 
-    private func fail(_ fault: PresentationFault) { end(.failed(fault)) }
+    func fail(_ fault: PresentationFault) { end(.failed(fault)) }
 
     private func end(_ end: End) {
         if case .completed = end { state.complete() }

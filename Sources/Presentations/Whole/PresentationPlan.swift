@@ -62,6 +62,17 @@ package struct PresentationPlan: Sendable {
         }
     }
 
+    /// The items to fetch, with the number of segments and a note for people.
+    package typealias Found = (items: PresentationItems, segments: Int64, note: String?)
+
+    /// What `items` returns, counted.
+    package func found(
+        _ documents: [OriginURL: PlaylistDocument] = [:], _ boxes: [MPD.RepresentationID: SegmentIndexBox] = [:]
+    ) throws(PresentationFault) -> Found {
+        let items = try items(documents, boxes)
+        return (items, items.reduce(Int64(0)) { $0 +| $1.segments }, note(documents))
+    }
+
     /// The items to fetch, once the further playlists and the indexes are cached.
     /// - Parameters:
     ///   - documents: the documents of `playlists`, by their URLs.

@@ -45,7 +45,7 @@ struct FeedRoutes: Sendable {
         request.receive { subscription in
             let reply = request.reply
             request.perform { [feeds, parameters = request.parameters] _ in
-                let feed = FeedName(written: subscription.url, origin: try parameters.origin(of: subscription.url))
+                let feed = (written: subscription.url, origin: try parameters.origin(of: subscription.url))
                 try feeds.value().perform { manager in
                     let url = manager.url(of: feed)
                     // RFC 9110 §15.3.2: 201 only if the request created a subscription.
@@ -122,10 +122,7 @@ struct FeedRoutes: Sendable {
 }
 
 /// A URL by which a request names a subscription: as it is written, and as the origin has it.
-private struct FeedName: Sendable {
-    let written: OriginURL
-    let origin: OriginURL
-}
+private typealias FeedName = (written: OriginURL, origin: OriginURL)
 
 extension SubscriptionManager {
     /// The URL of the subscription that a request names. Earlier versions imported the proxy's URLs as they were.
@@ -152,7 +149,7 @@ extension OPML {
 extension ControlParameters {
     /// The feed that the parameter `url` names.
     fileprivate func feed(_ origin: OriginURL) -> FeedName {
-        FeedName(written: self[.url].flatMap { try? OriginURL(url: $0) } ?? origin, origin: origin)
+        (self[.url].flatMap { try? OriginURL(url: $0) } ?? origin, origin)
     }
 
     /// Seconds; nil if the parameter is missing.

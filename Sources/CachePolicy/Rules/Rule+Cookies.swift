@@ -1,11 +1,10 @@
 import HTTPModel
 
-/// A cookie file in Netscape's form, as curl and yt-dlp write it.
-package enum CookieFile {
-    /// Larger than what a browser keeps.
-    package static let longest = 1 << 20
+extension Rule {
+    /// The longest cookie file, in bytes: larger than what a browser keeps.
+    package static let longestCookieFile = 1 << 20
 
-    /// Its lines that are cookies.
+    /// The lines of a cookie file in Netscape's form, as curl and yt-dlp write it, that are cookies.
     /// - Throws: for a text that has other lines, or none.
     package static func cookies(in text: String) throws(RuleError) -> [String] {
         var cookies: [String] = []
@@ -14,8 +13,7 @@ package enum CookieFile {
             else { continue }
             guard line.utf8.count(where: { $0 == ASCII.tab }) == 6, !line.utf8.contains(0) else {
                 throw RuleError(
-                    "line \(index + 1) is no cookie; write it in Netscape's form, as yt-dlp --cookies and curl --cookie-jar do"
-                )
+                    "line \(index + 1) is no cookie; write it as yt-dlp --cookies and curl --cookie-jar do")
             }
             cookies.append(String(line))
         }

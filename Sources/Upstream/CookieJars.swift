@@ -1,0 +1,114 @@
+import CachePolicy
+import HTTPModel
+import Synchronization
+
+/// The cookies that origins have set, kept apart by presentation, in memory.
+///
+/// Where players name origins by the proxy, the proxy is the origins' client, and keeps their cookies as a browser
+/// does. What the answers of one presentation have set goes with its parts, keys and renewals only.
+package final class CookieJars: Sendable {
+    /// Cookies as lines of a cookie file in Netscape's form, which curl reads and writes: curl decides which cookies it
+    /// accepts, and what goes where (RFC 6265bis). A value.
+    package struct Jar: Sendable, Equatable {
+        package private(set) var lines: [String]
+
+        /// Browsers keep at least 50 cookies of a host, of up to 4,096 bytes each.
+        private static let mostLines = 64
+        private static let mostBytes = 64 << 10
+
+        package init(_ lines: [String] = []) { self.lines = lines }
+
+        /// Those that a host may get, if curl agrees.
+        func lines(for host: String) -> [String] {
+            lines.filter { line in
+                let domain = Self.columns(line)[0].utf8.drop { $0 == UInt8(ascii: ".") }
+                guard host.utf8.count > domain.count else { return ASCII.equalIgnoringCase(domain, host.utf8) }
+                return ASCII.equalIgnoringCase(host.utf8.suffix(domain.count), domain)
+                    && host.utf8.dropLast(domain.count).last == UInt8(ascii: ".")
+            }
+        }
+
+        /// Takes what an exchange has changed: others may have changed other cookies meanwhile.
+        /// - Parameters:
+        ///   - former: those with which it began.
+        ///   - current: those that it left.
+        mutating func change(from former: [String], to current: [String]) {
+            let news = current.filter { !former.contains($0) }
+            let changed = Set((former.filter { !current.contains($0) } + news).map(Self.identity))
+            lines = lines.filter { !changed.contains(Self.identity($0)) } + news
+        }
+
+        /// Drops the oldest beyond what is kept of one presentation.
+        fileprivate mutating func bound() {
+            var bytes = lines.reduce(0) { $0 +| $1.utf8.count }
+            while bytes > Self.mostBytes || lines.count > Self.mostLines { bytes -|= lines.removeFirst().utf8.count }
+        }
+
+        /// What tells cookies apart: domain, path and name (RFC 6265bis §5.7).
+        private static func identity(_ line: String) -> [Substring] {
+            let columns = columns(line)
+            return columns.count > 5 ? [columns[0], columns[2], columns[5]] : columns
+        }
+
+        private static func columns(_ line: String) -> [Substring] {
+            (line.hasPrefix(hidden) ? line.dropFirst(hidden.count) : line[...])
+                .split(separator: "\t", omittingEmptySubsequences: false)
+        }
+
+        /// Begins the line of a cookie that scripts may not read, which means nothing here.
+        private static let hidden = "#HttpOnly_"
+    }
+
+    private struct State {
+        /// Each with the number of its last use.
+        var jars: [CacheKey: (jar: Jar, use: UInt64)] = [:]
+        var uses: UInt64 = 0
+    }
+
+    private let state = Mutex(State())
+    private let isUsed = Atomic(false)
+
+    /// How many presentations have cookies; one that was not used for longest loses its own first.
+    private static let mostJars = 128
+
+    package init() {}
+
+    /// Those of a presentation.
+    func jar(of key: CacheKey) -> Jar {
+        guard isUsed.load(ordering: .relaxed) else { return Jar() }
+        return state.withLock { state in
+            state.uses += 1 // no trap: counts calls
+            state.jars[key]?.use = state.uses
+            return state.jars[key]?.jar ?? Jar()
+        }
+    }
+
+    /// See `Jar.change`.
+    func change(_ key: CacheKey, from former: [String], to current: [String]) {
+        isUsed.store(true, ordering: .relaxed)
+        state.withLock { state in
+            state.uses += 1 // no trap: counts calls
+            var jar = state.jars[key]?.jar ?? Jar()
+            jar.change(from: former, to: current)
+            jar.bound()
+            state.jars[key] = jar.lines.isEmpty ? nil : (jar, state.uses)
+            guard state.jars.count > Self.mostJars else { return }
+            if let oldest = state.jars.min(by: { $0.value.use < $1.value.use })?.key { state.jars[oldest] = nil }
+        }
+    }
+
+    /// The cookies with which a request begins, and where those are kept that it leaves.
+    package struct Use: Sendable {
+        let jars: CookieJars
+        /// That of the presentation; of the resource itself if it belongs to none.
+        let key: CacheKey
+        /// Lines of a cookie file; what origins set goes before them.
+        private let given: [String]
+
+        package init(_ jars: CookieJars, of key: CacheKey, given: [String]) {
+            (self.jars, self.key, self.given) = (jars, key, given)
+        }
+
+        var jar: Jar { Jar(given + jars.jar(of: key).lines) }
+    }
+}
