@@ -142,7 +142,7 @@ package final class Demand: Sendable {
     }
 
     private func fieldsToPass() -> HeaderFields {
-        guard var fields = request?.fields else { return HeaderFields() }
+        guard var fields = request?.fields else { return Self.fieldsOfProxy }
         fields.removeHopByHop()
         fields.remove(allOf: Self.withheld)
         if !passesCookies { fields.remove("Cookie") }
@@ -150,8 +150,12 @@ package final class Demand: Sendable {
         if !isForwarded { fields.removeForwarding() }
         if !isTransparent { fields.lines.removeAll { SiteFields.isOfClient($0.name) } }
         referrer.replace(in: &fields)
+        // curl would add it, and origins may select by it.
+        if fields["Accept"] == nil { fields.append("Accept", "*/*") }
         return fields
     }
+
+    private static let fieldsOfProxy = HeaderFields([.init(name: "Accept", value: "*/*")])
 
     /// The fields for the origin that the client has named.
     package var sentFields: HeaderFields { fields(to: address) }

@@ -98,7 +98,7 @@ package final class Prefetch: LoopFiller.Work, ResourceResolver.User {
         case .wait: break
         case .use(let generation, _, _): consider(generation)
         case .validate(let generation, _, _): open(validating: generation)
-        case .turn(let key):
+        case .turn(let key, _):
             opening.turn(to: key)
             proceed()
         case .open: open()

@@ -10,8 +10,8 @@ package enum Resolution {
     /// Revalidate the stored generation: open the resource with its validators.
     case validate(Generation, Freshness, Reuse.Need)
     /// Turn to another variant: the stored one was selected by other request fields, and this request's variant has
-    /// this key (RFC 9111 §4.1).
-    case turn(to: CacheKey)
+    /// this key (RFC 9111 §4.1). If that can't be had, what is kept serves.
+    case turn(to: CacheKey, kept: Generation?)
     /// Nothing is stored: open the resource.
     case open
     /// What is stored must not answer requests: remove it, and open the resource. It was stored while the cache was
@@ -103,7 +103,7 @@ package struct ResourceResolver {
         case .unreadable: return purpose.mayRequest ? .bypass(.unreadable) : .refuse
         case .generation(let generation):
             let stored = generation.snapshot, head = stored.head
-            if let turn = turn(from: head.variant, purpose, user) { return turn }
+            if let turn = turn(from: generation, stored, purpose, user) { return turn }
             if generation.isUnreadable, purpose.mayRequest, !purpose.isOffline { return .bypass(.unreadable) }
             let reading = head.reading(user.cacheTerms)
             if let other = refusal(of: generation, stored, reading, purpose, user) { return other }
@@ -130,7 +130,7 @@ package struct ResourceResolver {
     /// - Returns: nil if it is the right variant.
     package mutating func resolve(opened generation: Generation, for user: some User) -> Resolution? {
         let stored = generation.snapshot, purpose = user.purpose
-        return turn(from: stored.head.variant, purpose, user)
+        return turn(from: generation, stored, purpose, user)
             ?? refusal(of: generation, stored, stored.head.reading(user.cacheTerms), purpose, user)
     }
 
@@ -147,14 +147,20 @@ package struct ResourceResolver {
         return stored.isKept || purpose.isOffline ? .bypass(.unfit) : .replace(generation)
     }
 
-    /// RFC 9111 §4.1
-    private mutating func turn(from variant: Variant, _ purpose: Purpose, _ user: some User) -> Resolution? {
+    /// RFC 9111 §4.1, but for what the user keeps: it was downloaded under the proxy's name, to be played by any player.
+    private mutating func turn(
+        from generation: Generation, _ stored: Generation.Snapshot, _ purpose: Purpose, _ user: some User
+    ) -> Resolution? {
+        let variant = stored.head.variant
         guard !variant.fields.isEmpty else { return nil }
         let own = user.selection(of: variant)
         guard own != variant else { return nil }
+        let isKept = stored.isKept && user.resolvedRule.playsKept
+        if isKept, own.differsByClientAlone(from: variant) { return nil }
         guard turns < Self.mostTurns else { return purpose.mayRequest ? .bypass(.vary) : .refuse }
         turns += 1
-        return .turn(to: own.variantKey(of: key))
+        let serves = isKept && generation.isComplete && own.hasSameCredentials(as: variant)
+        return .turn(to: own.variantKey(of: key), kept: serves ? generation : nil)
     }
 }
 

@@ -107,6 +107,21 @@ package struct Variant: Sendable, Equatable {
     private static let authorization = "authorization"
     private static let (longestValue, longestNormalized) = (256, 1 << 10)
 
+    /// Whether it differs from another only by the client's name. Origins that select by that send the same media to
+    /// each: servers name it by habit, for pages that they compress.
+    package func differsByClientAlone(from other: Variant) -> Bool {
+        Self.agree(self, other) { $0 == "user-agent" }
+    }
+
+    /// Whether it differs from another, but by no credentials.
+    package func hasSameCredentials(as other: Variant) -> Bool {
+        Self.agree(self, other) { !Self.credentials.contains($0) }
+    }
+
+    private static func agree(_ a: Variant, _ b: Variant, but isIgnored: (String) -> Bool) -> Bool {
+        a.fields.filter { !isIgnored($0.name) } == b.fields.filter { !isIgnored($0.name) }
+    }
+
     /// Whether credentials in `Authorization` selected it.
     var hasAuthorization: Bool { fields.contains { $0.name == Self.authorization && $0.value != nil } }
 

@@ -108,8 +108,9 @@ final class MediaAnswer {
         case .wait: request.exchange.onAbort { [self] in abandon() }
         case .use(let generation, let stored, let use): self.use(generation, stored, use)
         case .validate(let generation, let freshness, let need): validate(generation, freshness, need)
-        case .turn(let key):
+        case .turn(let key, let kept):
             request.trace("switching to another variant (Vary)")
+            if let kept { doubted = Doubted(generation: kept, freshness: request.freshness(of: kept)) }
             request.outcome = .hit()
             opening.turn(to: key)
             proceed()

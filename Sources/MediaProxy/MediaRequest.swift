@@ -181,6 +181,13 @@ final class MediaRequest: ResourceResolver.User {
     /// alone.
     var isOriginsHead: Bool { head.method == .head && resolvedRule.resolver == nil }
 
+    /// How fresh a stored response is for it at this moment.
+    func freshness(of generation: Generation) -> Freshness {
+        let head = generation.head, filler = filler.filler
+        return head.freshness(
+            ttl: resolvedRule.ttl, head.reading(cacheTerms), now: filler.now(), instant: filler.instant)
+    }
+
     // MARK: What has come for others
 
     /// Whether an answer that is not media holds for all waiting clients: it depends neither on their identity, nor on

@@ -141,11 +141,9 @@ final class PlaylistAnswer {
 
     /// Decides again whether to validate, as the live timing is known only once the playlist has been read.
     private var needOfValidation: (freshness: Freshness, need: Reuse.Need)? {
-        let head = generation.head, rule = request.resolvedRule, reading = head.reading(rule.terms)
-        let freshness = head.freshness(
-            ttl: rule.ttl, reading, now: request.filler.filler.now(), instant: request.filler.filler.instant)
+        let freshness = request.freshness(of: generation)
         let reuse = Reuse.decide(
-            request.directives, response: reading.directives.obeyed, freshness,
+            request.directives, response: generation.head.reading(request.cacheTerms).directives.obeyed, freshness,
             isOffline: request.filler.origins.isOffline)
         if case .validate(let need) = reuse, !answer.accepts(generation) { return (freshness, need) }
         return nil

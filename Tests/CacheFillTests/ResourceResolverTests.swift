@@ -27,7 +27,7 @@ import Testing
         case .use(_, _, .stale(_, revalidates: true)): "use, stale, and ask"
         case .validate(_, _, .stale): "validate, stale"
         case .validate(_, _, .request): "validate, as the request wants"
-        case .turn(let key): "turn to \(key.text)"
+        case .turn(let key, _): "turn to \(key.text)"
         case .open: "open"
         case .replace: "replace"
         case .bypass(let reason): "bypass: \(reason)"

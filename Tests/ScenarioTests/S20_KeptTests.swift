@@ -65,6 +65,26 @@ extension Scenarios {
             }
         }
 
+        // Podcast hosts name User-Agent; what was downloaded tonight plays in any player tomorrow.
+        @Test(arguments: [("User-Agent", true), ("Accept-Language", false), ("Accept", false), ("Cookie", false)])
+        func whatIsKeptPlaysWhateverSelectedIt(field: String, playsOnline: Bool) async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                stage.origin.script(path) { $0.headers = [("Cache-Control", "max-age=9999"), ("Vary", field)] }
+                _ = try stage.download(path).complete()
+                let before = stage.origin.requestCount(path)
+                let fields = [(field, "another")]
+                if playsOnline {
+                    let answer = try stage.get(path, headers: fields)
+                    expectWhole(answer, film)
+                    #expect(answer.isHit && stage.origin.requestCount(path) == before)
+                }
+                stage.origin.stop()
+                expectWhole(try stage.get(path, headers: fields), film)
+                expectWhole(try stage.get(path), film)
+            }
+        }
+
         @Test func whatIsKeptPlaysWhileItsOriginHasErrors() async throws {
             try await scenario { stage in
                 try stage.keep(.download)
