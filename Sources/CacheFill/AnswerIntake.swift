@@ -106,7 +106,8 @@ struct AnswerIntake {
         status.resource.changePlay { $0.lastUse = filler.settings.clock() }
         let verdict = Freshening.verdict(
             of: head.answer, on: generation.known, isConditional: !request.isUnconditional,
-            isKept: playsKept(generation), isPrivate: demand.resolvedRule.terms.kind == .private)
+            isKept: playsKept(generation),
+            isRefusable: demand.resolvedRule.terms.kind != .private || !generation.isComplete)
         // RFC 9111 §4: of another version a parent may have the older one, or an error that is over. The origin knows.
         if isFromParent, verdict != .holds, filler.isOlder(head, than: generation, requestedAt: request.call.time) {
             throw .changed
@@ -149,6 +150,7 @@ struct AnswerIntake {
             fileName: request.moved.media?.location.fileName, setsCookies: !redirectCookies.isEmpty,
             isMedia: isMedia == true, filler.store)
         let isContent = head.status == 200 || head.status == 206
+        if [401, 403].contains(head.status), demand.keepsCookies, let whole = demand.whole { filler.doubt(whole) }
         if isContent { filler.balance.note(answer.first.knownLength, of: demand.url) }
         if request.mustComeWhole(head, answer) { return .requestAgain }
         if case .pass(let reason) = answer.storing, isShared, reason != .status { status.note { $0.passing = reason } }
@@ -160,7 +162,10 @@ struct AnswerIntake {
         }
         // What somebody has pinned or downloaded stays until the new version is whole.
         let isHidden =
-            isKept && validated.map { $0.isHidden || $0.isKept && ($0.isComplete || $0.whole != nil) } ?? false
+            isKept
+            && validated.map {
+                $0.isHidden || $0.isKept && ($0.isComplete || $0.whole != nil && !demand.resolvedRule.pins)
+            } ?? false
         if isHidden, !filler.hasRoom(beside: answer.first.total) {
             isKept = false
             status.note { $0.obstacle = .noRoom(in: filler.store) }

@@ -65,6 +65,9 @@ extension CacheFiller {
         return ResponseTimes(head.fields, requestedAt: requestedAt, receivedAt: time).bornAt < former.bornAt
     }
 
+    /// Has a presentation's playlist validated, as a part was refused: what lets in may come with it, and be over.
+    func doubt(_ whole: CacheKey) { resource(whole).current?.freshen { $0.doubted } }
+
     /// Drops a generation that the origin no longer has.
     package func discard(_ generation: Generation, of resource: OpenResource) {
         resource.invalidate(generation)
@@ -101,9 +104,10 @@ extension CacheFiller {
     ///
     /// A presentation is whole as little with its new playlist as with one new segment: without the others, nothing of
     /// it would play. Only a download that has them renews it. Until then its parts are used while their origin is
-    /// there.
-    func endSuccession(of generation: Generation, in resource: OpenResource, _ end: FetchEnd) {
-        if !generation.head.isListing, generation.whole == nil, succeed(generation, in: resource) { return }
+    /// there. What a rule pins is renewed as it is played.
+    func endSuccession(of generation: Generation, in resource: OpenResource, _ demand: Demand, _ end: FetchEnd) {
+        let isAlone = generation.whole == nil && !generation.head.isCertainListing && !StrayPage.isPlaylist(demand.url)
+        if isAlone || demand.resolvedRule.pins, succeed(generation, in: resource) { return }
         switch end {
         case .failed: resource.noteSuccession(of: generation, .failed)
         case .completed: resource.noteSuccession(of: generation, .running)

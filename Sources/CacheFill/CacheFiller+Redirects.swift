@@ -7,7 +7,8 @@ import Upstream
 extension CacheFiller {
     /// A fresh redirect of a URL, for a request with these fields.
     func redirect(of url: String, _ fields: HeaderFields, _ demand: Demand) -> KnownRedirect? {
-        guard let key = key(of: url) else { return nil }
+        // With cookies it may lead elsewhere.
+        guard let key = key(of: url), demand.cookies(in: cookies, or: key)?.isEmpty != false else { return nil }
         for redirect in shortResponses.redirects(of: url, under: key) {
             let head = redirect.head
             guard head.variant.of(fields, fingerprint: store.fingerprint) == head.variant,
@@ -30,7 +31,9 @@ extension CacheFiller {
         _ redirect: ReceivedRedirect, _ demand: Demand, _ resource: OpenResource, requestedAt: Int64, mark: Int
     ) {
         // A session begins there: the client would go on without it.
-        guard redirect.fields["Set-Cookie"] == nil, let key = key(of: redirect.url) else { return }
+        guard redirect.fields["Set-Cookie"] == nil, let key = key(of: redirect.url),
+            demand.cookies(in: cookies, or: key)?.isEmpty != false
+        else { return }
         let receivedAt = now(), terms = demand.resolvedRule.terms
         let answer = UpstreamHead(
             status: redirect.status, fields: redirect.fields, finalURL: redirect.url, contentLength: nil,

@@ -53,7 +53,7 @@ package final class CacheFiller: Sendable {
     package let locations: MediaLocations
     /// Errors, redirects and other responses that are not media.
     package let shortResponses: ShortResponses
-    let cookies = CookieJars()
+    package let cookies = CookieJars()
     package let metrics: ProxyMetrics
     package let logger: Logger
     let balance = FetchBalance()

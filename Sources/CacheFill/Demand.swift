@@ -43,7 +43,7 @@ package final class Demand: Sendable {
     let passesCookies: Bool
     /// Whether the proxy keeps what origins set, as a browser does, and sends it to them. Not in place of a client that
     /// knows them, nor for a page of another site: on this machine, a page and a player have the same address.
-    private let keepsCookies: Bool
+    let keepsCookies: Bool
     /// The address under which its client is counted; nil for the proxy itself.
     package let client: IPAddress?
     private let passesCredentials: Bool
@@ -188,7 +188,7 @@ package final class Demand: Sendable {
 
     /// The cookies that go with it; nil if the client keeps its own.
     /// - Parameter key: the resource's, for one that stands alone.
-    func cookies(in jars: CookieJars, or key: CacheKey) -> CookieJars.Use? {
+    package func cookies(in jars: CookieJars, or key: CacheKey) -> CookieJars.Use? {
         keepsCookies ? CookieJars.Use(jars, of: whole ?? key.withoutVariant, given: resolvedRule.cookies) : nil
     }
 

@@ -360,7 +360,7 @@ struct FetchOutput: ~Copyable {
             filler.discard(known, of: status.resource)
         }
         if let hidden = writer?.generation ?? known, hidden.isHidden {
-            filler.endSuccession(of: hidden, in: status.resource, end)
+            filler.endSuccession(of: hidden, in: status.resource, demand, end)
         }
         guard let generation = writer?.generation, generation.isStored else { return }
         if demand.resolvedRule.pins { filler.pin(generation, of: status.resource) }

@@ -66,7 +66,9 @@ struct FetchRequest {
         for known: Generation?, _ wanted: Range<Int64>, overlap: Int64, _ standing: SharedFetch.Standing
     ) -> UpstreamRequest {
         let source = source(of: standing.play)
-        let parent = mayUseParents(for: known, source) ? call.choose() : call.passParents()
+        let cookies = demand.cookies(in: filler.cookies, or: resource.key)
+        let parent =
+            mayUseParents(for: known, source) && cookies?.isEmpty != false ? call.choose() : call.passParents()
         // A parent follows redirects by itself.
         let url = parent == nil ? known.map(urlOfGaps) ?? source ?? firstURL : firstURL
         var fields = known == nil ? demand.openingFields(to: url) : demand.fields(to: url)
@@ -91,7 +93,8 @@ struct FetchRequest {
             confined: demand.confined + (moved.media?.location.confined ?? []))
         request.parent = parent?.url
         request.client = demand.client
-        request.cookies = demand.cookies(in: filler.cookies, or: resource.key)
+        // A parent serves others, too.
+        if parent == nil { request.cookies = cookies }
         return request
     }
 

@@ -375,10 +375,13 @@ package final class OpenResource: Sendable {
         }
     }
 
-    /// Forgets a generation that is not whole if nobody uses it: there is no room.
-    func leaveSuccession() {
+    /// Forgets a generation that is to replace another if nobody uses it: there is no room, or the other one is wanted.
+    /// - Parameter isOfPresentation: whether only a part or playlist of one.
+    func leaveSuccession(isOfPresentation: Bool = false) {
         change { state in
-            guard state.succession != nil, state.resource.isIdle, state.generation?.isInUse != true else { return }
+            guard !isOfPresentation || state.generation.map({ $0.whole != nil || $0.head.isListing }) == true,
+                state.succession != nil, state.resource.isIdle, state.generation?.isInUse != true
+            else { return }
             state.forgetGeneration()
         }
     }

@@ -34,8 +34,20 @@ package struct Opening {
     ) -> Resolution {
         if loop.origins.isOffline { resource.leaveSuccession() }
         let view = loop.filler.look(at: resource, wake: wake())
+        let (resource, loop) = (resource, loop)
         return resolver.resolve(
-            view, for: user, isFetched: resource.mayBeFetched, now: loop.filler.now(), instant: loop.filler.instant)
+            view, for: user, isConfirmed: Self.isConfirmed(resource, for: user, loop.filler),
+            now: loop.filler.now(), instant: loop.filler.instant)
+    }
+
+    /// Whether a version that is to replace one that is kept may be used: a fetch of it runs, or it is whole and its
+    /// host was not unreachable a moment ago.
+    private static func isConfirmed(
+        _ resource: OpenResource, for user: some ResourceResolver.User, _ filler: CacheFiller
+    ) -> Bool {
+        resource.mayBeFetched
+            || resource.current?.isComplete == true
+                && !filler.backoff.isDown(resource.key.withoutVariant.text, beside: user.resolvedRule.parents)
     }
 
     /// What to do instead of using what the fetch has found, perhaps for another request; nil if it is to be used. A

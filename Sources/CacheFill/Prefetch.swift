@@ -70,6 +70,8 @@ package final class Prefetch: LoopFiller.Work, ResourceResolver.User {
     package func start() {
         times.began = now
         guard !resolvedRule.bypasses else { return fail(.notStorable(.rule)) }
+        // What is there need not be of the newest version, but all of it of one.
+        if order.kind == .download, !order.isFresh { opening.resource.leaveSuccession(isOfPresentation: true) }
         proceedUnlessMoved()
     }
 

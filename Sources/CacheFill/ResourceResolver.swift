@@ -89,12 +89,12 @@ package struct ResourceResolver {
     /// - Parameters:
     ///   - view: what is known of the resource.
     ///   - purpose: nil for the user's own.
-    ///   - isFetched: whether a fetch of it runs.
+    ///   - isConfirmed: whether its origin is known to be there.
     ///   - now: seconds since 1970.
     ///   - instant: nanoseconds of a monotonic clock.
     package mutating func resolve(
         _ view: OpenResource.View, for user: some User, as purpose: Purpose? = nil,
-        isFetched: @autoclosure () -> Bool = true, now: @autoclosure () -> Int64, instant: @autoclosure () -> UInt64
+        isConfirmed: @autoclosure () -> Bool = true, now: @autoclosure () -> Int64, instant: @autoclosure () -> UInt64
     ) -> Resolution {
         let purpose = purpose ?? user.purpose
         switch view {
@@ -111,8 +111,8 @@ package struct ResourceResolver {
                 return .use(generation, stored, .anyway)
             }
             let freshness = head.freshness(ttl: ttl, reading, now: now(), instant: instant())
-            // Without its origin, what it is to replace plays: it is used only while that confirms it, however fresh.
-            if generation.isHidden, purpose.mayRequest, !isOffline, !isFetched() {
+            // Without its origin, what it is to replace plays: it is used only while that is there, however fresh.
+            if generation.isHidden, purpose.mayRequest, !isOffline, !isConfirmed() {
                 return .validate(generation, freshness, .stale)
             }
             return

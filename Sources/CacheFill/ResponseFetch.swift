@@ -58,7 +58,8 @@ package final class ResponseFetch: TransferDelegate {
 
     /// Sends the request, once its host may be contacted. `deliver` is called once, later, unless cancelled.
     func start() {
-        let parent = call.choose(), loop = call.origins.loop
+        let cookies = demand.cookies(in: call.origins.filler.cookies, or: resource?.key ?? demand.url.cacheKey)
+        let parent = cookies?.isEmpty != false ? call.choose() : call.passParents(), loop = call.origins.loop
         var fields = demand.openingFields(to: demand.address)
         fields.lines += conditions.lines
         // RFC 9111 §4.4: what this proxy has passed to the origin, the parent has not seen.
@@ -66,7 +67,7 @@ package final class ResponseFetch: TransferDelegate {
         var request = UpstreamRequest(
             url: demand.address, method: limit == nil ? .head : .get, fields: fields, confined: demand.confined)
         (request.parent, request.client) = (parent?.url, demand.client)
-        request.cookies = demand.cookies(in: call.origins.filler.cookies, or: resource?.key ?? demand.url.cacheKey)
+        if parent == nil { request.cookies = cookies }
         switch call.turn(before: request) {
         case .now: break
         case .later(let seconds): return after(seconds) { [unowned self] in start() }

@@ -148,7 +148,7 @@ extension Freshening {
     ///   - isKept: whether the stored version plays even if the origin no longer has it.
     package static func verdict(
         of answer: OriginAnswer, on known: KnownVersion, isConditional: Bool, isKept: Bool = false,
-        isPrivate: Bool = true
+        isRefusable: Bool = false
     ) -> Verdict {
         switch answer.status {
         case 304:
@@ -162,7 +162,7 @@ extension Freshening {
                 condition.utf8.elementsEqual(other.utf8), answer.total == known.length
             else { return .another }
             return .holds
-        case let status where Reuse.isError(status: status, isKept: isKept, isPrivate: isPrivate):
+        case let status where Reuse.isError(status: status, isKept: isKept, isRefusable: isRefusable):
             return .error
         case 416 where isKept: return .error
         case let status where Reuse.isGone(status: status) || status == 416: return .gone

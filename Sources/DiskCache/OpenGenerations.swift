@@ -105,8 +105,8 @@ final class OpenGenerations: Sendable {
                 }
             } else if isHidden, let other = table.hidden(of: generation.key) {
                 // It is to replace the same one.
-                let former = other.state.withLock { ($0.former, $0.isKept) }
-                generation.state.withLock { ($0.former, $0.isKept) = former }
+                let known = other.state.withLock { ($0.former, $0.isKept, $0.whole) }
+                generation.state.withLock { ($0.former, $0.isKept, $0.whole) = (known.0, known.1, $0.whole ?? known.2) }
             }
             _ = table.add(generation, isHidden: isHidden)
         }

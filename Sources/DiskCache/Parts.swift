@@ -128,6 +128,8 @@ package struct Parts: Sendable {
             try leave(others, of: whole)
             let removed = work.remover.remove(ids)
             try core.index.removal.remove(own.filter { $0.generation == nil }.map(\.key))
+            // New versions of them that are not whole, too.
+            for part in own { core.listeners.notifyChangedByHand(part.key) }
             return Sum(count: removed.count, bytes: removed.freed + removed.later)
         }
     }

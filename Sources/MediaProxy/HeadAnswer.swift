@@ -71,7 +71,9 @@ final class HeadAnswer {
                 return false
             }
         case let status
-        where Reuse.isError(status: status, isKept: isKept, isPrivate: request.cacheTerms.kind == .private):
+        where Reuse.isError(
+            status: status, isKept: isKept,
+            isRefusable: request.cacheTerms.kind != .private || !validated.isComplete):
             answer.answerInDoubt(after: .originStatus(status))
         case let status where Reuse.isGone(status: status):
             filler.discard(validated, of: answer.opening.resource)

@@ -228,7 +228,7 @@ final class MediaRequest: ResourceResolver.User {
     /// Whether the answer from a generation is that of a playlist or feed.
     func isListing(_ generation: Generation, _ view: Generation.Snapshot, _ isAsStored: Bool) -> Bool {
         view.head.status == 200 && !isAsStored
-            && proxy.library.isPlaylist(generation, view, at: route.url, beginsAtStart: beginsAtStart)
+            && proxy.library.isPlaylist(generation, view, at: route.mediaURL, beginsAtStart: beginsAtStart)
     }
 
     /// What is wanted of a part of a representation whose length the origin keeps to itself; nil if nothing is.
@@ -244,6 +244,10 @@ final class MediaRequest: ResourceResolver.User {
             guard selection(of: short.head.variant) == short.head.variant,
                 let freshness = short.freshness(resolvedRule, now: filler.now(), instant: filler.instant)
             else { continue }
+            // A refusal may have been for want of cookies.
+            if [401, 403].contains(short.head.status), demand.cookies(in: filler.cookies, or: key)?.isEmpty == false {
+                continue
+            }
             let directives = short.head.reading(resolvedRule.terms).directives
             // It may have been stored while the cache was private.
             guard directives.permitsUse(of: short.head.fields, short.head.variant, isAuthorized: isAuthorized)

@@ -20,7 +20,7 @@ final class PlaylistAnswer {
     private var waiter: PlaylistLibrary.Waiter?
     /// Set while the text is being made.
     private var budget: WorkBudget?
-    /// The renditions that stay in it while its origin is unreachable, or under its rule's limit; nil for all.
+    /// The renditions that stay in it while its origin is unreachable; nil for all.
     private var kept: PlaylistForm.Kept?
 
     init(_ answer: MediaAnswer, _ generation: Generation, isNews: Bool) {
@@ -43,7 +43,7 @@ final class PlaylistAnswer {
             return request.refuse()
         }
         request.classify(coverage, generation, isOpening: status != nil)
-        if let document = request.proxy.library.document(of: generation, at: request.route.url) {
+        if let document = request.proxy.library.document(of: generation, at: request.route.mediaURL) {
             status?.leave(request.follower)
             return give(document)
         }
@@ -72,7 +72,8 @@ final class PlaylistAnswer {
         }
         awaitReading { [self] end in
             request.proxy.library.read(
-                generation, of: answer.opening.resource, at: request.route.url, by: reader, after: beginning, then: end)
+                generation, of: answer.opening.resource, at: request.route.mediaURL, by: reader, after: beginning,
+                then: end)
         }
     }
 
@@ -175,8 +176,6 @@ final class PlaylistAnswer {
     // MARK: The text
 
     private func giveText(of document: PlaylistDocument) {
-        let limit = request.resolvedRule.limit
-        if !limit.isNone, kept == nil { kept = document.kept(within: limit) }
         let form = form
         guard let text = document.knownText(for: form) else { return makeText(of: document, for: form) }
         respond(with: text, of: document)
@@ -196,7 +195,8 @@ final class PlaylistAnswer {
             case .path: .path
             case .mount: .mount(servesAnyOrigin: policy.servesAnyOrigin)
             }
-        let form = PlaylistForm(client: own, style: style, mounts: policy.mounts, kept: kept)
+        let form = PlaylistForm(
+            client: own, style: style, mounts: policy.mounts, kept: kept, limit: request.resolvedRule.limit)
         if let host { route.listing = (host, form) }
         return form
     }
@@ -233,7 +233,9 @@ final class PlaylistAnswer {
                 ? respondOriginal(text.bytes, sharedBy: text.shared) : respond(text)
         }
         // RFC 9110 §10.2.2: a client that uses this as an HTTP proxy resolves against the origin's URL.
-        guard request.route.form != .absolute || kept != nil || answer.doubt != nil || request.filler.origins.isOffline
+        guard
+            request.route.form != .absolute || kept != nil || answer.doubt != nil || request.filler.origins.isOffline
+                || !request.resolvedRule.limit.isNone
         else {
             return respond(302, []) { $0.field("Location", document.base.absolute) }
         }

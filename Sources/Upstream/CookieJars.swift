@@ -1,4 +1,5 @@
 import CachePolicy
+import Glibc
 import HTTPModel
 import Synchronization
 
@@ -21,7 +22,7 @@ package final class CookieJars: Sendable {
         /// Those that a host may get, if curl agrees.
         func lines(for host: String) -> [String] {
             lines.filter { line in
-                let domain = Self.columns(line)[0].utf8.drop { $0 == UInt8(ascii: ".") }
+                let domain = Self.visible(line).prefix { $0 != "\t" }.utf8.drop { $0 == UInt8(ascii: ".") }
                 guard host.utf8.count > domain.count else { return ASCII.equalIgnoringCase(domain, host.utf8) }
                 return ASCII.equalIgnoringCase(host.utf8.suffix(domain.count), domain)
                     && host.utf8.dropLast(domain.count).last == UInt8(ascii: ".")
@@ -38,8 +39,10 @@ package final class CookieJars: Sendable {
             lines = lines.filter { !changed.contains(Self.identity($0)) } + news
         }
 
-        /// Drops the oldest beyond what is kept of one presentation.
+        /// Drops what has expired, and the oldest beyond what is kept of one presentation.
         fileprivate mutating func bound() {
+            let now = Int64(time(nil))
+            lines.removeAll { Self.hasExpired($0, now: now) }
             var bytes = lines.reduce(0) { $0 +| $1.utf8.count }
             while bytes > Self.mostBytes || lines.count > Self.mostLines { bytes -|= lines.removeFirst().utf8.count }
         }
@@ -51,8 +54,22 @@ package final class CookieJars: Sendable {
         }
 
         private static func columns(_ line: String) -> [Substring] {
-            (line.hasPrefix(hidden) ? line.dropFirst(hidden.count) : line[...])
-                .split(separator: "\t", omittingEmptySubsequences: false)
+            visible(line).split(separator: "\t", omittingEmptySubsequences: false)
+        }
+
+        private static func visible(_ line: String) -> Substring {
+            line.hasPrefix(hidden) ? line.dropFirst(hidden.count) : line[...]
+        }
+
+        /// Whether its time is over; one of a session has none.
+        private static func hasExpired(_ line: String, now: Int64) -> Bool {
+            let columns = columns(line)
+            return columns.count > 4 && ASCII.decimal(columns[4].utf8).map { $0 > 0 && $0 <= now } == true
+        }
+
+        /// The names of cookies in lines.
+        static func names(in lines: [String]) -> Set<Substring> {
+            Set(lines.map(columns).compactMap { $0.count > 5 ? $0[5] : nil })
         }
 
         /// Begins the line of a cookie that scripts may not read, which means nothing here.
@@ -108,6 +125,9 @@ package final class CookieJars: Sendable {
         package init(_ jars: CookieJars, of key: CacheKey, given: [String]) {
             (self.jars, self.key, self.given) = (jars, key, given)
         }
+
+        /// Whether there are none, for any host.
+        package var isEmpty: Bool { given.isEmpty && jars.jar(of: key).lines.isEmpty }
 
         var jar: Jar { Jar(given + jars.jar(of: key).lines) }
     }

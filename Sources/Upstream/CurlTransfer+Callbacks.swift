@@ -76,8 +76,9 @@ extension CurlTransfer {
         if !hop.way.isDirect, let url = route?.url, let client {
             scope.add(hop.way.scope(of: url, fields, client.policy.value))
         }
+        // No page of another site may read what cookies opened.
+        if !hop.cookies.isEmpty { scope.add(.unknown) }
         hop.takeCookies(fields, &route, request.cookies)
-        if !hop.cookies.isEmpty { scope.add(.unknown) } // no page of another site may read it
         if request.method.followsRedirects, let location = fields["Location"],
             [301, 302, 303, 307, 308].contains(status)
         {

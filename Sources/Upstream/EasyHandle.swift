@@ -115,7 +115,11 @@ final class EasyHandle {
     func set(cookies lines: [String], besides others: String?) {
         set(CURLOPT_COOKIEFILE, "")
         for line in lines { reel_curl_set_string(curl, CURLOPT_COOKIELIST, line) }
-        if let others { set(CURLOPT_COOKIE, others) }
+        guard let others else { return }
+        // One that an origin has just changed is not sent twice.
+        let names = CookieJars.Jar.names(in: lines)
+        let rest = others.split(separator: ";").filter { !names.contains(ASCII.trimmed($0.prefix { $0 != "=" })) }
+        if !rest.isEmpty { set(CURLOPT_COOKIE, ASCII.trimmed(rest.joined(separator: ";")[...]).description) }
     }
 
     /// The lines of all cookies that curl has.

@@ -210,13 +210,13 @@ import Testing
     }
 
     @Test func errorsAreToldFromWhatBecameOfTheResource() {
-        for isPrivate in [false, true] {
-            let errors = (100...599).filter { Reuse.isError(status: $0, isKept: false, isPrivate: isPrivate) }
+        for isRefusable in [false, true] {
+            let errors = (100...599).filter { Reuse.isError(status: $0, isKept: false, isRefusable: isRefusable) }
             #expect(errors == [408, 429] + Array(500...599))
         }
-        // Of what is kept, also that it is gone; and for one user, that it is refused.
-        #expect((400...410).filter { Reuse.isError(status: $0, isKept: true, isPrivate: false) } == [404, 408, 410])
-        #expect((100...499).filter { Reuse.isError(status: $0, isKept: true, isPrivate: true) } == Array(400...499))
+        // Of what is kept, also that it is gone; and of what is whole for one user, that it is refused.
+        #expect((400...410).filter { Reuse.isError(status: $0, isKept: true, isRefusable: true) } == [404, 408, 410])
+        #expect((100...499).filter { Reuse.isError(status: $0, isKept: true, isRefusable: false) } == Array(400...499))
         #expect((100...599).filter(Reuse.isGone) == [404, 410])
     }
 

@@ -54,8 +54,6 @@ extension Scenarios {
         func cookieStaysWithItsPresentation(directory: String, fields: String) async throws {
             try await scenario { stage in
                 Self.serveStream(stage, at: directory, fields: fields)
-                let other = try ScriptedOrigin()
-                defer { other.stop() }
                 stage.origin.serve("/film.mp4", film)
                 stage.origin.serve(
                     "/index.m3u8", bytes: Array("#EXTM3U\n#EXTINF:2,\nlive/2.ts\n".utf8), contentType: Self.type)
@@ -100,9 +98,10 @@ extension Scenarios {
                 stage.origin.script("/other-login") {
                     ($0.redirect, $0.headers) = ("/other.mp4", [("Set-Cookie", "session=a; Path=/")])
                 }
-                expectWhole(try stage.ask(stage.absolute("/other.mp4"), headers: [("Cookie", "mine=1")]), film)
+                expectWhole(
+                    try stage.ask(stage.absolute("/other.mp4"), headers: [("Cookie", "session=old; mine=1")]), film)
                 let sent = stage.origin.requests("/other.mp4").map { Set($0.cookies) }
-                #expect(sent == [["mine=1"], ["mine=1", "session=a"]])
+                #expect(sent == [["mine=1", "session=old"], ["mine=1", "session=a"]])
             }
         }
 
@@ -174,6 +173,37 @@ extension Scenarios {
                 _ = try stage.get("/film.mp4", range: "bytes=100000-100009")
                 _ = try stage.get("/film.mp4", range: "bytes=200000-200009")
                 #expect(stage.origin.requests("/film.mp4").map { Set($0.cookies) } == [[], ["a=1", "b=1"], ["a=2"]])
+            }
+        }
+
+        // A fresh playlist sets nothing: where its parts are refused, it is validated.
+        @Test func cookieThatIsOverComesAnew() async throws {
+            try await scenario {
+                $0.fill(.read)
+            } _: { stage in
+                Self.serveStream(stage)
+                stage.origin.script("/live/index.m3u8") { $0.headers += [("Cache-Control", "max-age=3600")] }
+                #expect(try stage.get("/live/index.m3u8").status == 200)
+                expectWhole(try stage.get("/live/1.ts"), segment)
+                try stage.restart()
+                #expect(try stage.get("/live/index.m3u8").isHit)
+                #expect(try stage.get("/live/2.ts").status == 403)
+                #expect(try stage.get("/live/index.m3u8").status == 200)
+                expectWhole(try stage.get("/live/2.ts"), segment)
+            }
+        }
+
+        @Test func refusalWithoutTheCookieIsForNobodyWhoHasIt() async throws {
+            try await scenario {
+                $0.fill(.read)
+            } _: { stage in
+                Self.serveStream(stage)
+                stage.origin.script("/live/2.ts") {
+                    $0.headers = [("Cache-Control", "max-age=600"), ("Vary", "Cookie")]
+                }
+                #expect(try stage.get("/live/2.ts").status == 403)
+                #expect(try stage.get("/live/index.m3u8").status == 200)
+                expectWhole(try stage.get("/live/2.ts"), segment)
             }
         }
 

@@ -146,10 +146,11 @@ package enum Reuse: Sendable, Equatable {
     /// - Parameters:
     ///   - isKept: whether the user keeps what is stored. Then they are, too: streams drop what was recorded of them,
     ///     and episodes go.
-    ///   - isPrivate: whether it is stored for one user. Then so are refusals of what is kept: links and logins expire.
-    package static func isError(status: Int, isKept: Bool, isPrivate: Bool) -> Bool {
+    ///   - isRefusable: whether a refusal of what is kept is for the client: the cache has several users, or not all of
+    ///     it, and the client may log in. Otherwise links and logins have expired.
+    package static func isError(status: Int, isKept: Bool, isRefusable: Bool) -> Bool {
         status == 408 || status == 429 || (500...599).contains(status)
-            || isKept && (isGone(status: status) || isPrivate && (400...499).contains(status))
+            || isKept && (isGone(status: status) || !isRefusable && (400...499).contains(status))
     }
 
     /// Whether an origin's answer means that the resource is gone.

@@ -26,7 +26,7 @@ extension MultivariantPlaylist {
             return ChosenPlaylists(variants: fetchable, renditions: renditions.filter { $0.url != nil })
         }
         let withVideo = fetchable.filter(\.hasVideo)
-        guard let variant = choice.quality.choose(of: withVideo.isEmpty ? fetchable : choice.allowed(withVideo)) else {
+        guard let variant = choice.quality.choose(of: choice.allowed(withVideo.isEmpty ? fetchable : withVideo)) else {
             return ChosenPlaylists()
         }
         var chosen = ChosenPlaylists(variants: [variant])

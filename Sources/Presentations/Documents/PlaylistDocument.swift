@@ -114,15 +114,6 @@ package final class PlaylistDocument: Sendable {
     /// Whether it is a feed, or a list of files that does not begin as HLS does.
     package var isFeed: Bool { if case .feed = content { true } else { false } }
 
-    /// The renditions that stay under a limit; nil if all do.
-    package func kept(within limit: ResolvedRule.QualityLimit) -> PlaylistForm.Kept? {
-        switch content {
-        case .hls(let playlist): playlist.multivariant?.playlists(within: limit).map(PlaylistForm.Kept.playlists)
-        case .dash(let mpd): mpd.representations(within: limit).map(PlaylistForm.Kept.representations)
-        case .feed: nil
-        }
-    }
-
     /// Whether it lists the parts of a film: neither of a stream that is live, nor files or episodes.
     var isOfFilm: Bool { !isLive && !isListOfFiles }
 
@@ -188,7 +179,7 @@ package final class PlaylistDocument: Sendable {
         if case .feed(let feed) = content { return try makeText(of: feed, for: form, within: budget) }
         let edits =
             try edits(for: form.proxyForm, at: form.client, within: budget)
-            + filterEdits(keeping: form.kept, within: budget)
+            + filterEdits(for: form, within: budget)
         return PlaylistText(edits.isEmpty ? text : edits.applied(to: text), isOriginal: edits.isEmpty)
     }
 
@@ -204,13 +195,14 @@ package final class PlaylistDocument: Sendable {
         } catch { return PlaylistText(text, isOriginal: true, fault: error.description) }
     }
 
-    private func filterEdits(keeping kept: PlaylistForm.Kept?, within budget: WorkBudget) throws(PlaylistError)
-        -> [AddressEdit]
-    {
-        switch (content, kept) {
+    private func filterEdits(for form: PlaylistForm, within budget: WorkBudget) throws(PlaylistError) -> [AddressEdit] {
+        switch (content, form.kept) {
         case (.hls(let playlist), .playlists(let kept)?):
             try playlist.multivariant?.edits(keeping: kept, within: budget) ?? []
         case (.dash(let mpd), .representations(let kept)?): try mpd.edits(keeping: kept, within: budget) ?? []
+        case (.hls(let playlist), nil) where !form.limit.isNone:
+            playlist.multivariant?.edits(within: form.limit) ?? []
+        case (.dash(let mpd), nil) where !form.limit.isNone: try mpd.edits(within: form.limit, budget)
         default: []
         }
     }

@@ -124,7 +124,7 @@ package final class PlaylistLibrary {
             demand: demand.of(nil), filler: loop,
             follower: follower, following: status)
         reader.count(asSent: false)
-        return read(generation, of: resource, at: demand.url, by: reader, after: [], then: end)
+        return read(generation, of: resource, at: demand.url.withoutReport, by: reader, after: [], then: end)
     }
 
     /// Does the same if a reader of the whole has already delivered its beginning.
@@ -184,7 +184,7 @@ package final class PlaylistLibrary {
     private func put(_ news: PlaylistReading.News, _ generation: Generation, _ resource: OpenResource) {
         let key = news.document.key
         // A film's is renewed with all that it lists; what changes by itself lists what its origin has.
-        if generation.isHidden, !news.document.isOfFilm { loop.filler.succeed(generation, in: resource) }
+        if generation.isHidden, news.changesByItself { loop.filler.succeed(generation, in: resource) }
         guard !news.document.isFeed else { return }
         ahead.renewed(key, at: .seconds(loop.filler.now()))
         if news.whole != key { join([generation.key], to: news.whole) }

@@ -96,6 +96,8 @@ final class PlaylistReading {
         let joined: [CacheKey]
         /// Segments that have left a live stream.
         let left: [MediaSegment]
+        /// Whether it lists what its origin has, now or until a moment ago, and not the parts of a film.
+        let changesByItself: Bool
     }
 
     private func read() {
@@ -149,12 +151,14 @@ final class PlaylistReading {
     ) -> News {
         if !document.order.forms.isEmpty || document.isFeed { shelf.feeds.put(document) }
         guard !document.isFeed else {
-            return News(document: document, whole: document.key, joined: [], left: [])
+            return News(document: document, whole: document.key, joined: [], left: [], changesByItself: true)
         }
-        let former = document.isLive ? shelf.document(document.key) : nil
+        let before = shelf.document(document.key), former = document.isLive ? before : nil
+        let changesByItself = !document.isOfFilm || before?.isLive == true
         let (whole, joined) = shelf.put(document, partOf: whole, at: now, within: budget)
         let left = former.flatMap { try? document.left(since: $0, at: now, within: budget) } ?? []
-        return News(document: document, whole: whole, joined: joined, left: left)
+        return News(
+            document: document, whole: whole, joined: joined, left: left, changesByItself: changesByItself)
     }
 
     private func end(_ outcome: PlaylistLibrary.Outcome) {

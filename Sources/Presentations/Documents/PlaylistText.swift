@@ -30,9 +30,14 @@ package struct PlaylistForm: Sendable, Equatable {
     private let mounts: [Mount]
     /// Nil for all renditions.
     package var kept: Kept?
+    /// That of a rule; it applies unless some are kept.
+    package let limit: ResolvedRule.QualityLimit
 
-    package init(client: OriginURL, style: Style, mounts: [Mount] = [], kept: Kept? = nil) {
-        (self.client, self.style, self.kept) = (client, style, kept)
+    package init(
+        client: OriginURL, style: Style, mounts: [Mount] = [], kept: Kept? = nil,
+        limit: ResolvedRule.QualityLimit = ResolvedRule.QualityLimit()
+    ) {
+        (self.client, self.style, self.kept, self.limit) = (client, style, kept, limit)
         self.mounts = mounts
     }
 

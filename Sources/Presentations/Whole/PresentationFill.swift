@@ -69,14 +69,13 @@ package final class PresentationFill {
     private var document: PlaylistDocument?
     private var plan: PresentationPlan?
     private var documents: [OriginURL: PlaylistDocument] = [:]
-    /// Of all of them.
-    private var weight = 0
     private var items = PresentationItems([])
-    /// Whether playlists were requested again: the cached ones may be older than their stream's end, or than what lets
-    /// in to their parts.
+    /// Whether live playlists were requested again: the cached ones may be older than their stream's end.
     private var hasRefreshed = false
     /// How many times items turned out to be missing at the end.
     private var repairs = 0
+    /// The segment that was refused when the playlists were requested again for that.
+    private var refused: OriginURL?
     private static let mostRepairs = 2
 
     /// - Parameters:
@@ -102,7 +101,7 @@ package final class PresentationFill {
 
     private func fetchFirst(isFresh: Bool) {
         first?.stop()
-        (documents, weight) = ([:], 0)
+        documents = [:]
         var wanted = Prefetch.Order(
             // no trap: not below 0
             url: order.url, range: order.first.map { 0..<max(0, $0) }, ends: order.ends,
@@ -208,17 +207,18 @@ package final class PresentationFill {
 
     private func readPlaylists(_ keys: [OriginURL: CacheKey]) {
         guard let (url, key) = keys.first else { return tookPlaylists() }
-        let variables = document?.variables
+        let (variables, whole) = (document?.variables, whole)
         // One at a time, so that others of the host have their turn.
         offLoop { stored throws(PresentationFault) in
+            // From now on it is kept: players that get another one do not replace it.
+            do throws(StoreError) { try stored.store.commit([key], partsOf: whole) } catch { throw .cache("\(error)") }
             guard case .playlist(let document) = try stored.content(of: key, url, importing: variables) else {
                 throw .unreadable(url, PlaylistError(.notAPlaylist, "it is not a playlist"))
             }
             return document
         } then: { fill, document in
-            fill.weight += document.weight - (fill.documents[url]?.weight ?? 0) // no trap: what is in memory
             fill.documents[url] = document
-            guard fill.weight <= Self.mostBytes else {
+            guard fill.documents.values.reduce(0, { $0 +| $1.weight }) <= Self.mostBytes else {
                 let why = "the playlists together take more than \(Self.mostBytes >> 20) MiB: choose fewer renditions"
                 return fill.fail(.unreadable(url, PlaylistError(.tooLarge, why)))
             }
@@ -335,9 +335,9 @@ package final class PresentationFill {
             group = nil
             switch end {
             case .completed: proceed()
-            case .failed(_, .status(let code, _)) where [401, 403].contains(code) && !hasRefreshed:
+            case .failed(let item, .status(401...403, _)) where refused != item.url && order.recording == nil:
                 // What lets in to the parts may come with the playlist: a cookie, or links that have expired.
-                hasRefreshed = true
+                refused = item.url
                 fetchFirst(isFresh: true)
             case .failed(let item, let error): fail(.part(name: item.name(of: parts.count), item.url, error))
             }
