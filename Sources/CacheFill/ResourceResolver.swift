@@ -147,7 +147,7 @@ package struct ResourceResolver {
         return stored.isKept || purpose.isOffline ? .bypass(.unfit) : .replace(generation)
     }
 
-    /// RFC 9111 §4.1, but for what the user keeps: it was downloaded under the proxy's name, to be played by any player.
+    /// RFC 9111 §4.1, but for what the user keeps: the proxy downloaded it in its own name, for any player.
     private mutating func turn(
         from generation: Generation, _ stored: Generation.Snapshot, _ purpose: Purpose, _ user: some User
     ) -> Resolution? {

@@ -340,10 +340,8 @@ final class MediaAnswer {
         if request.filler.filler.backoff.isDown(request.route.text, beside: request.resolvedRule.parents),
             doubted.verdict(on: request, isDisconnected: true) == .serve
         {
-            if request.filler.filler.returnsToFormer(of: generation, in: opening.resource) {
-                return restart(after: .changed)
-            }
-            let host = request.route.url.host
+            let filler = request.filler.filler, host = request.route.url.host
+            if filler.returnsToFormer(of: generation, in: opening.resource) { return restart(after: .changed) }
             return answerInDoubt(
                 after: .upstream(.cannotConnect(host: host, detail: "it could not be reached a moment ago")))
         }

@@ -76,8 +76,7 @@ extension CurlTransfer {
         if !hop.way.isDirect, let url = route?.url, let client {
             scope.add(hop.way.scope(of: url, fields, client.policy.value))
         }
-        // No page of another site may read what cookies opened.
-        if !hop.cookies.isEmpty { scope.add(.unknown) }
+        if !hop.cookies.isEmpty { scope.add(.unknown) } // what they opened is for no page of another site
         hop.takeCookies(fields, &route, request.cookies)
         if request.method.followsRedirects, let location = fields["Location"],
             [301, 302, 303, 307, 308].contains(status)
