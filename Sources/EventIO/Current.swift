@@ -3,18 +3,19 @@ import Synchronization
 
 #if DEBUG
 /// Counts what its thread holds.
-typealias Mutex = CountedMutex
+@usableFromInline typealias Mutex = CountedMutex
 #endif
 
 /// A value shared by all loops, which may change while they run.
+@usableFromInline
 package final class Current<Value: Sendable>: Sendable {
-    private let stored: Mutex<Value>
+    @usableFromInline let stored: Mutex<Value>
     private let changes = Atomic<Int>(0)
 
     package init(_ value: Value) { stored = Mutex(value) }
 
     package var value: Value {
-        get { stored.withLock { $0 } }
+        @inlinable get { stored.withLock { $0 } }
         set {
             stored.withLock { $0 = newValue }
             changes.wrappingAdd(1, ordering: .releasing)

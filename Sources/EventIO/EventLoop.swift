@@ -11,6 +11,7 @@ import Synchronization
 /// `@unchecked Sendable` because other threads only write to an eventfd and free events (libevent locks its base),
 /// state that is local to the loop is used only on its thread (checked by `assertOnLoop`), and the inbox is inside
 /// a `Mutex`.
+@usableFromInline
 package final class EventLoop: @unchecked Sendable {
     package let index: Int
     let base: OpaquePointer
@@ -119,7 +120,7 @@ package final class EventLoop: @unchecked Sendable {
 
     /// Runs `work` on the loop soon, in the order of the calls. From any thread. Work that is posted after `stop`
     /// does not run.
-    package func post(_ work: @escaping @Sendable () -> Void) {
+    @usableFromInline package func post(_ work: @escaping @Sendable () -> Void) {
         if let driver { return driver.post(work, to: self) }
         let mustWake = inbox.withLock { inbox in
             guard !inbox.isStopped else { return false }
@@ -151,7 +152,7 @@ package final class EventLoop: @unchecked Sendable {
         return box.take()
     }
 
-    package var isCurrent: Bool { EventLoop.current === self }
+    @usableFromInline package var isCurrent: Bool { EventLoop.current === self }
 
     package func assertOnLoop() {
         assert(isCurrent, "called off the loop")

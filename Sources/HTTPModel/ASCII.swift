@@ -1,8 +1,9 @@
 /// The characters and decimal numbers of HTTP's grammar (RFC 9110 §5.6).
 ///
 /// Functions on one byte are inlinable, because loops over URLs and fields in other modules call them for each
-/// byte. Functions on text exist for `String` and `Substring` separately: a generic form, called from another
-/// module, would look its types up at run time at each step.
+/// byte; without the attribute of the type, they would not be. Functions on text exist for `String` and `Substring`
+/// separately: a generic form, called from another module, would look its types up at run time at each step.
+@usableFromInline
 package enum ASCII {
     @inlinable package static var tab: UInt8 { 0x09 }
     @inlinable package static var lineFeed: UInt8 { 0x0A }

@@ -27,13 +27,14 @@ package enum HeldLocks {
 }
 
 /// Stands for `Synchronization.Mutex` in debug builds: each module that has locks names it `Mutex`.
+@usableFromInline
 package struct CountedMutex<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     // @unchecked because the mutex guards the value.
     private let mutex: Mutex<Value>
 
     package init(_ value: consuming sending Value) { mutex = Mutex(value) }
 
-    package borrowing func withLock<Result: ~Copyable, Failure: Error>(
+    @usableFromInline package borrowing func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
         HeldLocks.take()

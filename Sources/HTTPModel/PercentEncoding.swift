@@ -1,4 +1,5 @@
 /// Percent-encoding of URLs (RFC 3986 §2.1 and §6.2.2), on bytes.
+@usableFromInline
 package enum PercentEncoding {
     /// Encodes bytes outside of ASCII, and nothing else.
     package static func encodingNonASCII(_ bytes: some Collection<UInt8>) -> String {
