@@ -20,9 +20,5 @@ package struct CacheKey: Sendable, Hashable {
 }
 
 extension OriginURL {
-    package var cacheKey: CacheKey {
-        // Most URLs have nothing encoded, so their spelling is already normalised.
-        guard pathAndQuery.utf8.contains(UInt8(ascii: "%")) else { return CacheKey(text: absolute) }
-        return CacheKey(text: text("", "://", PercentEncoding.normalized(pathAndQuery)))
-    }
+    package var cacheKey: CacheKey { CacheKey(text: hasEncoded ? normalized.absolute : absolute) }
 }

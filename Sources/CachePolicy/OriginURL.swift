@@ -55,20 +55,20 @@ package struct OriginURL: Sendable, Hashable {
     /// `https://host[:port]/path?query`
     package var absolute: String { text("", "://", pathAndQuery) }
 
-    /// In one allocation: requests make several of these.
-    func text(_ before: String, _ between: String, _ path: String) -> String {
-        var text = before
+    /// In one allocation, and in one go: each request makes one.
+    func text(_ before: StaticString, _ between: StaticString, _ path: String) -> String {
         // The longest scheme, separator and port have 5, 3 and 6 bytes.
-        text.reserveCapacity(16 + host.utf8.count + path.utf8.count)
-        text += scheme.rawValue
-        text += between
-        text += host
-        if let port {
-            text += ":"
-            text += String(port)
+        String(upTo: 16 + host.utf8.count + path.utf8.count) { text in
+            text.append(before)
+            text.append(text: scheme.rawValue)
+            text.append(between)
+            text.append(text: host)
+            if let port {
+                text.append(":")
+                text.append(decimal: Int64(port))
+            }
+            text.append(text: path)
         }
-        text += path
-        return text
     }
 
     /// The parameter by which the URL of a recording differs from its stream's. No origin has one of this name.
@@ -97,7 +97,10 @@ extension OriginURL {
     /// The same URL in the normalised spelling of its percent-encoding (RFC 3986 §6.2.2): players do not always write
     /// it as a feed does.
     package var normalized: OriginURL {
-        guard pathAndQuery.utf8.contains(UInt8(ascii: "%")) else { return self }
+        guard hasEncoded else { return self }
         return OriginURL(scheme: scheme, host: host, port: port, pathAndQuery: PercentEncoding.normalized(pathAndQuery))
     }
+
+    /// Whether anything is percent-encoded. Most URLs have nothing, so their spelling is the normalised one.
+    package var hasEncoded: Bool { ASCII.contains(pathAndQuery, UInt8(ascii: "%")) }
 }

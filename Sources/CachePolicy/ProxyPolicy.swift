@@ -45,13 +45,14 @@ package struct ProxyPolicy: Sendable, Equatable {
     package init() {}
 
     /// The cache key of a URL, and how the resource is handled.
-    package func resolve(_ url: OriginURL) -> (key: CacheKey, resolvedRule: ResolvedRule) {
+    /// - Parameter own: the URL's own key, if that is known.
+    package func resolve(_ url: OriginURL, own: CacheKey? = nil) -> (key: CacheKey, resolvedRule: ResolvedRule) {
         let effects = RuleEffects(on: url, under: self)
         var resolvedRule = effects.resolvedRule
         resolvedRule.resolver = resolvers.first { $0.matches(url) }
         resolvedRule.terms = terms(of: url)
         resolvedRule.refresh = effects.refresh?.url(for: url).map { MediaLocation(url: $0) }
-        let key = effects.key(of: url)
+        let key = effects.key(of: url, own: own)
         return (resolvedRule.resolver == nil ? key : aliases.key(for: key), resolvedRule)
     }
 
@@ -71,7 +72,7 @@ package struct ProxyPolicy: Sendable, Equatable {
     package func find<Value, Failure: Error>(_ url: OriginURL, _ look: (CacheKey) throws(Failure) -> Value?)
         throws(Failure) -> Value?
     {
-        let (key, plain) = (resolve(url).key, url.cacheKey)
+        let plain = url.cacheKey, key = resolve(url, own: plain).key
         if let value = try look(key) { return value }
         return key == plain ? nil : try look(plain)
     }

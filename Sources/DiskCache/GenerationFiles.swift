@@ -66,12 +66,27 @@ final class GenerationFiles: Sendable {
 
     // MARK: Names
 
-    func path(of id: GenerationID) -> String { directory + "/" + Self.relativePath(of: id) }
+    func path(of id: GenerationID) -> String {
+        String(upTo: directory.utf8.count + 1 + Self.relativeBytes) { text in
+            text.append(text: directory)
+            text.append("/")
+            Self.write(id, to: &text)
+        }
+    }
 
     /// The path below the cache directory.
     static func relativePath(of id: GenerationID) -> String {
+        String(upTo: relativeBytes) { write(id, to: &$0) }
+    }
+
+    private static let relativeBytes = "data/ab/abcdef0123456789".utf8.count
+
+    private static func write(_ id: GenerationID, to text: inout LineWriter) {
         let name = id.description
-        return "data/" + name.prefix(2) + "/" + name
+        text.append("data/")
+        text.append(text: String(name.unicodeScalars.prefix(2)))
+        text.append("/")
+        text.append(text: name)
     }
 
     /// Visits the files that have a generation's name in the right place. Other files there are not ours.

@@ -1,3 +1,5 @@
+import Glibc
+
 /// The characters and decimal numbers of HTTP's grammar (RFC 9110 §5.6).
 ///
 /// Functions on one byte are inlinable, because loops over URLs and fields in other modules call them for each
@@ -78,6 +80,11 @@ package enum ASCII {
 
     static func allSatisfy(_ text: String, _ condition: (UInt8) -> Bool) -> Bool {
         text.utf8.withContiguousStorageIfAvailable { $0.allSatisfy(condition) } ?? text.utf8.allSatisfy(condition)
+    }
+
+    package static func contains(_ text: String, _ byte: UInt8) -> Bool {
+        var text = text
+        return text.withUTF8 { text in text.baseAddress.map { memchr($0, Int32(byte), text.count) != nil } ?? false }
     }
 
     /// Whether `part`, which is not empty, is somewhere in `text`, byte by byte.

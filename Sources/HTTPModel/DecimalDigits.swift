@@ -24,6 +24,18 @@ extension [UInt8] {
     }
 }
 
+extension String {
+    /// Puts a text together from pieces in one go.
+    /// - Parameter most: the most bytes that are written.
+    package init(upTo most: Int, _ write: (inout LineWriter) -> Void) {
+        self.init(unsafeUninitializedCapacity: most) { room in
+            var line = LineWriter(room, 0)
+            write(&line)
+            return line.count
+        }
+    }
+}
+
 /// Writes pieces of text into room that is known to be enough.
 package struct LineWriter {
     private let room: UnsafeMutableBufferPointer<UInt8>

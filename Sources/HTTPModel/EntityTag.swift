@@ -38,7 +38,13 @@ package struct EntityTag: Sendable, Hashable {
         byte > ASCII.space && byte != ASCII.quote && byte != 0x7F
     }
 
-    package var fieldValue: String { isWeak ? "W/\"\(opaque)\"" : "\"\(opaque)\"" }
+    package var fieldValue: String {
+        String(upTo: opaque.utf8.count + 4) { text in
+            text.append(isWeak ? "W/\"" : "\"")
+            text.append(text: opaque)
+            text.append("\"")
+        }
+    }
 
     /// Whether both identify the same bytes, so that ranges may be joined (RFC 9110 §8.8.3.2).
     package func stronglyMatches(_ other: EntityTag) -> Bool {

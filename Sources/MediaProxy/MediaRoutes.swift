@@ -48,12 +48,13 @@ final class Route {
 
     /// - Parameter bypasses: whether it is neither stored nor answered from the cache, whatever the rules say.
     init(_ url: OriginURL, _ form: RouteForm, _ policy: ProxyPolicy, version: Int, bypasses: Bool = false) {
-        (self.url, self.form, text, self.version) = (url, form, url.absolute, version)
-        mediaURL = url.withoutReport
-        var (key, rule) = policy.resolve(url)
+        let media = url.withoutReport, own = media.cacheKey, isMedia = media.pathAndQuery == url.pathAndQuery
+        (self.url, mediaURL, self.form, self.version) = (url, media, form, version)
+        text = isMedia && !url.hasEncoded ? own.text : url.absolute
+        var (key, rule) = policy.resolve(url, own: own)
         if bypasses { rule.bypass() }
         (self.key, resolvedRule) = (key, rule)
-        hasOwnKey = key != mediaURL.cacheKey
+        hasOwnKey = key != own
         passesCookies = form == .absolute || form == .mount && policy.isOneSite
         isOneSite = policy.isOneSite
         isRecording = url.isOfRecording

@@ -56,7 +56,7 @@ extension OriginURL {
     /// The URL without what a player reports of itself in it: that selects nothing.
     package var withoutReport: OriginURL {
         let query = query
-        guard query.contains(IgnoredQuery.report) else { return self }
+        guard !query.isEmpty, query.contains(IgnoredQuery.report) else { return self }
         let rest = IgnoredQuery.nothing.removed(from: query)
         return OriginURL(scheme: scheme, host: host, port: port, pathAndQuery: String(path) + rest)
     }

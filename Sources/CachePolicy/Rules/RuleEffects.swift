@@ -28,8 +28,9 @@ struct RuleEffects {
         refresh = rule.refresh ?? refresh
     }
 
-    func key(of url: OriginURL) -> CacheKey {
-        guard key != nil || ignoredQuery != nil else { return url.withoutReport.cacheKey }
+    /// - Parameter own: the URL's own key, if that is known.
+    func key(of url: OriginURL, own: CacheKey? = nil) -> CacheKey {
+        guard key != nil || ignoredQuery != nil else { return own ?? url.withoutReport.cacheKey }
         let query = (ignoredQuery ?? .nothing).removed(from: url.query)
         // A recording would take the place of its stream.
         if url.isOfRecording, !query.contains(OriginURL.recordingParameter) { return url.cacheKey }
