@@ -26,9 +26,10 @@ package enum ContentEncoding {
 
     /// The codings of a response, in lower case and in the order in which they were applied.
     package static func codings(_ fields: HeaderFields) -> [String] {
-        fields.all("Content-Encoding").flatMap { $0.split(separator: ",") }.map {
-            ASCII.lowercased(ASCII.trimmed($0))
-        }.filter { !namesOfNone.contains($0) }
+        let lists = fields.all("Content-Encoding")
+        if lists.isEmpty { return [] }
+        return lists.flatMap { $0.split(separator: ",") }.map { ASCII.lowercased(ASCII.trimmed($0)) }
+            .filter { !namesOfNone.contains($0) }
     }
 
     /// What origins state although nothing is encoded: no coding, how an object store was sent the bytes, encodings of

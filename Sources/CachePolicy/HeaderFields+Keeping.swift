@@ -22,6 +22,7 @@ extension HeaderFields {
 
     /// Without the fields that a shared cache must not store (RFC 9111 §5.2.2.7).
     package func storable(under terms: CacheTerms) -> HeaderFields {
+        guard terms.kind == .shared else { return self }
         var fields = self
         for name in ResponseDirectives(self, terms).unstoredFields { fields.remove(name) }
         return fields
@@ -36,15 +37,15 @@ extension HeaderFields {
 
     /// The same, and fields about ranges: for parts this proxy sets its own (RFC 9110 §14.4).
     package mutating func removeUnstored() {
-        removeHopByHop {
-            Self.ofTheProxy.contains($0.name) || Self.ofRanges.contains($0.name) || $0.isMalformed
-        }
+        removeHopByHop { Self.unstored.contains($0.name) || $0.isMalformed }
         boundCacheStatus()
     }
 
-    private static let ofRanges: FieldNames = ["accept-ranges", "content-range"]
-
     private static let ofTheProxy: FieldNames = ["content-length", "age", "reelcache-source", "set-cookie"]
+
+    private static let unstored: FieldNames = [
+        "content-length", "age", "reelcache-source", "set-cookie", "accept-ranges", "content-range",
+    ]
 
     /// Whether all essential fields fit.
     package var canBeKept: Bool {

@@ -40,9 +40,9 @@ package struct Variant: Sendable, Equatable {
     /// The fields that a response names in `Vary`, in lower case; nil if it is `*`, so that no request matches, or
     /// names too many.
     static func names(in response: HeaderFields) -> Set<String>? {
-        let names = response.all("Vary").flatMap { $0.split(separator: ",") }.map {
-            ASCII.lowercased(ASCII.trimmed($0))
-        }
+        let lists = response.all("Vary")
+        if lists.isEmpty { return [] }
+        let names = lists.flatMap { $0.split(separator: ",") }.map { ASCII.lowercased(ASCII.trimmed($0)) }
         guard !names.contains("*") else { return nil }
         let set = Set(names.filter { !$0.isEmpty })
         return set.count > mostNames ? nil : set

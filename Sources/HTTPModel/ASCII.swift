@@ -67,10 +67,13 @@ package enum ASCII {
     }
 
     package static func equalIgnoringCase(_ a: String, _ b: String) -> Bool {
-        guard a.utf8.count == b.utf8.count else { return false }
+        let count = a.utf8.count
+        guard count == b.utf8.count else { return false }
         let isEqual = a.utf8.withContiguousStorageIfAvailable { a in
             b.utf8.withContiguousStorageIfAvailable { b in
-                a.indices.allSatisfy { a[$0] == b[$0] || lowercased(a[$0]) == lowercased(b[$0]) }
+                // Most that are equal are written alike.
+                if let a = a.baseAddress, let b = b.baseAddress, memcmp(a, b, count) == 0 { return true }
+                return a.indices.allSatisfy { lowercased(a[$0]) == lowercased(b[$0]) }
             }
         }
         return (isEqual ?? nil) ?? equalIgnoringCase(a.utf8, b.utf8)

@@ -13,10 +13,16 @@ extension HeaderFields {
                 if !name.isEmpty, !Self.hopByHop.contains(name) { named.insert(name) }
             }
         }
-        lines.removeAll {
-            Self.hopByHop.contains($0.name) || !named.isEmpty && named.contains(ASCII.lowercased($0.name))
-                || isUnfit($0)
+        var kept: [Line] = []
+        // The lines are often shared with the message as it was received, so that removing some would copy all.
+        kept.reserveCapacity(lines.count)
+        for line in lines
+        where !Self.hopByHop.contains(line.name) && (named.isEmpty || !named.contains(ASCII.lowercased(line.name)))
+            && !isUnfit(line)
+        {
+            kept.append(line)
         }
+        lines = kept
     }
 
     /// Includes `close`, which is not a field, but the only other option that `Connection` may name.

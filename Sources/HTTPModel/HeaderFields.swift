@@ -10,7 +10,10 @@ package struct HeaderFields: Sendable, Equatable {
             self.value = value
         }
 
-        func isNamed(_ other: String) -> Bool { ASCII.equalIgnoringCase(name, other) }
+        /// The length alone, which is compared here, tells most names apart.
+        func isNamed(_ other: String) -> Bool {
+            name.utf8.count == other.utf8.count && ASCII.equalIgnoringCase(name, other)
+        }
 
         /// Appends the line as it is sent, ended by CRLF.
         package func write(to bytes: inout [UInt8]) {

@@ -42,18 +42,22 @@ extension Hop {
             while end > 0, line[end - 1] == 0x0A || line[end - 1] == 0x0D { end -= 1 }
             let text = UnsafeRawBufferPointer(rebasing: line[..<end])
             if text.isEmpty { return isComplete ? .more : endHead() }
-            if !isComplete, text.count >= 5, text.prefix(5).elementsEqual("HTTP/".utf8) { return startHead(text) }
-            return takeField(text)
+            return !isComplete && Self.isStatusLine(text) ? startHead(text) : takeField(text)
+        }
+
+        /// The first letter decides about nearly all lines.
+        private static func isStatusLine(_ line: UnsafeRawBufferPointer) -> Bool {
+            line[0] == UInt8(ascii: "H") && line.starts(with: "HTTP/".utf8)
         }
 
         private mutating func startHead(_ line: UnsafeRawBufferPointer) -> Outcome {
             fields = HeaderFields()
             fields.lines.reserveCapacity(Self.usualFields)
-            let words = line.split(separator: 0x20, maxSplits: 2, omittingEmptySubsequences: true)
-            guard words.count >= 2, let code = Int(Self.string(words[1])), (100...999).contains(code) else {
+            let digits = line.drop { $0 != ASCII.space }.drop { $0 == ASCII.space }.prefix { $0 != ASCII.space }
+            guard let code = ASCII.decimal(digits, upTo: 999), code >= 100 else {
                 return .malformed("status line \"\(Self.string(line))\"")
             }
-            status = code
+            status = Int(code)
             hasBegun = true
             return .more
         }
