@@ -44,9 +44,15 @@ package struct CivilDate: Equatable {
         return era * Self.daysPerEra + dayOfEra - Self.daysBefore1970
     }
 
-    /// Whether the day exists: the 30th of February becomes another day when it is converted to a count of days and
-    /// back.
+    /// Whether the day exists, unlike the 30th of February.
     package var exists: Bool {
-        (1...12).contains(month) && (1...31).contains(day) && CivilDate(daysSince1970: daysSince1970) == self
+        let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+        let last: Int64 =
+            switch month {
+            case 2: isLeap ? 29 : 28
+            case 4, 6, 9, 11: 30
+            default: 31
+            }
+        return (1...12).contains(month) && (1...last).contains(day)
     }
 }

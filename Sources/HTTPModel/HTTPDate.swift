@@ -10,6 +10,10 @@ package enum HTTPDate {
     private static let months: [StaticString] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
+    private static let (dayLetters, monthLetters) = (letters(of: daysFromThursday), letters(of: months))
+
+    private static func letters(of names: [StaticString]) -> [UInt32] { names.map { Form.letters($0.utf8Start) } }
+
     /// The seconds of the years that four digits can express, 0000 to 9999.
     private static let writable: ClosedRange<Int64> = -62_167_219_200...253_402_300_799
     /// Two-digit years are in the hundred years up to this one. RFC 9110 §5.6.7: at most 50 years ahead; as the
@@ -52,8 +56,8 @@ package enum HTTPDate {
 
     /// Parses `Sun, 06 Nov 1994 08:49:37 GMT`.
     private static func parseFixdate(_ text: Form) -> Int64? {
-        guard text.index(of: daysFromThursday, at: 0) != nil, let day = text.number(5, 2), text.has(" ", at: 7),
-            let month = text.index(of: months, at: 8), text.has(" ", at: 11), let year = text.number(12, 4),
+        guard text.index(of: dayLetters, at: 0) != nil, let day = text.number(5, 2), text.has(" ", at: 7),
+            let month = text.index(of: monthLetters, at: 8), text.has(" ", at: 11), let year = text.number(12, 4),
             text.has(" ", at: 16), let second = clock(text, at: 17), text.has(" GMT", at: 25)
         else { return nil }
         return seconds(year, month, day, second)
@@ -64,7 +68,7 @@ package enum HTTPDate {
         let end = text.bytes.count - 24
         guard longDays.contains(where: { $0.utf8CodeUnitCount == end && text.has($0, at: 0) }), text.has(", ", at: end),
             let day = text.number(end + 2, 2), text.has("-", at: end + 4),
-            let month = text.index(of: months, at: end + 5), text.has("-", at: end + 8),
+            let month = text.index(of: monthLetters, at: end + 5), text.has("-", at: end + 8),
             let year = text.number(end + 9, 2), text.has(" ", at: end + 11), let second = clock(text, at: end + 12),
             text.has(" GMT", at: end + 20)
         else { return nil }
@@ -73,8 +77,8 @@ package enum HTTPDate {
 
     /// Parses `Sun Nov  6 08:49:37 1994`.
     private static func parseAsctime(_ text: Form) -> Int64? {
-        guard text.index(of: daysFromThursday, at: 0) != nil, text.has(" ", at: 3),
-            let month = text.index(of: months, at: 4), text.has(" ", at: 7),
+        guard text.index(of: dayLetters, at: 0) != nil, text.has(" ", at: 3),
+            let month = text.index(of: monthLetters, at: 4), text.has(" ", at: 7),
             let day = text.has(" ", at: 8) ? text.number(9, 1) : text.number(8, 2), text.has(" ", at: 10),
             let second = clock(text, at: 11), text.has(" ", at: 19), let year = text.number(20, 4)
         else { return nil }
@@ -117,14 +121,12 @@ extension HTTPDate {
         }
 
         /// Which of the names, of three letters, is there. They are compared as one number each: most are not it.
-        func index(of names: [StaticString], at place: Int) -> Int? {
-            guard let start = bytes.baseAddress else { return nil }
-            let wanted = Self.letters(start + place)
-            return names.firstIndex { Self.letters($0.utf8Start) == wanted }
+        func index(of names: [UInt32], at place: Int) -> Int? {
+            bytes.baseAddress.flatMap { names.firstIndex(of: Self.letters($0 + place)) }
         }
 
         /// Three letters as a number, in any case: the bit makes a capital small, and nothing else a letter.
-        private static func letters(_ start: UnsafeRawPointer) -> UInt32 {
+        static func letters(_ start: UnsafeRawPointer) -> UInt32 {
             let bytes = start.assumingMemoryBound(to: UInt8.self)
             return UInt32(bytes[0]) << 16 | UInt32(bytes[1]) << 8 | UInt32(bytes[2]) | 0x202020
         }
@@ -132,9 +134,9 @@ extension HTTPDate {
         /// The number of exactly that many digits.
         func number(_ place: Int, _ count: Int) -> Int64? {
             var number: Int64 = 0
-            for byte in bytes[place..<place + count] {
-                guard ASCII.isDigit(byte) else { return nil }
-                number = number * 10 + Int64(byte &- 0x30)
+            for offset in place..<place + count {
+                guard ASCII.isDigit(bytes[offset]) else { return nil }
+                number = number * 10 + Int64(bytes[offset] &- 0x30)
             }
             return number
         }
