@@ -80,11 +80,8 @@ extension FetchBalance {
         }
 
         private static func kind(of url: OriginURL) -> Kind {
-            let path = url.pathAndQuery.utf8.prefix { $0 != UInt8(ascii: "?") }
-            let tail = path.suffix(longestExtension + 1)
-            let start = tail.lastIndex { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "/") }
-            let dot = start.flatMap { tail[$0] == UInt8(ascii: ".") ? $0 : nil }
-            return Kind(host: url.host, port: url.port, fileExtension: dot.map { String(Substring(tail[$0...])) })
+            let name = url.fileExtension.flatMap { $0.utf8.count <= longestExtension ? $0 : nil }
+            return Kind(host: url.host, port: url.port, fileExtension: name)
         }
     }
 

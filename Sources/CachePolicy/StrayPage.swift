@@ -34,9 +34,7 @@ package enum StrayPage {
     /// - Parameter destination: the request's `Sec-Fetch-Dest`, the element that requests the resource
     ///   (https://www.w3.org/TR/fetch-metadata/#sec-fetch-dest-header).
     package static func expectsMedia(at url: OriginURL, destination: String? = nil) -> Bool {
-        if let name = url.fileExtension, mediaExtensions.contains(name) || playlistExtensions.contains(name) {
-            return true
-        }
+        if let name = url.fileExtension, expectedExtensions.contains(name) { return true }
         return destination.map { mediaDestinations.contains(ASCII.lowercased($0)) } ?? false
     }
 
@@ -113,6 +111,8 @@ package enum StrayPage {
 
     private static let playlistExtensions: Set<String> = ["m3u", "m3u8", "mpd", "pls", "xspf"]
 
+    private static let expectedExtensions = mediaExtensions.union(playlistExtensions)
+
     private static let mediaExtensions: Set<String> = Set(
         """
         3g2 3gp aac ac3 aif aiff alac amr ape asf au avi caf cmfa cmft cmfv dff divx dsf dts dv eac3 f4a f4v flac flv m1v m2t m2ts m2v m4a m4b m4p m4s
@@ -124,10 +124,13 @@ package enum StrayPage {
 extension OriginURL {
     /// The extension of the path's last name, in lower case and without its dot; nil if it has none.
     package var fileExtension: String? {
-        let path = path.utf8
-        guard let end = path.lastIndex(where: { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "/") }),
-            path[end] == UInt8(ascii: ".")
-        else { return nil }
-        return ASCII.lowercased(Substring(path[end...].dropFirst()))
+        var text = pathAndQuery
+        return text.withUTF8 { text in
+            let path = text.prefix { $0 != UInt8(ascii: "?") }
+            guard let start = path.lastIndex(where: { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "/") }),
+                path[start] == UInt8(ascii: ".")
+            else { return nil }
+            return ASCII.lowercased(UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: path[start...].dropFirst())))
+        }
     }
 }
