@@ -202,7 +202,9 @@ package final class Demand: Sendable {
     /// Whether the origin gets credentials of the client's own in `Authorization`. What a rule sends is for all who use
     /// the proxy.
     package var isAuthorized: Bool {
-        fields["Authorization"] != nil && resolvedRule.headers["Authorization"] == nil
+        // Most requests have none: what else they have is not read for that.
+        passesCredentials && request?.combined("Authorization") != nil && fields["Authorization"] != nil
+            && resolvedRule.headers["Authorization"] == nil
     }
 
     /// Names of fields that must not follow a redirect to another origin.

@@ -136,13 +136,13 @@ package struct ResourceResolver {
 
     /// What to do instead if a stored response must not answer the request; nil if it may.
     private func refusal(
-        of generation: Generation, _ stored: Generation.Snapshot, _ reading: GenerationHead.Reading, _ purpose: Purpose,
-        _ user: some User
+        of generation: Generation, _ stored: Generation.Snapshot, _ reading: @autoclosure () -> GenerationHead.Reading,
+        _ purpose: Purpose, _ user: some User
     ) -> Resolution? {
         let head = stored.head
-        guard !reading.directives.permitsUse(of: head.fields, head.variant, isAuthorized: user.isAuthorized) else {
-            return nil
-        }
+        guard user.cacheTerms.kind == .shared,
+            !reading().directives.permitsUse(of: head.fields, head.variant, isAuthorized: user.isAuthorized)
+        else { return nil }
         guard purpose.mayRequest else { return .refuse }
         return stored.isKept || purpose.isOffline ? .bypass(.unfit) : .replace(generation)
     }
