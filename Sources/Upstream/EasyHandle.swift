@@ -60,7 +60,11 @@ final class EasyHandle {
     }
 
     func set(_ option: CURLoption, _ value: Int) { check(reel_curl_set_long(curl, option, value), option) }
-    func set(_ option: CURLoption, _ value: String?) { check(reel_curl_set_string(curl, option, value), option) }
+    func set(_ option: CURLoption, _ value: String?) {
+        guard let value else { return check(reel_curl_set_string(curl, option, nil), option) }
+        // To pass the string itself would copy it, even where curl copies it anyway.
+        value.withCString { check(reel_curl_set_string(curl, option, $0), option) }
+    }
     func set(_ option: CURLoption, pointer: UnsafeMutableRawPointer?) {
         check(reel_curl_set_pointer(curl, option, pointer), option)
     }
@@ -186,11 +190,15 @@ final class EasyHandle {
     func removeField(_ name: String) { lines = curl_slist_append(lines, "\(name):") }
 
     func append(_ name: String, _ value: String) {
-        // A line end in a value would start another field: leave out such a line.
         // curl takes "Name:" as "leave out this field"; a semicolon means an empty field.
-        var line = value.isEmpty ? name + ";" : name + ": " + value
+        var line = String(upTo: name.utf8.count + value.utf8.count + 2) { line in
+            line.append(text: name)
+            line.append(value.isEmpty ? ";" : ": ")
+            line.append(text: value)
+        }
+        // A line end in a value would start another field: leave out such a line.
         let isOneLine = line.withUTF8 { line in !line.contains { $0 == 0x0D || $0 == 0x0A || $0 == 0 } }
-        if isOneLine, !name.isEmpty { lines = curl_slist_append(lines, line) }
+        if isOneLine, !name.isEmpty { line.withCString { lines = curl_slist_append(lines, $0) } }
     }
 }
 

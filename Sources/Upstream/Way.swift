@@ -120,7 +120,13 @@ extension UpstreamURL {
     var authority: String { String(Substring(afterScheme.prefix { !Self.endsAuthority($0) })) }
 
     /// Path and query.
-    fileprivate var target: String { String(Substring(afterScheme.drop { !Self.endsAuthority($0) })) }
+    fileprivate var target: String {
+        var text = text
+        return text.withUTF8 { text in
+            let rest = text.dropFirst(scheme.utf8.count + 3) // no trap: its parts
+            return String(decoding: rest.drop { !Self.endsAuthority($0) }, as: UTF8.self)
+        }
+    }
 
     private var afterScheme: Substring.UTF8View { text.utf8.dropFirst(scheme.utf8.count + 3) } // no trap: its parts
 
