@@ -164,7 +164,7 @@ extension EasyHandle {
         // Also called when the connection is closed long after this exchange: by the client, which outlives it.
         set(CURLOPT_CLOSESOCKETDATA, pointer: Unmanaged.passUnretained(client).toOpaque())
         reel_curl_set_closesocket(curl) { context, socket in
-            Unmanaged<UpstreamClient>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.originSockets.closed(socket) }
+            Unmanaged<UpstreamClient>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.closed(socket) }
             return close(socket)
         }
     }

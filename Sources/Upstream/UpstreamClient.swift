@@ -191,14 +191,20 @@ package final class UpstreamClient {
 
     private func watch(_ fd: curl_socket_t, _ what: Int32) {
         if what == CURL_POLL_REMOVE {
-            // Now, before curl closes it: the number may then be used for another socket.
-            sockets.removeValue(forKey: fd)?.release()
+            // Now, before curl closes it: the number may then be used for another socket. Usually it stays open, for
+            // the next request.
+            sockets[fd]?.set(read: false, write: false)
             return originSockets.left(fd)
         }
         let interest = sockets[fd] ?? makeInterest(fd)
         interest.set(
             read: what == CURL_POLL_IN || what == CURL_POLL_INOUT,
             write: what == CURL_POLL_OUT || what == CURL_POLL_INOUT)
+    }
+
+    func closed(_ fd: curl_socket_t) {
+        sockets[fd] = nil
+        originSockets.closed(fd)
     }
 
     private func makeInterest(_ fd: curl_socket_t) -> SocketInterest {
@@ -224,11 +230,6 @@ extension UpstreamClient {
         func set(read: Bool, write: Bool) {
             if read { reader.arm() } else { reader.disarm() }
             if write { writer.arm() } else { writer.disarm() }
-        }
-
-        func release() {
-            reader.disarm()
-            writer.disarm()
         }
     }
 }
