@@ -114,8 +114,8 @@ extension CurlTransfer {
 
     /// Called before each request is sent.
     fileprivate func mayRequest(_ ends: OriginSockets.Ends) -> Bool {
-        guard let client, hop.mayRequest(ends, of: host, client) else { return false }
-        if hop.isPrivate(client.policy.value) { scope = .private }
+        guard let client, hop.mayRequest(ends, of: host, client.policy.value, client) else { return false }
+        if hop.isPrivate { scope = .private }
         if !hop.sockets.isEmpty, hop.addresses.first != ends.address,
             let name = route.flatMap({ hop.way.peer(of: $0.url).name })
         {

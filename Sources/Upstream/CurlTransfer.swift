@@ -41,14 +41,14 @@ package final class CurlTransfer: Transfer {
 
     let request: UpstreamRequest
     var client: UpstreamClient?
-    // Unchecked: these are numbers and flags, read or set at once; each piece of a body would be checked several times.
+    // Unchecked: numbers and flags, read or set at once, and a hop, which calls nothing here; else each piece would be.
     @exclusivity(unchecked) var stage = Stage.waiting
     @exclusivity(unchecked) var body = ResponseFlow()
+    @exclusivity(unchecked) var hop = Hop()
     var upload = UploadFlow()
     private var slot: HeldSlot
     /// nil if the URL is invalid.
     var route: Route?
-    var hop = Hop()
     private var priority: UpstreamRequest.Priority
     /// Where the servers are that have answered.
     var scope = AddressScope.public

@@ -40,6 +40,8 @@ struct Hop {
     var sockets: [Int32] = []
     /// The ends of the connection that carries the request.
     var ends: OriginSockets.Ends?
+    /// Whether that leads to an address that is not public.
+    private(set) var isPrivate = false
     /// Whether the connection had unread bytes before the request was sent.
     var foundSurplus = false
 
@@ -101,25 +103,21 @@ extension Hop {
 
     /// Whether the request may be sent over a connection. A reused one may have been established under another policy,
     /// and its origin may have sent more after its last answer.
-    mutating func mayRequest(_ ends: OriginSockets.Ends, of host: String, _ client: UpstreamClient) -> Bool {
-        guard let peer = IPAddress(ends.address),
-            !way.isDirect || client.policy.value.permits(host: host, address: peer)
-        else {
+    mutating func mayRequest(
+        _ ends: OriginSockets.Ends, of host: String, _ policy: AddressPolicy, _ client: UpstreamClient
+    ) -> Bool {
+        guard let peer = IPAddress(ends.address), !way.isDirect || policy.permits(host: host, address: peer) else {
             refused = ends.address
             return false
         }
         self.ends = ends
+        isPrivate = way.isDirect && !policy.isPublic(peer)
         if sockets.isEmpty {
             foundSurplus = client.originSockets.hasSurplus(ends)
             return !foundSurplus
         }
         client.originSockets.named(ends, among: sockets)
         return true
-    }
-
-    /// Whether its connection leads to an address that is not public.
-    func isPrivate(_ policy: AddressPolicy) -> Bool {
-        way.isDirect && ends.flatMap { IPAddress($0.address) }.map { !policy.isPublic($0) } ?? false
     }
 }
 

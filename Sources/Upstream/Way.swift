@@ -48,11 +48,11 @@ enum Way {
     }
 
     /// The address of a URL's host that is not permitted; nil if it is permitted, or has to be looked up by the server
-    /// that connects.
-    func refusedAddress(of url: UpstreamURL, _ policy: AddressPolicy) -> String? {
+    /// that connects: this one itself, if it is direct.
+    func refusedAddress(of url: UpstreamURL, _ policy: @autoclosure () -> AddressPolicy) -> String? {
         guard !isDirect else { return nil }
         guard let address = url.address else { return url.endsInNumber ? url.host : nil }
-        return policy.permits(host: url.host, address: address) ? nil : address.description
+        return policy().permits(host: url.host, address: address) ? nil : address.description
     }
 
     /// Where the server of a URL is, as far as that can be known without its address.
