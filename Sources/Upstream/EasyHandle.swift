@@ -11,6 +11,7 @@ final class EasyHandle {
     let curl: UnsafeMutableRawPointer
     private let sessions: TLSSessions?
     private let errorText: UnsafeMutablePointer<CChar>
+    private var origin: ReadOrigin?
     private var lines: UnsafeMutablePointer<curl_slist>?
     private var resolved: UnsafeMutablePointer<curl_slist>?
 
@@ -80,10 +81,10 @@ final class EasyHandle {
         set(CURLOPT_ERRORBUFFER, pointer: errorText)
         set(CURLOPT_URL, url)
         set(CURLOPT_PROTOCOLS_STR, "http,https")
-        set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https")
         set(CURLOPT_FOLLOWLOCATION, 0)
-        // Unless `go` names a proxy.
+        // Unless `go` names a proxy. Otherwise the environment decides.
         set(CURLOPT_PROXY, "")
+        set(CURLOPT_NOPROXY, "")
         set(CURLOPT_NETRC, Int(CURL_NETRC_IGNORED.rawValue))
         set(CURLOPT_NOSIGNAL, 1)
         set(CURLOPT_HTTP_CONTENT_DECODING, 0)
@@ -98,6 +99,13 @@ final class EasyHandle {
             set(CURLOPT_CAINFO, caFile)
             set(CURLOPT_CAPATH, nil)
         }
+    }
+
+    /// Sets these options, and an origin that curl has read before.
+    func setUp(_ origin: ReadOrigin, settings: UpstreamSettings) {
+        self.origin = origin
+        setUp(url: origin.text, settings: settings)
+        if let handle = origin.handle { set(CURLOPT_CURLU, pointer: UnsafeMutableRawPointer(handle)) }
     }
 
     /// Sets the addresses of the URL's host, so that curl looks up none. They replace those that curl remembers.
@@ -200,6 +208,26 @@ final class EasyHandle {
         let isOneLine = line.withUTF8 { line in !line.contains { $0 == 0x0D || $0 == 0x0A || $0 == 0 } }
         if isOneLine, !name.isEmpty { line.withCString { lines = curl_slist_append(lines, $0) } }
     }
+}
+
+/// A URL with the path `/`, as curl reads it: it would read and write it for each request. Loop-bound.
+final class ReadOrigin {
+    let text: String
+    /// Nil if curl cannot read it, as it will say.
+    fileprivate let handle: OpaquePointer?
+
+    init(_ text: String) {
+        self.text = text
+        let read = curl_url()
+        guard curl_url_set(read, CURLUPART_URL, text, 0) != CURLUE_OK else {
+            handle = read
+            return
+        }
+        curl_url_cleanup(read)
+        handle = nil
+    }
+
+    deinit { curl_url_cleanup(handle) }
 }
 
 enum CurlLibrary {

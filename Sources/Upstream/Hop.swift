@@ -156,10 +156,11 @@ extension EasyHandle {
         _ client: UpstreamClient
     ) {
         let peer = hop.way.peer(of: url), settings = client.settings
+        // Path and query are set by `go`.
         if case .parent = hop.way {
-            setUp(url: peer.text, settings: settings)
+            setUp(client.origin(of: peer), settings: settings)
         } else {
-            setUp(url: url.text, settings: settings)
+            setUp(client.origin(of: url), settings: settings)
         }
         if client.slots.isCrowded { set(CURLOPT_BUFFERSIZE, min(settings.receiveBufferBytes, Self.smallBuffer)) }
         go(hop.way, to: url, settings: settings)

@@ -21,6 +21,9 @@ package final class UpstreamClient {
     private var timer: LoopTimer?
     private var sockets: [curl_socket_t: SocketInterest] = [:]
     private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
+    /// Those of the last requests, the latest new one last.
+    private var origins: [ReadOrigin] = []
+    private static let mostOrigins = 16
     private var postponed: [CurlTransfer] = []
     let resolver: NameResolver
     let slots: TransferSlots
@@ -106,6 +109,14 @@ package final class UpstreamClient {
     }
 
     func makeHandle() -> EasyHandle { EasyHandle(sessions) }
+
+    func origin(of url: UpstreamURL) -> ReadOrigin {
+        if let known = origins.first(where: { url.text.hasPrefix($0.text) }) { return known }
+        let origin = ReadOrigin(url.origin)
+        if origins.count >= Self.mostOrigins { origins.removeFirst() }
+        origins.append(origin)
+        return origin
+    }
 
     func add(_ easy: EasyHandle) {
         guard let multi else { return }

@@ -116,6 +116,12 @@ extension UpstreamURL {
         return IPAddress(host) ?? IPAddress("127.0.0.1")
     }
 
+    /// Scheme, host and port, without the path: `https://host[:port]/`
+    var origin: String {
+        let target = afterScheme.drop { !Self.endsAuthority($0) }
+        return String(Substring(text.utf8[..<target.startIndex])) + "/"
+    }
+
     /// Host and port as they stand in `Host`.
     var authority: String { String(Substring(afterScheme.prefix { !Self.endsAuthority($0) })) }
 
@@ -148,8 +154,6 @@ extension EasyHandle {
             set(CURLOPT_CONNECTTIMEOUT_MS, max(1, Int(saturating: limit * 1000)))
         case .proxy(let proxy, _):
             set(CURLOPT_PROXY, "\(proxy.kind.rawValue)://\(proxy.address)")
-            // Otherwise the environment decides.
-            set(CURLOPT_NOPROXY, "")
             set(CURLOPT_PROXYUSERNAME, proxy.user)
             set(CURLOPT_PROXYPASSWORD, proxy.password)
             set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
