@@ -102,8 +102,7 @@ extension FetchBalance {
         }
 
         mutating func ended(on loop: Int, from home: Int) {
-            loads[home]? -= 1
-            loads[loop]? -= 1
+            for loop in [home, loop] { if let place = loads.index(forKey: loop) { loads.values[place] -= 1 } }
         }
     }
 }

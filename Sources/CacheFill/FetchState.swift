@@ -33,6 +33,9 @@ package struct FollowerID: Hashable, Comparable, Sendable {
         value = Self.next.wrappingAdd(1, ordering: .relaxed).newValue
     }
 
+    // Each has another number.
+    package func hash(into hasher: inout Hasher) { hasher.combine(value) }
+
     /// The earlier one is less.
     package static func < (one: FollowerID, other: FollowerID) -> Bool { one.value < other.value }
 }
@@ -178,9 +181,9 @@ struct FetchState {
 
     /// - Returns: whether it was a follower.
     mutating func move(_ follower: FollowerID, to offset: Int64, from start: Int64?) -> Bool {
-        guard followers[follower] != nil else { return false }
-        if let start { followers[follower]?.start = start }
-        followers[follower]?.offset = offset
+        guard let place = followers.index(forKey: follower) else { return false }
+        if let start { followers.values[place].start = start }
+        followers.values[place].offset = offset
         return true
     }
 

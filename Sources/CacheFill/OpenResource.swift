@@ -19,8 +19,8 @@ package final class OpenResource: Sendable {
         var resource = ResourceState()
         /// Called to wake followers that wait for news of a fetch.
         var wakers: [FollowerID: @Sendable () -> Void] = [:]
-        /// Called to notify fetches, once they have reached their loops.
-        var loops: [FetchState.ID: @Sendable (ResourceState.Notice) -> Void] = [:]
+        /// Called to notify fetches, once they have reached their loops: few, nearly always one.
+        var loops: [(id: FetchState.ID, hear: @Sendable (ResourceState.Notice) -> Void)] = []
         fileprivate var filling: Filling?
         fileprivate var play: OngoingPlay?
         /// Set at creation: a new resource has not been looked at by its creator yet.
@@ -459,7 +459,7 @@ extension OpenResource.State {
             switch action {
             case .wake(let follower): wakers.removeValue(forKey: follower).map { .wake($0) }
             // A fetch that has not reached its loop yet looks at its followers when it does.
-            case .notify(let id, let notice): loops[id].map { .notify($0, notice) }
+            case .notify(let id, let notice): loops.first { $0.id == id }.map { .notify($0.hear, notice) }
             }
         }
     }

@@ -158,7 +158,7 @@ package struct SharedFetch: Sendable, Hashable {
     /// - Parameter hear: called when its followers change, from now on.
     func begin(_ hear: @escaping @Sendable (ResourceState.Notice) -> Void) -> Standing {
         resource.change { state in
-            state.loops[id] = hear
+            state.loops.append((id, hear))
             return state.standing(of: id)
         }
     }
@@ -188,7 +188,7 @@ package struct SharedFetch: Sendable, Hashable {
     func ended(_ end: FetchEnd, writtenTo position: Int64? = nil) {
         resource.change { state in
             state.resource.ended(id, end, writtenTo: position)
-            state.loops[id] = nil
+            state.loops.removeAll { $0.id == id }
         }
     }
 
@@ -196,7 +196,7 @@ package struct SharedFetch: Sendable, Hashable {
     func endIfAbandoned() -> Bool {
         resource.change { state in
             guard state.resource.endsIfAbandoned(id) else { return false }
-            state.loops[id] = nil
+            state.loops.removeAll { $0.id == id }
             return true
         }
     }
