@@ -159,7 +159,7 @@ struct OriginURLParser {
     }
 
     private static func lowercased(_ bytes: ArraySlice<UInt8>) -> String {
-        String(decoding: bytes.map { ASCII.lowercased($0) }, as: UTF8.self)
+        bytes.withUnsafeBytes { ASCII.lowercased($0) }
     }
 
     fileprivate static func printable(_ bytes: some Collection<UInt8>) -> String {

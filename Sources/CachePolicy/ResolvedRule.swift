@@ -72,7 +72,7 @@ extension ResolvedRule {
     package var playsKept: Bool { stalePlay != .nothing }
 
     /// Where no rule says anything else.
-    init(_ policy: ProxyPolicy) {
+    init(_ policy: borrowing ProxyPolicy) {
         stalePlay = policy.playsPinned ? .kept : .nothing
         fill = policy.fill
         aheadSegments = policy.aheadSegments

@@ -9,7 +9,7 @@ struct RuleEffects {
     init() {}
 
     /// - Parameter policy: the rules, and the defaults for what none of them names.
-    init(on url: OriginURL, under policy: ProxyPolicy) {
+    init(on url: OriginURL, under policy: borrowing ProxyPolicy) {
         resolvedRule = ResolvedRule(policy)
         // From the last on, so that the first replaces what the others say.
         for rule in policy.rules.reversed() where rule.matches(url) { take(rule, on: url) }
