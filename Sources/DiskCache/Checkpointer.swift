@@ -46,7 +46,10 @@ final class Checkpointer {
         // If one call for all fails, each file is synced by itself.
         let areSynced = news.count >= Self.filesForOneSync && core.files.syncAll(news.map(\.0))
         var updates = news.compactMap { generation, update in
-            synced(generation, update, isDone: areSynced).map { (generation, inheriting($0, generation)) }
+            // With their labels: otherwise each would be cast.
+            synced(generation, update, isDone: areSynced).map {
+                (generation: generation, update: inheriting($0, generation))
+            }
         }
         for generation in open where unsaved[generation.id] == nil {
             if let update = generation.takeChanges() { updates.append((generation, update)) }
@@ -122,10 +125,11 @@ final class Checkpointer {
     func save(_ changed: [(generation: Generation, update: IndexSaving.Update)]) -> Set<GenerationID> {
         let generations = Dictionary(changed.map { ($0.generation.id, $0.generation) }) { first, _ in first }
         let updates = changed.map(\.update), newest = core.open.newestIDs
-        let isCurrent = { (update: IndexSaving.Update) in newest[update.key] == nil || newest[update.key] == update.id }
+        let isCurrent = { (update: IndexSaving.Update) in newest[update.key].map { $0 == update.id } ?? true }
+        let current = updates.filter(isCurrent)
         var failed: Set<GenerationID> = []
         // After one failure, the other batches would only wait in vain.
-        for batch in IndexSaving.Update.batches(updates.filter(isCurrent)) {
+        for batch in IndexSaving.Update.batches(current) {
             if !failed.isEmpty || !saveBatch(batch, of: generations) {
                 for update in batch { generations[update.id]?.restore(update) }
                 failed.formUnion(batch.map(\.id))
@@ -134,7 +138,7 @@ final class Checkpointer {
         for id in failed { if let generation = generations[id] { _ = core.unsaved.add(generation) } }
         // An update must not bring back a generation that has been replaced. Retire it only after its successor is
         // saved, which inherits what is known of the resource.
-        for update in updates where !isCurrent(update) {
+        for update in updates where current.count < updates.count && !isCurrent(update) {
             guard let generation = generations[update.id] else { continue }
             if newest[update.key].flatMap({ core.open[$0] })?.state.withLock(\.news.isIndexed) != false {
                 remover.retire(generation)

@@ -22,7 +22,10 @@ extension IndexSaving {
             // An error ends the transaction anyway. Without FAIL, SQLite would copy each page that the statement
             // changes, to be able to undo it alone.
             addResource = try prepare(
-                "INSERT OR FAIL INTO resource (key, hits, last_access, cached) VALUES (?, ?, ?, ?)")
+                """
+                INSERT OR FAIL INTO resource (key, hits, last_access, cached) VALUES (?, ?, ?, ?)
+                ON CONFLICT (key) DO NOTHING
+                """)
             changeResource = try prepare(
                 """
                 UPDATE resource SET hits = hits + ?2, last_access = max(last_access, ?3), cached = cached + ?4
@@ -76,11 +79,11 @@ extension IndexSaving {
                 return
             }
             let lastAccess = update.extents.lazy.map(\.lastAccess).max() ?? 0
-            let known = try findResource.first(.text(update.key.text)) { row in
-                Resource(
-                    id: row.integer(0) ?? 0, isPinned: row.flag(1), isDownloaded: row.flag(2), whole: row.integer(3))
+            // A new generation is nearly always that of a new resource, which is then not looked for.
+            let added = try update.wasIndexed ? nil : add(update, lastAccess)
+            guard var resource = try added ?? find(update) ?? add(update, lastAccess) else {
+                throw RowDamage(column: "key", reason: "is there, and is not found")
             }
-            var resource = try known ?? add(update, lastAccess)
             if let whole = update.whole, try join(update, resource, to: whole) { resource.isPinned = true }
             if resource.isPinned { saved.pinned.insert(update.id) }
             if resource.isPinned || resource.isDownloaded { saved.kept.insert(update.id) }
@@ -113,10 +116,18 @@ extension IndexSaving {
             update.geometry.bodyBytes(of: chunks, inExtent: extent.ordinal, length: update.length)
         }
 
-        private func add(_ update: Update, _ lastAccess: Int64) throws -> Resource {
+        private func find(_ update: Update) throws -> Resource? {
+            try findResource.first(.text(update.key.text)) { row in
+                Resource(
+                    id: row.integer(0) ?? 0, isPinned: row.flag(1), isDownloaded: row.flag(2), whole: row.integer(3))
+            }
+        }
+
+        /// - Returns: nil if it has a row.
+        private func add(_ update: Update, _ lastAccess: Int64) throws -> Resource? {
             let cached = update.extents.reduce(0) { $0 +| Self.body($1.present, $1, update) }
             try addResource.run(.text(update.key.text), .integer(update.hits), .integer(lastAccess), .integer(cached))
-            return Resource(id: db.lastInsertedRowID, isNew: true)
+            return db.changesCount > 0 ? Resource(id: db.lastInsertedRowID, isNew: true) : nil
         }
 
         /// Makes a resource a part of a presentation. One with parts of its own is left to the caller, as moving them
