@@ -67,6 +67,25 @@ package final class CookieJars: Sendable {
             return columns.count > 4 && ASCII.decimal(columns[4].utf8).map { $0 > 0 && $0 <= now } == true
         }
 
+        /// Gives cookies that state no path the one of their URL (RFC 6265bis §5.1.4): curl has not seen it.
+        /// - Parameters:
+        ///   - fields: of the response that has set them.
+        ///   - target: path and query of its URL.
+        static func place(_ lines: inout [String], by fields: HeaderFields, from target: String) {
+            let path = target.prefix { $0 != "?" }
+            guard let end = path.lastIndex(of: "/"), end > path.startIndex else { return }
+            let unplaced = fields.all("Set-Cookie").map { $0.split(separator: ";") }.filter { pieces in
+                !pieces.dropFirst().contains { ASCII.equalIgnoringCase(ASCII.trimmed($0.prefix { $0 != "=" }), "path") }
+            }
+            let names = Set(unplaced.compactMap { $0.first.map { ASCII.trimmed($0.prefix { $0 != "=" }) } })
+            for place in lines.indices {
+                var columns = lines[place].split(separator: "\t", omittingEmptySubsequences: false)
+                guard columns.count > 5, columns[2] == "/", names.contains(columns[5]) else { continue }
+                columns[2] = path[..<end]
+                lines[place] = columns.joined(separator: "\t")
+            }
+        }
+
         /// The names of cookies in lines.
         static func names(in lines: [String]) -> Set<Substring> {
             Set(lines.map(columns).compactMap { $0.count > 5 ? $0[5] : nil })

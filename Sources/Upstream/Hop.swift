@@ -139,7 +139,8 @@ extension Hop {
 
     /// Takes the cookies that an answer sets, for what follows it and for the presentation.
     mutating func takeCookies(_ fields: HeaderFields, _ route: inout Route?, _ use: CookieJars.Use?) {
-        guard fields["Set-Cookie"] != nil, let current = easy?.cookies, current != cookies else { return }
+        guard fields["Set-Cookie"] != nil, var current = easy?.cookies, current != cookies else { return }
+        if cookies.isEmpty, let route { CookieJars.Jar.place(&current, by: fields, from: route.url.target) }
         route?.cookies.change(from: cookies, to: current)
         if let use { use.jars.change(use.key, from: cookies, to: current) }
         cookies = current
@@ -156,9 +157,11 @@ extension EasyHandle {
         _ client: UpstreamClient
     ) {
         let peer = hop.way.peer(of: url), settings = client.settings
-        // Path and query are set by `go`.
+        // Path and query are set by `go`; curl needs the path to choose cookies.
         if case .parent = hop.way {
             setUp(client.origin(of: peer), settings: settings)
+        } else if cookies?.isEmpty == false {
+            setUp(url: url.text, settings: settings)
         } else {
             setUp(client.origin(of: url), settings: settings)
         }

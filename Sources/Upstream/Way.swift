@@ -126,7 +126,7 @@ extension UpstreamURL {
     var authority: String { String(Substring(afterScheme.prefix { !Self.endsAuthority($0) })) }
 
     /// Path and query.
-    fileprivate var target: String {
+    var target: String {
         var text = text
         return text.withUTF8 { text in
             let rest = text.dropFirst(scheme.utf8.count + 3) // no trap: its parts

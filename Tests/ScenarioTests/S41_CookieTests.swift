@@ -68,6 +68,20 @@ extension Scenarios {
             }
         }
 
+        // RFC 6265bis §5.1.4
+        @Test func cookieWithoutAPathStaysBelowItsPlaylist() async throws {
+            try await scenario { stage in
+                let text = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\n1.ts\n#EXTINF:2,\n/b/2.ts\n#EXT-X-ENDLIST\n"
+                stage.origin.serve("/a/index.m3u8", bytes: Array(text.utf8), contentType: Self.type)
+                stage.origin.script("/a/index.m3u8") { $0.headers = [("Set-Cookie", "token=1")] }
+                for path in ["/a/1.ts", "/b/2.ts"] { stage.origin.serve(path, segment) }
+                #expect(try stage.get("/a/index.m3u8").status == 200)
+                for path in ["/a/1.ts", "/b/2.ts"] { expectWhole(try stage.get(path), segment) }
+                let sent = ["/a/1.ts", "/b/2.ts"].map { stage.origin.requests($0).map { $0.headers["Cookie"] } }
+                #expect(sent == [["token=1"], [nil]])
+            }
+        }
+
         @Test func partsOnAnotherHostDoNotGetIt() async throws {
             try await scenario { setting in
                 setting.allow.append("localhost")

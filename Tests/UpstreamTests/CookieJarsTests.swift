@@ -1,4 +1,5 @@
 import CachePolicy
+import HTTPModel
 import Testing
 
 @testable import Upstream
@@ -38,6 +39,19 @@ import Testing
             jars.change(CacheKey(text: "https://b.example/\(number)"), from: [], to: [line("a")])
         }
         #expect(names(key).isEmpty && names(CacheKey(text: "https://b.example/199")) == ["a"])
+    }
+
+    // RFC 6265bis §5.1.4
+    @Test(arguments: [
+        ("/live/1/index.m3u8?a=/b/", "/live/1"), ("/index.m3u8", "/"), ("/", "/"), ("/live/", "/live"),
+    ])
+    func cookieWithoutAPathHasThatOfItsURL(target: String, path: String) {
+        var lines = [line("a"), line("b"), line("c")]
+        let fields = HeaderFields([
+            .init(name: "Set-Cookie", value: "a=v"), .init(name: "set-cookie", value: "b=v; Secure; PATH=/"),
+        ])
+        CookieJars.Jar.place(&lines, by: fields, from: target)
+        #expect(lines.map { $0.split(separator: "\t")[2] } == [Substring(path), "/", "/"])
     }
 
     @Test(arguments: [
