@@ -6,7 +6,7 @@
 package enum ByteNumber {
     /// 1 EiB, far beyond the size of any file. Seven of these can be added, and every number of eighteen digits is
     /// below it.
-    @inlinable package static var greatest: Int64 { 1 << 60 }
+    @usableFromInline package static let greatest: Int64 = 1 << 60
 
     /// Parses `1*DIGIT` up to `greatest`; nil for anything else, as no such body can be handled.
     @inlinable package static func parse(_ digits: some Collection<UInt8>) -> Int64? {

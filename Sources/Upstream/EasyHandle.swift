@@ -210,24 +210,26 @@ final class EasyHandle {
     }
 }
 
-/// A URL with the path `/`, as curl reads it: it would read and write it for each request. Loop-bound.
-final class ReadOrigin {
-    let text: String
-    /// Nil if curl cannot read it, as it will say.
-    fileprivate let handle: OpaquePointer?
+extension EasyHandle {
+    /// A URL with the path `/`, as curl reads it: it would read and write it for each request. Loop-bound.
+    final class ReadOrigin {
+        let text: String
+        /// Nil if curl cannot read it, as it will say.
+        fileprivate let handle: OpaquePointer?
 
-    init(_ text: String) {
-        self.text = text
-        let read = curl_url()
-        guard curl_url_set(read, CURLUPART_URL, text, 0) != CURLUE_OK else {
-            handle = read
-            return
+        init(_ text: String) {
+            self.text = text
+            let read = curl_url()
+            guard curl_url_set(read, CURLUPART_URL, text, 0) != CURLUE_OK else {
+                handle = read
+                return
+            }
+            curl_url_cleanup(read)
+            handle = nil
         }
-        curl_url_cleanup(read)
-        handle = nil
-    }
 
-    deinit { curl_url_cleanup(handle) }
+        deinit { curl_url_cleanup(handle) }
+    }
 }
 
 enum CurlLibrary {

@@ -22,7 +22,7 @@ package final class UpstreamClient {
     private var sockets: [curl_socket_t: SocketInterest] = [:]
     private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
     /// Those of the last requests, the latest new one last.
-    private var origins: [ReadOrigin] = []
+    private var origins: [EasyHandle.ReadOrigin] = []
     private static let mostOrigins = 16
     private var postponed: [CurlTransfer] = []
     let resolver: NameResolver
@@ -110,9 +110,9 @@ package final class UpstreamClient {
 
     func makeHandle() -> EasyHandle { EasyHandle(sessions) }
 
-    func origin(of url: UpstreamURL) -> ReadOrigin {
+    func origin(of url: UpstreamURL) -> EasyHandle.ReadOrigin {
         if let known = origins.first(where: { url.text.hasPrefix($0.text) }) { return known }
-        let origin = ReadOrigin(url.origin)
+        let origin = EasyHandle.ReadOrigin(url.origin)
         if origins.count >= Self.mostOrigins { origins.removeFirst() }
         origins.append(origin)
         return origin
