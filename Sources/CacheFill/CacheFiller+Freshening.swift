@@ -103,8 +103,8 @@ extension CacheFiller {
     /// A fetch of a new version has ended, which takes the place of the one that is kept if it is whole.
     ///
     /// A presentation is whole as little with its new playlist as with one new segment: without the others, nothing of
-    /// it would play. Only a download that has them renews it. Until then its parts are used while their origin is
-    /// there. What a rule pins is renewed as it is played.
+    /// it would play. It stays as it is until it is removed; the new parts are used while their origin is there. What a
+    /// rule pins is renewed as it is played.
     func endSuccession(of generation: Generation, in resource: OpenResource, _ demand: Demand, _ end: FetchEnd) {
         let isAlone = generation.whole == nil && !generation.head.isCertainListing && !StrayPage.isPlaylist(demand.url)
         if isAlone || demand.resolvedRule.pins, succeed(generation, in: resource) { return }

@@ -37,7 +37,7 @@ extension CacheFiller {
     package func invalidate(_ keys: [CacheKey], then done: @escaping @Sendable () -> Void) {
         guard !keys.isEmpty else { return done() }
         store.withVariants(keys) { [self] stored in
-            for key in keys { shortResponses.removeAll(of: key) }
+            shortResponses.removeAll(of: Set(keys))
             let keys = Array(Set(stored + variantsInUse(of: keys)))
             let left = Countdown(keys.count)
             for key in keys { invalidate(key) { if left.isLast() { done() } } }

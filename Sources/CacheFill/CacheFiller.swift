@@ -91,7 +91,7 @@ package final class CacheFiller: Sendable {
             let resource = self?.resources.withLock { $0.byKey[key] }
             resource?.lookAgain(after: generation)
         }
-        store.listeners.whenChangedByHand { [weak self] key in self?.forgetShortResponses(of: key) }
+        store.listeners.whenChangedByHand { [weak self] keys in self?.noteChange(of: keys) }
         // The closed resources release their files here, outside the lock.
         store.listeners.whenShortOfFiles { [weak self] in _ = self?.resources.withLock { $0.closeHalf() } }
         store.listeners.whenShortOfRoom { [weak self] in
@@ -180,20 +180,14 @@ package final class CacheFiller: Sendable {
 
     package var openCount: Int { resources.withLock { $0.byKey.count } }
 
-    /// The open resources of a key and its variants.
-    private func open(of key: CacheKey) -> [OpenResource] {
-        resources.withLock { $0.byKey.values.filter { $0.key.isOf(key) } }
-    }
-
-    /// A person has stored or removed a resource.
-    /// - Parameter key: nil for all.
-    private func forgetShortResponses(of key: CacheKey?) {
-        guard let key else {
-            for resource in resources.withLock({ Array($0.byKey.values) }) { resource.noteChange() }
-            return shortResponses.removeAll()
+    /// A person has stored or removed resources, with their variants. What is open is looked through once.
+    /// - Parameter keys: nil for all.
+    private func noteChange(of keys: Set<CacheKey>?) {
+        let changed = resources.withLock { table in
+            table.byKey.values.filter { resource in keys.map { $0.contains(resource.key.withoutVariant) } ?? true }
         }
-        for resource in open(of: key) { resource.noteChange() }
-        shortResponses.removeAll(of: key)
+        for resource in changed { resource.noteChange() }
+        if let keys { shortResponses.removeAll(of: keys) } else { shortResponses.removeAll() }
     }
 
     var openKeys: [CacheKey] { resources.withLock { Array($0.byKey.keys) } }

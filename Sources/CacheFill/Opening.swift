@@ -32,8 +32,12 @@ package struct Opening {
     package mutating func look(
         for user: some ResourceResolver.User, wake: @autoclosure () -> @Sendable () -> Void
     ) -> Resolution {
-        if loop.origins.isOffline { resource.leaveSuccession() }
-        let view = loop.filler.look(at: resource, wake: wake())
+        var view = loop.filler.look(at: resource, wake: wake())
+        // It may have become unreachable since: what it is to replace plays.
+        if case .generation(let generation) = view, generation.isHidden, loop.origins.isOffline {
+            resource.leaveSuccession()
+            view = loop.filler.look(at: resource, wake: wake())
+        }
         let (resource, loop) = (resource, loop)
         return resolver.resolve(
             view, for: user, isConfirmed: Self.isConfirmed(resource, for: user, loop.filler),

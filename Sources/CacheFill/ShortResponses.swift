@@ -56,7 +56,7 @@ package final class ShortResponses: Sendable {
     func removeRedirect(of url: String, under key: CacheKey) { change { $0.removeRedirect(of: url, key) } }
 
     /// Removes what is stored under a key and those of its variants.
-    func removeAll(of key: CacheKey) { change { $0.removeAll { $0.isOf(key) } } }
+    func removeAll(of keys: Set<CacheKey>) { change { $0.removeAll { keys.contains($0.withoutVariant) } } }
 
     package func removeAll() { change { $0.removeAll { _ in true } } }
 

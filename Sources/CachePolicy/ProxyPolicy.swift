@@ -72,7 +72,7 @@ package struct ProxyPolicy: Sendable, Equatable {
     package func find<Value, Failure: Error>(_ url: OriginURL, _ look: (CacheKey) throws(Failure) -> Value?)
         throws(Failure) -> Value?
     {
-        let plain = url.cacheKey, key = resolve(url, own: plain).key
+        let plain = url.cacheKey, key = resolve(url).key
         if let value = try look(key) { return value }
         return key == plain ? nil : try look(plain)
     }

@@ -100,7 +100,7 @@ extension CacheStore {
     package func remove(_ key: CacheKey, withVariants: Bool = true, isDryRun: Bool) throws(StoreError)
         -> RemovalReport?
     {
-        defer { if !isDryRun { listeners.notifyChangedByHand(key) } }
+        defer { if !isDryRun { listeners.notifyChangedByHand([key]) } }
         let own = try parts.stepwise.remove(key, withVariants: withVariants, isDryRun: isDryRun)
         let parts = try parts.remove(of: key, isDryRun: isDryRun)
         guard parts.count > 0 else { return own }

@@ -147,7 +147,7 @@ package final class Importer: @unchecked Sendable {
         }
         if let previous { store.retire(previous) }
         store.core.listeners.notifyChanged(generation.key, previous)
-        store.core.listeners.notifyChangedByHand(generation.key)
+        store.core.listeners.notifyChangedByHand([generation.key])
         return report
     }
 

@@ -129,7 +129,7 @@ package struct Parts: Sendable {
             let removed = work.remover.remove(ids)
             try core.index.removal.remove(own.filter { $0.generation == nil }.map(\.key))
             // New versions of them that are not whole, too.
-            for part in own { core.listeners.notifyChangedByHand(part.key) }
+            core.listeners.notifyChangedByHand(Set(own.map(\.key)))
             return Sum(count: removed.count, bytes: removed.freed + removed.later)
         }
     }

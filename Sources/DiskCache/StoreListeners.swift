@@ -7,7 +7,7 @@ package final class StoreListeners: Sendable {
 
     private struct Listeners {
         var onChange: (@Sendable (CacheKey, Generation?) -> Void)?
-        var onChangeByHand: (@Sendable (CacheKey?) -> Void)?
+        var onChangeByHand: (@Sendable (Set<CacheKey>?) -> Void)?
         var onShortage: (@Sendable () -> Void)?
         var onFullness: (@Sendable () -> Void)?
     }
@@ -18,9 +18,9 @@ package final class StoreListeners: Sendable {
         listeners.withLock { $0.onChange = report }
     }
 
-    /// - Parameter report: called on any thread when a person has stored or removed a resource, whether or not anything
-    ///   of it was cached; with nil for all resources.
-    package func whenChangedByHand(_ report: @escaping @Sendable (CacheKey?) -> Void) {
+    /// - Parameter report: called on any thread when a person has stored or removed resources, whether or not anything
+    ///   of them was cached; with nil for all resources.
+    package func whenChangedByHand(_ report: @escaping @Sendable (Set<CacheKey>?) -> Void) {
         listeners.withLock { $0.onChangeByHand = report }
     }
 
@@ -38,7 +38,7 @@ package final class StoreListeners: Sendable {
 
     func notifyChanged(_ key: CacheKey, _ generation: Generation?) { listeners.withLock(\.onChange)?(key, generation) }
 
-    func notifyChangedByHand(_ key: CacheKey?) { listeners.withLock(\.onChangeByHand)?(key) }
+    func notifyChangedByHand(_ keys: Set<CacheKey>?) { listeners.withLock(\.onChangeByHand)?(keys) }
 
     func notifyFullness() { listeners.withLock(\.onFullness)?() }
 

@@ -99,7 +99,7 @@ import Testing
         for name in ["a", "a accept=b", "ab"] {
             responses.store(Self.response(), .response, under: Self.key(name)) { true }
         }
-        responses.removeAll(of: Self.key("a"))
+        responses.removeAll(of: [Self.key("a")])
         #expect(
             responses.usage.count == 1
                 && responses.responses(to: "https://example.com/", under: Self.key("ab")).count == 1)

@@ -92,6 +92,9 @@ extension Scenarios {
                     expectWhole(answer, Film.media(1, 0))
                     #expect(answer.isHit == (round > 0))
                 }
+                // A person may give such a URL, too.
+                let shown = try stage.control("GET", "/resources?" + stage.parameter("/v/low0.ts?CMCD=br"))
+                #expect(shown.status == 200)
                 // The origin gets it as it was sent, and the next segments are fetched ahead.
                 #expect(stage.origin.requests("/v/low0.ts").map(\.target) == ["/v/low0.ts?CMCD=br%3D1"])
                 try stage.origin.waitForRequests("/v/low1.ts", count: 1)

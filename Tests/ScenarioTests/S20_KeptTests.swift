@@ -232,6 +232,16 @@ extension Scenarios {
                 }
             }
 
+            /// The first version was downloaded, and its origin has the second.
+            static func kept(on stage: Stage, hasNewNames: Bool) throws -> Stream {
+                let stream = Stream(stage: stage, hasNewNames: hasNewNames)
+                stream.serve(1)
+                #expect(try stage.download(path).complete().segments == 6)
+                stage.wait(seconds: 1000)
+                stream.serve(2)
+                return stream
+            }
+
             func expect(_ version: Int, _ number: Int) throws {
                 expectWhole(try stage.get(name(version, number)), media(version, number))
             }
@@ -269,11 +279,7 @@ extension Scenarios {
             try await scenario {
                 $0.fill(.read)
             } _: { stage in
-                let stream = Stream(stage: stage, hasNewNames: hasNewNames)
-                stream.serve(1)
-                #expect(try stage.download("/v/film.m3u8").complete().segments == 6)
-                stage.wait(seconds: 1000)
-                stream.serve(2)
+                let stream = try Stream.kept(on: stage, hasNewNames: hasNewNames)
                 let text = try stage.get("/v/film.m3u8").text
                 #expect(text.hasSuffix("#2\n"))
                 for number in 0..<2 { try stream.expect(2, number) }
@@ -289,11 +295,7 @@ extension Scenarios {
             try await scenario {
                 $0.fill(.read)
             } _: { stage in
-                let stream = Stream(stage: stage, hasNewNames: false)
-                stream.serve(1)
-                _ = try stage.download(Stream.path).complete()
-                stage.wait(seconds: 1000)
-                stream.serve(2)
+                let stream = try Stream.kept(on: stage, hasNewNames: false)
                 if seen > 0 { #expect(try stage.get(Stream.path).text.hasSuffix("#2\n")) }
                 for number in 0..<seen { try stream.expect(2, number) }
                 _ = try stage.download(Stream.path).complete()
@@ -326,11 +328,7 @@ extension Scenarios {
             try await scenario {
                 $0.fill(.read)
             } _: { stage in
-                let stream = Stream(stage: stage, hasNewNames: false)
-                stream.serve(1)
-                _ = try stage.download(Stream.path).complete()
-                stage.wait(seconds: 1000)
-                stream.serve(2)
+                let stream = try Stream.kept(on: stage, hasNewNames: false)
                 _ = try stage.get(Stream.path)
                 let before = stage.origin.requestCount(stream.name(2, 0))
                 for _ in 0..<3 { try stream.expect(2, 0) }
